@@ -1,0 +1,54 @@
+"""The registries of xmodal: children of MMEngine's, so that configs find both.
+
+A component is added from anywhere, without touching the package::
+
+    from xmodal.registry import MODELS
+
+    @MODELS.register_module()
+    class MyPosition(NoPosition):
+        ...
+
+and a config that names the module in ``custom_imports`` can then say ``type='MyPosition'``.
+"""
+
+from importlib import import_module
+
+from mmengine import registry as _mmengine
+
+SCOPE = 'xmodal'
+_PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
+
+
+def _child(name: str, *packages: str) -> _mmengine.Registry:
+    """Makes xmodal's child of MMEngine's registry ``name``, filled from ``packages`` on demand."""
+    parent = getattr(_mmengine, name)
+    locations = [f'{SCOPE}.{package}' for package in packages]
+    return _mmengine.Registry(parent.name, parent=parent, scope=SCOPE, locations=locations)
+
+
+MODELS = _child('MODELS', 'models')
+MODEL_WRAPPERS = _child('MODEL_WRAPPERS', 'models')
+DATASETS = _child('DATASETS', 'datasets')
+DATA_SAMPLERS = _child('DATA_SAMPLERS', 'datasets')
+TRANSFORMS = _child('TRANSFORMS', 'datasets')
+FUNCTIONS = _child('FUNCTIONS', 'datasets')
+HOOKS = _child('HOOKS', 'engine')
+LOOPS = _child('LOOPS', 'engine')
+RUNNERS = _child('RUNNERS', 'engine')
+LOG_PROCESSORS = _child('LOG_PROCESSORS', 'engine')
+OPTIMIZERS = _child('OPTIMIZERS', 'engine')
+OPTIM_WRAPPERS = _child('OPTIM_WRAPPERS', 'engine')
+OPTIM_WRAPPER_CONSTRUCTORS = _child('OPTIM_WRAPPER_CONSTRUCTORS', 'engine')
+PARAM_SCHEDULERS = _child('PARAM_SCHEDULERS', 'engine')
+METRICS = _child('METRICS', 'evaluation')
+EVALUATOR = _child('EVALUATOR', 'evaluation')
+VISUALIZERS = _child('VISUALIZERS', 'visualization')
+VISBACKENDS = _child('VISBACKENDS', 'visualization')
+
+
+def register_all() -> None:
+    """Imports every package that registers components, and makes xmodal the default scope."""
+    for package in _PACKAGES:
+        import_module(f'{SCOPE}.{package}')
+    if not _mmengine.DefaultScope.check_instance_created(SCOPE):
+        _mmengine.DefaultScope.get_instance(SCOPE, scope_name=SCOPE)

@@ -1,0 +1,12 @@
+"""The typed objects that travel between the stages of a model."""
+
+from xmodal.structures.data_sample import DataSample
+from xmodal.structures.tokens import (
+    CrossAttentions,
+    Encoded,
+    Fused,
+    ImageTextBatch,
+    Tokens,
+)
+
+__all__ = ['CrossAttentions', 'DataSample', 'Encoded', 'Fused', 'ImageTextBatch', 'Tokens']

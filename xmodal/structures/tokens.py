@@ -1,0 +1,96 @@
+"""Token sets and batches: what each stage of a model hands to the next.
+
+Letters used throughout: B batch, M image patches, N words, D width, G groups. Index 0 of every
+token axis is [CLS], so that an image has 1 + M tokens.
+"""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class ImageTextBatch(NamedTuple):
+    """A batch on the model's device.
+
+    In training there is one text an image (T = B); in test mode an image brings all its captions.
+
+    Attributes:
+        images: normalised pixels, (B, 3, H, W).
+        input_ids: word pieces, (T, N), starting with [CLS].
+        attention_mask: True for words, False for padding, (T, N) bool.
+        image_ids: equal for equal images, (B,) int64.
+        text_ids: equal for equal captions, (T,) int64.
+        text_image_ids: the image each text belongs to, (T,) int64.
+    """
+
+    images: Tensor
+    input_ids: Tensor
+    attention_mask: Tensor
+    image_ids: Tensor
+    text_ids: Tensor
+    text_image_ids: Tensor
+
+
+class Tokens(NamedTuple):
+    """The token set of one modality.
+
+    Attributes:
+        embeddings: (B, L, D), [CLS] first.
+        attention_mask: True for real tokens, (B, L) bool; None when all are.
+        grid_size: rows and columns of the patch grid of an image, else None.
+        boxes: normalised x1, y1, x2, y2 of region tokens, (B, L - 1, 4), else None.
+    """
+
+    embeddings: Tensor
+    attention_mask: Tensor | None = None
+    grid_size: tuple[int, int] | None = None
+    boxes: Tensor | None = None
+
+    def select(self, rows: Tensor) -> 'Tokens':
+        """Picks batch rows, (K,) int64, of every tensor."""
+        pick = [None if x is None else x[rows] for x in (self.embeddings, self.attention_mask)]
+        boxes = None if self.boxes is None else self.boxes[rows]
+        return Tokens(pick[0], pick[1], self.grid_size, boxes)
+
+    def detach(self) -> 'Tokens':
+        """The same tokens outside the graph."""
+        return self._replace(embeddings=self.embeddings.detach())
+
+
+class Encoded(NamedTuple):
+    """One modality after its encoder.
+
+    Attributes:
+        tokens: the token set, D wide.
+        vector: the L2-normalised projection of [CLS], (B, d).
+    """
+
+    tokens: Tokens
+    vector: Tensor
+
+
+class CrossAttentions(NamedTuple):
+    """Attention probabilities of one fusion layer, in the graph.
+
+    Attributes:
+        text_to_image: words look at the image, (B, heads, 1 + N, 1 + M).
+        image_to_text: patches look at the text, (B, heads, 1 + M, 1 + N); None in a layer that
+            has no image stream.
+    """
+
+    text_to_image: Tensor
+    image_to_text: Tensor | None
+
+
+class Fused(NamedTuple):
+    """Both modalities after fusion.
+
+    Attributes:
+        image_tokens: (B, 1 + M, D); None when the caller did not ask for the image stream.
+        text_tokens: (B, 1 + N, D).
+        attentions: one entry a layer, or None when not asked for.
+    """
+
+    image_tokens: Tensor | None
+    text_tokens: Tensor
+    attentions: list[CrossAttentions] | None = None
