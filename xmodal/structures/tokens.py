@@ -89,8 +89,10 @@ class Fused(NamedTuple):
         image_tokens: (B, 1 + M, D); None when the caller did not ask for the image stream.
         text_tokens: (B, 1 + N, D).
         attentions: one entry a layer, or None when not asked for.
+        relation: what the position plug-in found between words and patches, or None.
     """
 
     image_tokens: Tensor | None
     text_tokens: Tensor
     attentions: list[CrossAttentions] | None = None
+    relation: tuple | None = None

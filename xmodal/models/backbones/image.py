@@ -1,0 +1,111 @@
+"""Image encoders."""
+
+import timm
+import torch
+from timm.layers import resample_abs_pos_embed
+from torch import Tensor, nn
+
+from xmodal.registry import MODELS
+from xmodal.structures import Tokens
+
+
+@MODELS.register_module()
+class ViTImageEncoder(nn.Module):
+    """The first L blocks of a Vision Transformer, from ``timm``.
+
+    Weights made at another resolution load as they are: the position embedding is resampled.
+
+    Args:
+        arch: a timm ViT with a class token.
+        image_size: height and width of the input, in pixels.
+        depth: L, the number of blocks kept; None keeps all.
+        pretrained: True for timm's weights, or a weight file. They are read when training starts
+            (``init_weights``), not when the model is built.
+        **overrides: passed to timm: ``patch_size``, ``embed_dim``, ``num_heads``, …
+
+    Shape:
+        images: (B, 3, H, W); patch_mask: (B, M) bool, True where the mask token replaces a patch.
+        Returns tokens of (B, 1 + M, D) with the grid (H / patch, W / patch).
+    """
+
+    def __init__(
+        self,
+        arch: str = 'vit_base_patch16_224',
+        image_size: int = 256,
+        depth: int | None = None,
+        pretrained: bool | str = False,
+        **overrides,
+    ) -> None:
+        super().__init__()
+        if depth is not None:
+            overrides['depth'] = depth
+        self.arch, self.pretrained, self.overrides = arch, pretrained, overrides
+        self.vit = self._create(image_size)
+        self.vit.register_load_state_dict_pre_hook(_resample_position)
+
+    def _create(self, image_size: int, **weights) -> nn.Module:
+        return timm.create_model(
+            self.arch,
+            img_size=image_size,
+            num_classes=0,
+            global_pool='',
+            **self.overrides,
+            **weights,
+        )
+
+    @property
+    def embed_dims(self) -> int:
+        """D, the width of the tokens."""
+        return self.vit.embed_dim
+
+    @property
+    def patch_size(self) -> int:
+        """Side of a patch, in pixels."""
+        return self.vit.patch_embed.patch_size[0]
+
+    def init_weights(self) -> None:
+        """Loads the pretrained weights, if any are asked for; blocks past L are left out.
+
+        Raises:
+            FileNotFoundError: when the weights can be neither read nor downloaded.
+        """
+        if not self.pretrained:
+            return
+        overlay = {'file': self.pretrained} if isinstance(self.pretrained, str) else {}
+        try:
+            whole = timm.create_model(
+                self.arch, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay
+            )
+        except Exception as error:  # timm, the hub client and the network raise many kinds
+            raise FileNotFoundError(
+                f"image_encoder.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't "
+                f'be had: {error}\nDownload them on a machine with a network and give the file '
+                "(pretrained='path/to/weights.safetensors'), or set pretrained=False to start from "
+                'random weights.'
+            ) from error
+        own = self.vit.state_dict()
+        self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in own})
+
+    def forward(
+        self, images: Tensor, patch_mask: Tensor | None = None, mask_token: Tensor | None = None
+    ) -> Tokens:
+        """Encodes pixels, the image alone; SimMIM's mask token (D,) stands for masked patches."""
+        vit = self.vit
+        patches = vit.patch_embed(images)
+        if patch_mask is not None:
+            patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
+        embeddings = vit.norm(vit.blocks(vit.norm_pre(vit._pos_embed(patches))))
+        grid_size = tuple(
+            side // patch for side, patch in zip(images.shape[-2:], vit.patch_embed.patch_size)
+        )
+        return Tokens(embeddings, grid_size=grid_size)
+
+
+def _resample_position(vit: nn.Module, state_dict: dict, prefix: str, *_) -> None:
+    """Fits a loaded position embedding (1, 1 + M, D) to the grid of ``vit``."""
+    key = prefix + 'pos_embed'
+    loaded = state_dict.get(key)
+    if loaded is not None and loaded.shape[1] != vit.pos_embed.shape[1]:
+        state_dict[key] = resample_abs_pos_embed(
+            loaded, new_size=list(vit.patch_embed.grid_size), num_prefix_tokens=1
+        )

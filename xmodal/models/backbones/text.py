@@ -1,0 +1,83 @@
+"""Text encoders."""
+
+from torch import Tensor, nn
+from transformers import BertConfig, BertModel
+
+from xmodal.registry import MODELS
+from xmodal.structures import Tokens
+
+
+@MODELS.register_module()
+class BertTextEncoder(nn.Module):
+    """The first L layers of a BERT, from ``transformers``.
+
+    Args:
+        config: keyword arguments of ``transformers.BertConfig`` (what is not given is
+            BERT-base's), or a directory that holds a ``config.json``.
+        num_layers: L, the number of layers kept; None keeps all.
+        pretrained: a hub name or a directory with weights. They are read when training starts
+            (``init_weights``), not when the model is built, so that testing a checkpoint never
+            needs them.
+
+    Shape:
+        input_ids: (B, N) int64, [CLS] first; attention_mask: (B, N) bool.
+        Returns tokens of (B, N, D).
+    """
+
+    def __init__(
+        self,
+        config: dict | str | None = None,
+        num_layers: int | None = None,
+        pretrained: str | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(config, str):
+            self.config = BertConfig.from_pretrained(config)
+        else:
+            self.config = BertConfig(**(config or {}))
+        if num_layers is not None:
+            self.config.num_hidden_layers = num_layers
+        self.pretrained = pretrained
+        self.bert = BertModel(self.config, add_pooling_layer=False)
+
+    @property
+    def embed_dims(self) -> int:
+        """D, the width of the tokens."""
+        return self.config.hidden_size
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of words."""
+        return self.config.vocab_size
+
+    @property
+    def word_embeddings(self) -> nn.Parameter:
+        """The word vectors, (vocabulary, D), to which the MLM decoder is tied."""
+        return self.bert.embeddings.word_embeddings.weight
+
+    def init_weights(self) -> None:
+        """Loads the pretrained weights, if any are asked for.
+
+        Raises:
+            FileNotFoundError: when ``pretrained`` is neither a directory nor in the hub's cache
+                and the hub can't be reached.
+        """
+        if self.pretrained is None:
+            return
+        try:
+            loaded = BertModel.from_pretrained(
+                self.pretrained, config=self.config, add_pooling_layer=False
+            )
+        except OSError as error:
+            raise FileNotFoundError(
+                f"text_encoder.pretrained='{self.pretrained}' is neither a directory with a BERT "
+                f'(config.json, model.safetensors, vocab.txt) nor reachable on the hub: {error}\n'
+                'Put a copy of the model in a directory and name that, or set pretrained=None to '
+                'start from random weights.'
+            ) from error
+        self.bert.load_state_dict(loaded.state_dict())
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """Encodes word pieces, the text alone."""
+        output = self.bert(input_ids=input_ids, attention_mask=attention_mask.long())
+        return Tokens(output.last_hidden_state, attention_mask)

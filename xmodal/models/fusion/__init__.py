@@ -1,0 +1,5 @@
+"""The fusion encoder and its attention."""
+
+from xmodal.models.fusion.encoder import FusionEncoder
+
+__all__ = ['FusionEncoder']

@@ -1,0 +1,155 @@
+"""ACE-RPE: relative position between words and patches, through anchors."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from xmodal import functional as F
+from xmodal.models.necks.position import CrossTerms, LowRank, NoPosition, Relation
+from xmodal.registry import MODELS
+from xmodal.structures import Tokens
+
+
+@MODELS.register_module(name=['ace_rpe', 'AnchorRelativePosition'])
+class AnchorRelativePosition(NoPosition):
+    """Anchor-based relative position embedding (ACE-RPE, Eqs. 3-12).
+
+    A word and a patch that resemble each other are an anchor; the distance of any other pair is
+    that of the shortest path through an anchor nearby. P (B, 1+M, 1+N, G) is computed once a
+    forward pass; E_ace = P W (Eq. 8) is never built: layers get P, its means and W.
+
+    W starts at zero, so that a new position leaves a pre-trained fusion encoder as it is.
+
+    Args:
+        depth: number of fusion layers.
+        embed_dims: D, the width of the tokens.
+        num_heads: heads of a fusion layer.
+        groups: G, groups of the similarity (Eq. 3).
+        delta: δ, the threshold of an anchor (Eq. 4).
+        tau: τ, how steeply similarities below δ vanish (Eq. 4).
+        patch_window: side of the square of patches searched, 3 for the paper's B_p = 9.
+        token_window: B_t, number of words searched.
+        mode: 'contextual' (Eqs. 10-12) or 'bias' (Eq. 9).
+        query: embed the queries (Table 9); contextual mode.
+        key: embed the keys; contextual mode.
+        value: embed the values; contextual mode.
+        shared: one set of W for all layers (Table 6) instead of one a layer.
+        null: E_ace of a pair that no anchor reaches: 'zero', 'far' (the largest reachable path) or
+            'learned' (a vector of its own).
+    """
+
+    def __init__(
+        self,
+        depth: int,
+        embed_dims: int,
+        num_heads: int,
+        groups: int = 8,
+        delta: float = 0.05,
+        tau: float = 1e4,
+        patch_window: int = 3,
+        token_window: int = 5,
+        mode: str = 'contextual',
+        query: bool = True,
+        key: bool = True,
+        value: bool = True,
+        shared: bool = False,
+        null: str = 'zero',
+    ) -> None:
+        super().__init__(depth, embed_dims, num_heads)
+        _check_choice('mode', mode, ('contextual', 'bias'))
+        _check_choice('null', null, ('zero', 'far', 'learned'))
+        if embed_dims % groups:
+            raise ValueError(
+                f'position.groups={groups} must divide the width of the tokens, {embed_dims}'
+            )
+        self.groups, self.delta, self.tau = groups, delta, tau
+        self.patch_window, self.token_window = patch_window, token_window
+        self.shared, self.null = shared, null
+        roles = {'query': query, 'key': key, 'value': value}
+        self.roles = ['bias'] if mode == 'bias' else [name for name, used in roles.items() if used]
+        rows = 2 * groups if null == 'learned' else groups
+        layers = 1 if shared else depth
+        self.weight = nn.ParameterDict(
+            {role: nn.Parameter(torch.zeros(layers, rows, embed_dims)) for role in self.roles}
+        )
+        if mode == 'bias':
+            self.bias_projection = nn.Parameter(torch.empty(layers, embed_dims))
+            nn.init.normal_(self.bias_projection, std=0.02)
+
+    @property
+    def farthest(self) -> float:
+        """The longest path an anchor can make: 1/δ plus both windows' reach."""
+        patches = math.sqrt(2) * (self.patch_window // 2)
+        return 1 / self.delta + patches + self.token_window // 2
+
+    def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, Tensor | None]:
+        """P of Eq. 7 and S_G of Eq. 3, both (B, 1+M, 1+N, G)."""
+        similarity = F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
+        anchored = F.anchor_distance(similarity, self.delta, self.tau)
+        distance = F.relative_distance(
+            anchored, image.grid_size, text.attention_mask, self.patch_window, self.token_window
+        )
+        return distance, similarity
+
+    def locate(self, image: Tokens, text: Tokens) -> Relation:
+        """Finds the anchors and every pair's shortest path."""
+        distance, similarity = self.distance(image, text)
+        placed = F.place(distance, self.null, self.farthest)
+        image_mean, text_mean = F.contextual_means(placed, image.attention_mask, text.attention_mask)
+        return Relation(distance, similarity, placed, image_mean, text_mean)
+
+    def cross_terms(self, layer: int, relation: Relation, queries: str) -> CrossTerms:
+        """Eqs. 9-12 as factors, from the side of the queries."""
+        layer = 0 if self.shared else layer
+        placed, own, other = relation.placed, relation.image_mean, relation.text_mean
+        if queries == 'text':
+            placed, own, other = placed.transpose(1, 2), other, own
+        weight = {role: weight[layer] for role, weight in self.weight.items()}
+        if 'bias' in weight:
+            bias = F.bias_term(placed, weight['bias'], self.bias_projection[layer])
+            return CrossTerms(bias=bias[:, None])
+        terms = {}
+        if 'query' in weight:
+            terms['query'] = LowRank(own, weight['query'])
+        if 'key' in weight:
+            terms['key'] = LowRank(other, weight['key'])
+        if 'value' in weight:
+            terms['value'] = LowRank(other, weight['value'])
+            terms['pairs'] = LowRank(placed, weight['value'])
+        return CrossTerms(**terms)
+
+    @torch.no_grad()
+    def statistics(self, relation: Relation, text: Tokens) -> dict[str, Tensor]:
+        """Shares, a pair of image and text each, (B,): what may collapse shows here.
+
+        ``anchor_share``: pairs of a patch and a word that are anchors; ``masked_share``: pairs that
+        no anchor reaches; both without [CLS] and padding, over all groups.
+        """
+        real = text.attention_mask[:, None, 1:, None]
+        count = real.sum((1, 2, 3)) * relation.distance[:, 1:].shape[1] * self.groups
+        masked = relation.distance[:, 1:, 1:].isinf() & real
+        shares = {'masked_share': masked.sum((1, 2, 3)) / count}
+        if relation.similarity is not None:
+            anchors = F.anchor_mask(relation.similarity[:, 1:, 1:], self.delta) & real
+            shares['anchor_share'] = anchors.sum((1, 2, 3)) / count
+        return shares
+
+
+@MODELS.register_module(name=['uniform', 'UniformPosition'])
+class UniformPosition(AnchorRelativePosition):
+    """ACE-RPE without anchors: every word is at the same distance, 1, from every patch.
+
+    The control of Tables 1 and 2: the same parameters, no location.
+    """
+
+    def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, None]:
+        """P = 1 for every real pair, +inf for padding words."""
+        (batch, patches), words = image.embeddings.shape[:2], text.embeddings.shape[1]
+        ones = torch.ones(batch, patches, words, self.groups, device=image.embeddings.device)
+        return ones.masked_fill(~text.attention_mask[:, None, :, None], math.inf), None
+
+
+def _check_choice(key: str, found: str, expected: tuple[str, ...]) -> None:
+    if found not in expected:
+        raise ValueError(f"position.{key}='{found}', expected one of {', '.join(expected)}")

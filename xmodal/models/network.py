@@ -1,0 +1,87 @@
+"""Two encoders, a position and a fusion encoder: what every model of the ACE-RPE family shares."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from xmodal.models.necks.position import Relation
+from xmodal.registry import MODELS
+from xmodal.structures import Encoded, Fused, Tokens
+
+
+class CrossModalNetwork(nn.Module):
+    """Encode each modality, relate them, fuse them; heads come after.
+
+    Args:
+        image_encoder: config of an image encoder.
+        text_encoder: config of a text encoder.
+        fusion: config of the fusion encoder; width and heads as the encoders' where not given.
+        position: config of the position plug-in; depth, width and heads are the fusion encoder's.
+        vector_dims: d, width of the contrastive vectors.
+
+    Raises:
+        ValueError: when the encoders and the fusion encoder differ in width.
+    """
+
+    def __init__(
+        self,
+        image_encoder: dict,
+        text_encoder: dict,
+        fusion: dict,
+        position: dict,
+        vector_dims: int = 256,
+    ) -> None:
+        super().__init__()
+        self.image_encoder = MODELS.build(image_encoder)
+        self.text_encoder = MODELS.build(text_encoder)
+        self.fusion = MODELS.build(fusion)
+        widths = {
+            'image_encoder': self.image_encoder.embed_dims,
+            'text_encoder': self.text_encoder.embed_dims,
+            'fusion': self.fusion.embed_dims,
+        }
+        if len(set(widths.values())) > 1:
+            found = ', '.join(f'{name} {width}' for name, width in widths.items())
+            raise ValueError(
+                f'the encoders and the fusion encoder must have one width, found {found}: set '
+                'image_encoder.embed_dim, text_encoder.config.hidden_size and fusion.embed_dims '
+                'to the same number'
+            )
+        sizes = dict(
+            depth=self.fusion.depth,
+            embed_dims=self.fusion.embed_dims,
+            num_heads=self.fusion.num_heads,
+        )
+        self.position = MODELS.build({**position, **sizes})
+        self.image_projection = nn.Linear(self.fusion.embed_dims, vector_dims)
+        self.text_projection = nn.Linear(self.fusion.embed_dims, vector_dims)
+
+    def init_weights(self) -> None:
+        """Loads the encoders' pretrained weights, where the config names some."""
+        self.image_encoder.init_weights()
+        self.text_encoder.init_weights()
+
+    def encode_image(
+        self, images: Tensor, patch_mask: Tensor | None = None, mask_token: Tensor | None = None
+    ) -> Encoded:
+        """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and vectors (B, d)."""
+        tokens = self.image_encoder(images, patch_mask, mask_token)
+        return Encoded(tokens, self._vector(tokens, self.image_projection))
+
+    def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
+        """(B, N) word pieces to tokens (B, N, D) and vectors (B, d)."""
+        tokens = self.text_encoder(input_ids, attention_mask)
+        return Encoded(tokens, self._vector(tokens, self.text_projection))
+
+    def locate(self, image: Tokens, text: Tokens) -> Relation | None:
+        """What the position plug-in finds between words and patches, row by row."""
+        return self.position.locate(image, text)
+
+    def fuse(self, image: Tokens, text: Tokens, pairs: Tensor | None = None, **need) -> Fused:
+        """See :meth:`xmodal.models.fusion.FusionEncoder.forward`."""
+        return self.fusion(image, text, self.position, pairs, **need)
+
+    @staticmethod
+    def _vector(tokens: Tokens, projection: nn.Linear) -> Tensor:
+        with torch.autocast(tokens.embeddings.device.type, enabled=False):
+            return normalize(projection(tokens.embeddings[:, 0].float()), dim=-1)

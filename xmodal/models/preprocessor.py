@@ -1,0 +1,114 @@
+"""From data samples to the tensors a model takes."""
+
+from hashlib import blake2b
+from pathlib import Path
+
+import torch
+from mmengine.model import BaseDataPreprocessor
+from tokenizers.processors import TemplateProcessing
+from torch import Tensor
+from transformers import BertTokenizer
+
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, ImageTextBatch
+
+
+def build_tokenizer(pretrained: str, add_sep: bool = True) -> BertTokenizer:
+    """Builds a BERT tokenizer.
+
+    Args:
+        pretrained: a vocabulary file (``vocab.txt``), a directory, or a name on the hub.
+        add_sep: end a text with [SEP]. ALBEF's released weights were trained without it.
+
+    Raises:
+        FileNotFoundError: when there is no such file and no such model.
+    """
+    path = Path(pretrained)
+    if path.is_file():
+        vocabulary = {word: i for i, word in enumerate(path.read_text('utf-8').splitlines())}
+        tokenizer = BertTokenizer(vocab=vocabulary)
+    else:
+        try:
+            tokenizer = BertTokenizer.from_pretrained(pretrained)
+        except OSError as error:
+            raise FileNotFoundError(
+                f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
+                f'file, nor a directory with one, nor reachable on the hub: {error}\nFor the '
+                'embedded world run `python tools/make_shapes.py --out data/shapes`; for real text '
+                'put bert-base-uncased (its vocab.txt is enough) where the config says.'
+            ) from error
+    if not add_sep:
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+            single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
+        )
+    return tokenizer
+
+
+def text_identity(text: str) -> int:
+    """A stable 63-bit number of a caption, equal for equal captions in every process."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
+
+
+@MODELS.register_module()
+class ImageTextPreprocessor(BaseDataPreprocessor):
+    """Stacks and normalises images and tokenises texts.
+
+    Args:
+        mean: of the RGB channels, in 0…255.
+        std: of the RGB channels, in 0…255.
+        tokenizer: arguments of :func:`build_tokenizer`.
+        max_length: longest text in word pieces, special ones included; longer ones are cut.
+    """
+
+    def __init__(
+        self, mean: list[float], std: list[float], tokenizer: dict, max_length: int = 30
+    ) -> None:
+        super().__init__(non_blocking=True)
+        self.register_buffer('mean', torch.tensor(mean).view(3, 1, 1), persistent=False)
+        self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
+        self.tokenizer = build_tokenizer(**tokenizer)
+        self.max_length = max_length
+
+    def forward(self, data: dict, training: bool = False) -> dict:
+        """Turns ``dict(inputs, data_samples)`` of lists into the arguments of a model.
+
+        In test mode a sample's text is a list: all its captions stand one after another in the
+        text rows, and ``text_image_ids`` says whose they are.
+        """
+        images = torch.stack([image.to(self.device, non_blocking=True) for image in data['inputs']])
+        samples: list[DataSample] = data['data_samples']
+        captions = [[s.text] if isinstance(s.text, str) else s.text for s in samples]
+        texts = [text for own in captions for text in own]
+        owners = [s.image_id for s, own in zip(samples, captions) for _ in own]
+        input_ids, attention_mask = self.tokenize(texts)
+        batch = ImageTextBatch(
+            images=self.normalize(images),
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            image_ids=self._ids([s.image_id for s in samples]),
+            text_ids=self._ids([text_identity(text) for text in texts]),
+            text_image_ids=self._ids(owners),
+        )
+        return {'inputs': batch, 'data_samples': samples}
+
+    def normalize(self, images: Tensor) -> Tensor:
+        """uint8 pixels (B, 3, H, W) to zero mean and unit deviation."""
+        return (images.float() - self.mean) / self.std
+
+    def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
+        """Texts to ``input_ids`` and bool ``attention_mask``, both (T, N)."""
+        encoded = self.tokenizer(
+            texts,
+            padding='longest',
+            truncation=True,
+            max_length=self.max_length,
+            return_tensors='pt',
+            return_token_type_ids=False,
+        )
+        return (
+            encoded['input_ids'].to(self.device, non_blocking=True),
+            encoded['attention_mask'].to(self.device, non_blocking=True).bool(),
+        )
+
+    def _ids(self, numbers: list[int]) -> Tensor:
+        return torch.tensor(numbers, dtype=torch.int64).to(self.device, non_blocking=True)

@@ -1,0 +1,233 @@
+"""Pre-training with momentum distillation: ACE-RPE, and ALBEF as a special case."""
+
+import torch
+from mmengine.model import BaseModel
+from torch import Tensor, nn
+
+from xmodal.models.momentum import MomentumTwin
+from xmodal.models.necks.position import Relation
+from xmodal.models.network import CrossModalNetwork
+from xmodal.models.queue import Keys, MomentumQueue
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, Encoded, Fused, ImageTextBatch, Tokens
+
+HEADS = ('itc', 'ace', 'itm', 'mlm', 'mim')
+
+
+@MODELS.register_module()
+class CrossModalPretrainer(BaseModel):
+    """Image and text encoder, position, fusion encoder, and any of five pre-training heads.
+
+    encode → relate → fuse → heads. A head that is left out of ``heads`` is neither built nor paid
+    for. A momentum twin of the network gives the contrastive keys and the soft targets.
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        network: arguments of :class:`CrossModalNetwork`.
+        heads: configs by name: ``itc``, ``ace``, ``itm``, ``mlm``, ``mim``.
+        queue_length: K − 1 or so, the length of the dictionaries O_x and O_y.
+        momentum: m of the twin.
+
+    Attributes:
+        distillation_weight: α, the share of soft targets; a hook raises it during training.
+    """
+
+    def __init__(
+        self,
+        data_preprocessor: dict,
+        network: dict,
+        heads: dict[str, dict],
+        queue_length: int = 65536,
+        momentum: float = 0.995,
+    ) -> None:
+        super().__init__(data_preprocessor)
+        unknown = sorted(set(heads) - set(HEADS))
+        if unknown:
+            raise ValueError(f'model.heads has {unknown}, expected some of {", ".join(HEADS)}')
+        if 'itm' in heads and not {'itc', 'ace'} & set(heads):
+            raise ValueError(
+                "model.heads has 'itm', whose hard negatives are drawn by a contrastive head: add "
+                "'itc' or 'ace'"
+            )
+        self.network = CrossModalNetwork(**network)
+        self._check_vocabulary()
+        self.heads = nn.ModuleDict()
+        for name in HEADS:
+            if name in heads:
+                self.heads[name] = MODELS.build({**heads[name], **self._sizes(name)})
+        self.twin = MomentumTwin(self._taught(), momentum)
+        self.queue = MomentumQueue(queue_length, self.network.image_projection.out_features)
+        self.distillation_weight = 0.0
+        tokenizer = self.data_preprocessor.tokenizer
+        self.mask_id = tokenizer.mask_token_id
+        special_ids = torch.tensor(tokenizer.all_special_ids)
+        self.register_buffer('special_ids', special_ids, persistent=False)
+        self.register_load_state_dict_pre_hook(_make_missing_twin)
+
+    def init_weights(self) -> None:
+        """Loads pretrained weights where the config names some, and makes the twin equal."""
+        self.network.init_weights()
+        self.twin.copy_from(self._taught())
+
+    def update_momentum(self) -> None:
+        """Moves the twin; to be called after every step of the optimizer."""
+        self.twin.update(self._taught())
+
+    def forward(
+        self, inputs: ImageTextBatch, data_samples: list[DataSample] | None = None, mode: str = 'tensor'
+    ) -> dict[str, Tensor] | tuple[Encoded, Encoded]:
+        """``mode='loss'``: named losses; ``mode='tensor'``: encoded images and texts."""
+        if mode == 'loss':
+            return self.loss(inputs)
+        if mode == 'tensor':
+            return self.encode_image(inputs.images), self.encode_text(*inputs[1:3])
+        raise ValueError(f"mode='{mode}', expected 'loss' or 'tensor'; retrieval has its own loop")
+
+    def encode_image(self, images: Tensor) -> Encoded:
+        """(B, 3, H, W) pixels to tokens and vectors."""
+        return self.network.encode_image(images)
+
+    def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
+        """(B, N) word pieces to tokens and vectors."""
+        return self.network.encode_text(input_ids, attention_mask)
+
+    def locate(self, image: Tokens, text: Tokens) -> Relation | None:
+        """What the position plug-in finds between words and patches, row by row."""
+        return self.network.locate(image, text)
+
+    def fuse(self, image: Tokens, text: Tokens, need_attentions: bool = False) -> Fused:
+        """Fuses images and texts row by row."""
+        return self.network.fuse(image, text, need_attentions=need_attentions)
+
+    def match(self, image: Tokens, text: Tokens, pairs: Tensor) -> Tensor:
+        """How well images and texts match.
+
+        Args:
+            image: distinct images.
+            text: distinct texts.
+            pairs: rows of image and text to judge, (P, 2) int64.
+
+        Returns:
+            Logit of 'yes' minus logit of 'no', (P,).
+        """
+        fused = self.network.fuse(image, text, pairs, need_image=False)
+        logits = self.heads['itm'](fused.text_tokens).float()
+        return logits[:, 1] - logits[:, 0]
+
+    def loss(self, batch: ImageTextBatch) -> dict[str, Tensor]:
+        """The losses of all heads, by name; entries without 'loss' in the name are only logged."""
+        image = self.encode_image(batch.images)
+        text = self.encode_text(batch.input_ids, batch.attention_mask)
+        with torch.no_grad():
+            teacher = self.twin.module['network']
+            teacher_image = teacher.encode_image(batch.images)
+            teacher_text = teacher.encode_text(batch.input_ids, batch.attention_mask)
+        own_keys = Keys(teacher_image.vector, teacher_text.vector, batch.image_ids, batch.text_ids)
+        gathered = own_keys.gather()
+
+        logs = {}
+        if 'itc' in self.heads or 'ace' in self.heads:
+            keys = gathered.join(self.queue.keys())
+            for name in ('itc', 'ace'):
+                if name in self.heads:
+                    logs |= self.heads[name].loss(
+                        image, text, keys, batch, own_keys, self.distillation_weight
+                    )
+            self.queue.write(gathered)
+        if 'itm' in self.heads:
+            logs |= self._match_loss(image, text, own_keys, batch)
+        if 'mlm' in self.heads:
+            logs |= self._word_loss(image, teacher_image, batch)
+        if 'mim' in self.heads:
+            logs |= self._pixel_loss(text, batch)
+        return logs
+
+    def _match_loss(
+        self, image: Encoded, text: Encoded, keys: Keys, batch: ImageTextBatch
+    ) -> dict[str, Tensor]:
+        """ITM: negatives are drawn from the batch by the similarity that is trained."""
+        head = self.heads['itm']
+        with torch.no_grad():
+            similarity = image.vector.float() @ keys.text_vectors.float().T
+            contrastive = self.heads['itc'] if 'itc' in self.heads else self.heads['ace']
+            same = keys.same(batch.image_ids, batch.text_ids)
+            pairs, labels, weights = head.pairs(contrastive.scale(similarity), same)
+        fused = self.network.fuse(image.tokens, text.tokens, pairs, need_image=False)
+        logs = head.loss(head(fused.text_tokens), labels, weights)
+        if hasattr(self.network.position, 'statistics'):
+            words = text.tokens.select(pairs[:, 1])
+            shares = self.network.position.statistics(fused.relation, words)
+            for name, share in shares.items():
+                logs[f'{name}_matched'] = share[: len(same)].mean()
+                logs[f'{name}_mismatched'] = share[len(same) :].mean()
+        return logs
+
+    def _word_loss(
+        self, image: Encoded, teacher_image: Encoded, batch: ImageTextBatch
+    ) -> dict[str, Tensor]:
+        """MLM: hidden words from the rest and the whole image."""
+        head = self.heads['mlm']
+        masked = head.mask(batch.input_ids, self.special_ids, self.mask_id)
+
+        def predict(network: CrossModalNetwork, head: nn.Module, image: Encoded) -> Tensor:
+            text = network.encode_text(masked.input_ids, batch.attention_mask)
+            fused = network.fuse(image.tokens, text.tokens, need_image=False)
+            words = fused.text_tokens[masked.chosen]
+            return head(words, network.text_encoder.word_embeddings)
+
+        teacher_logits = None
+        if self.distillation_weight:
+            with torch.no_grad():
+                twin = self.twin.module
+                teacher_logits = predict(twin['network'], twin['mlm'], teacher_image)
+        logits = predict(self.network, head, image)
+        targets = batch.input_ids[masked.chosen]
+        return head.loss(logits, targets, teacher_logits, self.distillation_weight)
+
+    def _pixel_loss(self, text: Encoded, batch: ImageTextBatch) -> dict[str, Tensor]:
+        """MIM: hidden patches from the rest and, after fusion, the text."""
+        head = self.heads['mim']
+        mask = head.mask(batch.images)
+        image = self.network.encode_image(batch.images, mask, head.mask_token)
+        patches = image.tokens.embeddings
+        if head.source == 'fusion':
+            patches = self.network.fuse(image.tokens, text.tokens).image_tokens
+        return head.loss(patches, batch.images, mask)
+
+    def _taught(self) -> nn.ModuleDict:
+        """What has a momentum twin: the network, and the head whose targets are distilled."""
+        modules = {'network': self.network}
+        if 'mlm' in self.heads:
+            modules['mlm'] = self.heads['mlm']
+        return nn.ModuleDict(modules)
+
+    def _sizes(self, name: str) -> dict[str, int]:
+        """The arguments of a head that follow from the network."""
+        embed_dims = self.network.fusion.embed_dims
+        if name in ('itc', 'ace'):
+            return {}
+        if name == 'itm':
+            return dict(embed_dims=embed_dims)
+        if name == 'mlm':
+            return dict(embed_dims=embed_dims, vocab_size=self.network.text_encoder.vocab_size)
+        return dict(embed_dims=embed_dims, patch_size=self.network.image_encoder.patch_size)
+
+    def _check_vocabulary(self) -> None:
+        words, known = len(self.data_preprocessor.tokenizer), self.network.text_encoder.vocab_size
+        if words > known:
+            raise ValueError(
+                f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
+                'raise it, or name the vocabulary that belongs to the text encoder'
+            )
+
+
+def _make_missing_twin(
+    model: CrossModalPretrainer, state_dict: dict[str, Tensor], prefix: str, *_
+) -> None:
+    """Weights without a momentum twin (a converted or fine-tuned model) get one by copy."""
+    if any(key.startswith(f'{prefix}twin.') for key in state_dict):
+        return
+    for online, twin in (('network.', 'network.'), ('heads.mlm.', 'mlm.')):
+        for key in [key for key in state_dict if key.startswith(prefix + online)]:
+            name = key.removeprefix(prefix + online)
+            state_dict[f'{prefix}twin.module.{twin}{name}'] = state_dict[key]

@@ -1,0 +1,74 @@
+"""The dynamic dictionaries O_x, O_y: momentum vectors of earlier batches, with their identities."""
+
+from typing import NamedTuple
+
+import torch
+from mmengine.dist import all_gather
+from torch import Tensor, nn
+
+EMPTY = -1
+
+
+class Keys(NamedTuple):
+    """Momentum vectors to contrast with, and what they are of.
+
+    Attributes:
+        image_vectors: normalised, (K, d).
+        text_vectors: normalised, (K, d).
+        image_ids: (K,) int64; -1 marks a place that nothing was written to yet.
+        text_ids: (K,) int64.
+    """
+
+    image_vectors: Tensor
+    text_vectors: Tensor
+    image_ids: Tensor
+    text_ids: Tensor
+
+    def gather(self) -> 'Keys':
+        """The keys of all ranks, rank after rank; all ranks have batches of one size."""
+        return Keys(*(torch.cat(all_gather(x.contiguous())) for x in self))
+
+    def join(self, other: 'Keys') -> 'Keys':
+        """These keys followed by ``other``."""
+        return Keys(*(torch.cat(pair) for pair in zip(self, other)))
+
+    def same(self, image_ids: Tensor, text_ids: Tensor) -> Tensor:
+        """Which keys are of the same image or the same text as each sample, (B, K) bool."""
+        return (image_ids[:, None] == self.image_ids) | (text_ids[:, None] == self.text_ids)
+
+
+class MomentumQueue(nn.Module):
+    """The last K pairs of momentum vectors.
+
+    Its length need not be a multiple of the batch: writing wraps around. Every rank writes the
+    gathered keys of all, so that all hold the same queue.
+
+    Args:
+        length: K.
+        dims: d, width of a vector.
+    """
+
+    def __init__(self, length: int, dims: int) -> None:
+        super().__init__()
+        self.length = length
+        self.register_buffer('image_vectors', torch.zeros(length, dims))
+        self.register_buffer('text_vectors', torch.zeros(length, dims))
+        self.register_buffer('image_ids', torch.full((length,), EMPTY))
+        self.register_buffer('text_ids', torch.full((length,), EMPTY))
+        self.register_buffer('pointer', torch.zeros((), dtype=torch.int64))
+
+    def keys(self) -> Keys:
+        """A copy of all K entries, safe from later writing."""
+        return Keys(*(getattr(self, name).clone() for name in Keys._fields))
+
+    @torch.no_grad()
+    def write(self, keys: Keys) -> None:
+        """Replaces the oldest entries by ``keys``; of more than K, the last K stay."""
+        count = len(keys.image_ids)
+        kept = min(count, self.length)
+        offsets = torch.arange(count - kept, count, device=self.pointer.device)
+        places = (self.pointer + offsets) % self.length
+        for name, values in keys._asdict().items():
+            buffer = getattr(self, name)
+            buffer[places] = values[-kept:].to(buffer.dtype)
+        self.pointer.copy_((self.pointer + count) % self.length)
