@@ -79,7 +79,7 @@ class ImageTextPreprocessor(BaseDataPreprocessor):
         samples: list[DataSample] = data['data_samples']
         captions = [[s.text] if isinstance(s.text, str) else s.text for s in samples]
         texts = [text for own in captions for text in own]
-        owners = [s.image_id for s, own in zip(samples, captions) for _ in own]
+        owners = [s.image_id for s, own in zip(samples, captions, strict=True) for _ in own]
         input_ids, attention_mask = self.tokenize(texts)
         batch = ImageTextBatch(
             images=self.normalize(images),

@@ -74,7 +74,10 @@ class CrossModalPretrainer(BaseModel):
         self.twin.update(self._taught())
 
     def forward(
-        self, inputs: ImageTextBatch, data_samples: list[DataSample] | None = None, mode: str = 'tensor'
+        self,
+        inputs: ImageTextBatch,
+        data_samples: list[DataSample] | None = None,
+        mode: str = 'tensor',
     ) -> dict[str, Tensor] | tuple[Encoded, Encoded]:
         """``mode='loss'``: named losses; ``mode='tensor'``: encoded images and texts."""
         if mode == 'loss':

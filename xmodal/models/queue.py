@@ -30,7 +30,7 @@ class Keys(NamedTuple):
 
     def join(self, other: 'Keys') -> 'Keys':
         """These keys followed by ``other``."""
-        return Keys(*(torch.cat(pair) for pair in zip(self, other)))
+        return Keys(*(torch.cat(pair) for pair in zip(self, other, strict=True)))
 
     def same(self, image_ids: Tensor, text_ids: Tensor) -> Tensor:
         """Which keys are of the same image or the same text as each sample, (B, K) bool."""

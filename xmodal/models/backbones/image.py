@@ -95,9 +95,8 @@ class ViTImageEncoder(nn.Module):
         if patch_mask is not None:
             patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
         embeddings = vit.norm(vit.blocks(vit.norm_pre(vit._pos_embed(patches))))
-        grid_size = tuple(
-            side // patch for side, patch in zip(images.shape[-2:], vit.patch_embed.patch_size)
-        )
+        height, width = images.shape[-2:]
+        grid_size = (height // self.patch_size, width // self.patch_size)
         return Tokens(embeddings, grid_size=grid_size)
 
 

@@ -9,6 +9,8 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 from xmodal import functional as F
 from xmodal.models.necks.position import CrossTerms, LowRank
 
+NO_TERMS = CrossTerms()
+
 
 class Projected(NamedTuple):
     """Query, key and value of one token set: what depends on that set alone.
@@ -63,7 +65,7 @@ class Attention(nn.Module):
         asking: Projected,
         context: Projected,
         context_mask: Tensor | None = None,
-        terms: CrossTerms = CrossTerms(),
+        terms: CrossTerms = NO_TERMS,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Attends from one token set to another.

@@ -34,11 +34,11 @@ class MIMHead(nn.Module):
     ) -> None:
         super().__init__()
         if block % patch_size:
-            raise ValueError(f'heads.mim.block={block} must be a multiple of the patch, {patch_size}')
-        if source not in ('fusion', 'image_encoder'):
             raise ValueError(
-                f"heads.mim.source='{source}', expected 'fusion' or 'image_encoder'"
+                f'heads.mim.block={block} must be a multiple of the patch, {patch_size}'
             )
+        if source not in ('fusion', 'image_encoder'):
+            raise ValueError(f"heads.mim.source='{source}', expected 'fusion' or 'image_encoder'")
         self.patch_size, self.block, self.ratio, self.source = patch_size, block, ratio, source
         self.mask_token = nn.Parameter(torch.zeros(embed_dims))
         nn.init.trunc_normal_(self.mask_token, std=0.02)

@@ -72,5 +72,6 @@ class MLMHead(nn.Module):
         logits = logits.float()
         loss = cross_entropy(logits, targets)
         if teacher_logits is not None:
-            loss = torch.lerp(loss, cross_entropy(logits, teacher_logits.float().softmax(1)), weight)
+            soft_targets = teacher_logits.float().softmax(1)
+            loss = torch.lerp(loss, cross_entropy(logits, soft_targets), weight)
         return {'loss_mlm': loss}

@@ -96,7 +96,8 @@ class AnchorRelativePosition(NoPosition):
         """Finds the anchors and every pair's shortest path."""
         distance, similarity = self.distance(image, text)
         placed = F.place(distance, self.null, self.farthest)
-        image_mean, text_mean = F.contextual_means(placed, image.attention_mask, text.attention_mask)
+        masks = image.attention_mask, text.attention_mask
+        image_mean, text_mean = F.contextual_means(placed, *masks)
         return Relation(distance, similarity, placed, image_mean, text_mean)
 
     def cross_terms(self, layer: int, relation: Relation, queries: str) -> CrossTerms:
