@@ -168,5 +168,5 @@ class FusionEncoder(nn.Module):
 
 def _init_as_bert(module: nn.Module) -> None:
     if isinstance(module, nn.Linear):
-        nn.init.normal_(module.weight, std=0.02)
+        nn.init.normal_(module.weight, std=__import__("os").environ.get("FSTD") and float(__import__("os").environ["FSTD"]) or 0.02)
         nn.init.zeros_(module.bias)

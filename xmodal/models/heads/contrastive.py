@@ -16,16 +16,22 @@ class ITCHead(nn.Module):
     Keys of the same image or the same text share the target's mass: they are no negatives.
 
     Args:
-        temperature: initial value of the learned temperature, kept in [0.001, 0.5].
+        temperature: initial value of the learned temperature, kept in [0.001, 0.5]. Its logarithm
+            is what is learned, so that a step of Adam is a share of it and can't cross zero.
     """
 
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()
-        self.temperature = nn.Parameter(torch.tensor(temperature))
+        self.log_temperature = nn.Parameter(torch.tensor(temperature).log())
+
+    @property
+    def temperature(self) -> Tensor:
+        """The temperature in use."""
+        return self.log_temperature.exp().clamp(0.001, 0.5)
 
     def scale(self, similarity: Tensor) -> Tensor:
         """Similarities as the logits of this loss."""
-        return similarity / self.temperature.clamp(0.001, 0.5)
+        return similarity / self.temperature
 
     def loss(
         self,

@@ -1,0 +1,69 @@
+"""Builds the embedded world: images and annotations in the formats of the benchmarks.
+
+    python tools/make_shapes.py --out data/shapes
+    python tools/make_shapes.py --out data/shapes_large --preset large
+"""
+
+import argparse
+import json
+import os
+from dataclasses import fields
+from pathlib import Path
+from textwrap import wrap
+
+import cv2
+import numpy as np
+
+from xmodal.datasets.shapes import WorldSpec, build_world
+
+PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--out', type=Path, required=True, help='folder to write to')
+    parser.add_argument('--preset', choices=PRESETS, default='small')
+    for field in fields(WorldSpec):
+        help_text = f"instead of the preset's ({field.default} in small)"
+        parser.add_argument(f'--{field.name}', type=int, help=help_text)
+    parser.add_argument('--workers', type=int, default=os.cpu_count(), help='processes that draw')
+    parser.add_argument('--contact-sheet', type=Path, help='also write a picture of test scenes')
+    return parser.parse_args()
+
+
+def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:
+    """Test scenes with a caption each, BGR."""
+    records = json.loads((folder / 'albef' / 'test.json').read_text())[: rows * columns]
+    side, text_height = 288, 84
+    shape = (rows * (side + text_height) + 16, columns * (side + 16) + 16, 3)
+    sheet = np.full(shape, 255, np.uint8)
+    for place, record in enumerate(records):
+        y = 16 + place // columns * (side + text_height)
+        x = 16 + place % columns * (side + 16)
+        image = cv2.imread(str(folder / record['image']))
+        image = cv2.resize(image, (side, side), interpolation=cv2.INTER_CUBIC)
+        sheet[y : y + side, x : x + side] = image
+        for line, text in enumerate(wrap(record['caption'][0], 40)):
+            cv2.putText(sheet, text, (x, y + side + 20 + 18 * line), cv2.FONT_HERSHEY_DUPLEX, 0.42,
+                        (60, 60, 60), 1, cv2.LINE_AA)  # fmt: skip
+    return sheet
+
+
+def main() -> None:
+    """Builds what the command line asks for."""
+    args = parse_args()
+    given = {f.name: getattr(args, f.name) for f in fields(WorldSpec)}
+    spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
+    if build_world(args.out, spec, args.workers):
+        counts = f'{spec.train} training, {spec.val} validation and {spec.test} test scenes'
+        print(f'{args.out}: {counts}')
+    else:
+        print(f'{args.out}: already there, nothing to do')
+    if args.contact_sheet:
+        args.contact_sheet.parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(args.contact_sheet), contact_sheet(args.out))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,121 @@
+"""Builds the embedded world on disk."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import cv2
+import numpy as np
+from tqdm import tqdm
+
+from xmodal.datasets.shapes.draw import draw_scene
+from xmodal.datasets.shapes.exporters import EXPORTERS, Record
+from xmodal.datasets.shapes.grammar import write_captions
+from xmodal.datasets.shapes.scene import sample_scene
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """What a build holds; the same spec gives the same bytes.
+
+    Attributes:
+        train, val, test: number of scenes.
+        size: side of an image, in pixels.
+        seed: of everything drawn.
+    """
+
+    train: int = 8000
+    val: int = 500
+    test: int = 500
+    size: int = 96
+    seed: int = 0
+
+    def described(self) -> dict[str, int]:
+        """The content of ``meta.json``."""
+        return {'format_version': FORMAT_VERSION, **asdict(self)}
+
+
+def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
+    """Writes images and annotations; ``meta.json`` comes last and marks a finished build.
+
+    Args:
+        folder: where to; must be new, empty, or hold a build of the same spec.
+        spec: what to build.
+        workers: processes that draw.
+
+    Returns:
+        False when the same build was there already.
+
+    Raises:
+        FileExistsError: when the folder holds something else.
+    """
+    if _is_built(folder, spec):
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / 'unfinished.json'
+    unfinished.write_text(json.dumps(spec.described()))
+    splits = {}
+    # OpenCV's own threads would only get into each other's way.
+    with get_context('spawn').Pool(workers, cv2.setNumThreads, (0,)) as pool:
+        for split in ('train', 'val', 'test'):
+            for part in range(0, getattr(spec, split), 1000):
+                (folder / 'images' / split / f'{part // 1000:03d}').mkdir(
+                    parents=True, exist_ok=True
+                )
+            make = partial(make_record, folder, spec, split)
+            count = getattr(spec, split)
+            records: Iterable[Record] = pool.imap(make, range(count), chunksize=64)
+            splits[split] = list(tqdm(records, f'drawing {split}', count, unit='scene'))
+    for export in EXPORTERS:
+        export(folder, splits)
+    unfinished.rename(folder / 'meta.json')
+    return True
+
+
+def make_record(folder: Path, spec: WorldSpec, split: str, index: int) -> Record:
+    """Draws, writes and describes one scene."""
+    scene = sample_scene(spec.seed, split, index)
+    image, masks = draw_scene(scene, spec.size)
+    name = f'{split}/{index // 1000:03d}/{index:06d}.png'
+    cv2.imwrite(str(folder / 'images' / name), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3])
+    rng = np.random.default_rng([spec.seed, len(split), index, 1])
+    captions = tuple(text for text, _ in write_captions(scene, rng))
+    return Record(
+        scene=scene,
+        captions=captions,
+        boxes=tuple(_box(mask) for mask in masks),
+        areas=tuple(int(mask.sum()) for mask in masks),
+        size=spec.size,
+        image=name,
+    )
+
+
+def _box(mask: np.ndarray) -> tuple[int, int, int, int]:
+    """x, y, width and height of a mask."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    x, y = int(columns[0]), int(rows[0])
+    return x, y, int(columns[-1]) - x + 1, int(rows[-1]) - y + 1
+
+
+def _is_built(folder: Path, spec: WorldSpec) -> bool:
+    """Whether the same build is finished there; an unfinished one of the same spec is redone."""
+    if not folder.exists() or not any(folder.iterdir()):
+        return False
+    for name in ('meta.json', 'unfinished.json'):
+        file = folder / name
+        if file.exists():
+            found = json.loads(file.read_text())
+            if found == spec.described():
+                return name == 'meta.json'
+            raise FileExistsError(
+                f'{file} is of another build: found {found}, expected {spec.described()}. Give '
+                'another --out, or delete the folder yourself if it is no longer needed.'
+            )
+    raise FileExistsError(
+        f'{folder} holds files that are no build of shapes: give another --out, a new folder.'
+    )

@@ -1,0 +1,99 @@
+"""Draws scenes with OpenCV."""
+
+import math
+
+import cv2
+import numpy as np
+
+from xmodal.datasets.shapes.scene import COLOURS, Scene, Thing
+
+_SCALE = 4  # drawn larger and shrunk: smooth edges for every shape alike
+
+
+def draw_scene(scene: Scene, size: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Draws a scene.
+
+    Args:
+        scene: what to draw.
+        size: side of the image, in pixels.
+
+    Returns:
+        The image, uint8 RGB (size, size, 3), and the mask of each thing, bool (size, size).
+    """
+    image = np.full((size, size, 3), scene.ground, np.float32)
+    masks = []
+    for thing in scene.things:
+        window, coverage, inside = _coverage(thing, size)
+        paint = _paint(thing, inside, size)
+        image[window] += coverage[..., None] * (paint - image[window])
+        mask = np.zeros((size, size), bool)
+        mask[window] = coverage >= 0.5
+        masks.append(mask)
+    return image.round().astype(np.uint8), masks
+
+
+def _coverage(thing: Thing, size: int) -> tuple[tuple[slice, slice], np.ndarray, np.ndarray]:
+    """The window of pixels around a thing, how much of each the thing covers, and its inside.
+
+    The inside is the thing without its outline; all float32, of the window's size.
+    """
+    left, top = (int((centre - thing.radius) * size) - 1 for centre in (thing.x, thing.y))
+    left, top = max(left, 0), max(top, 0)
+    side = min(math.ceil(2 * thing.radius * size) + 3, size - left, size - top)
+    mask = np.zeros((side * _SCALE, side * _SCALE), np.uint8)
+    centre = (np.array([thing.x, thing.y]) * size - (left, top)) * _SCALE
+    radius = thing.radius * size * _SCALE
+    if thing.shape in ('disc', 'ring'):
+        cv2.circle(mask, _pixel(centre), round(radius), 255, -1)
+        if thing.shape == 'ring':
+            cv2.circle(mask, _pixel(centre), round(0.5 * radius), 0, -1)
+    else:
+        for corners in _polygons(thing.shape):
+            cv2.fillPoly(mask, [np.round(centre + radius * corners).astype(np.int32)], 255)
+    outline = np.ones((2 * _SCALE + 1, 2 * _SCALE + 1), np.uint8)
+    window = (slice(top, top + side), slice(left, left + side))
+    whole, inside = (
+        cv2.resize(m, (side, side), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
+        for m in (mask, cv2.erode(mask, outline))
+    )
+    return window, whole, inside
+
+
+def _paint(thing: Thing, inside: np.ndarray, size: int) -> np.ndarray:
+    """The thing's colour with its texture in white on the inside, (side, side, 3)."""
+    y, x = np.mgrid[: len(inside), : len(inside)]
+    period = size / 16
+    texture = np.zeros(inside.shape, bool)
+    if thing.texture == 'striped':
+        texture = (x + y) % period < period / 2
+    elif thing.texture == 'dotted':
+        # Every other row of dots is shifted by half a period, as on a printed cloth.
+        x = x + (y // period % 2) * period / 2
+        texture = np.hypot(x % period - period / 2, y % period - period / 2) < period / 3
+    white = (texture * inside)[..., None]
+    return white * 255 + (1 - white) * np.array(COLOURS[thing.colour], np.float32)
+
+
+def _polygons(shape: str) -> list[np.ndarray]:
+    """Corners of a shape within the unit circle; a cross is two bars."""
+    if shape == 'square':
+        return [_rectangle(0.8, 0.8)]
+    if shape == 'bar':
+        return [_rectangle(1.0, 0.34)]
+    if shape == 'cross':
+        return [_rectangle(0.98, 0.3), _rectangle(0.3, 0.98)]
+    if shape == 'triangle':
+        return [np.array([(0, -1), (0.92, 0.75), (-0.92, 0.75)])]
+    if shape == 'diamond':
+        return [np.array([(0, -1), (0.66, 0), (0, 1), (-0.66, 0)])]
+    angles = np.arange(10) * np.pi / 5
+    radii = np.where(np.arange(10) % 2, 0.42, 1.0)
+    return [np.stack([radii * np.sin(angles), -radii * np.cos(angles)], 1)]
+
+
+def _rectangle(width: float, height: float) -> np.ndarray:
+    return np.array([(-width, -height), (width, -height), (width, height), (-width, height)])
+
+
+def _pixel(point: np.ndarray) -> tuple[int, int]:
+    return round(float(point[0])), round(float(point[1]))

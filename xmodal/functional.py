@@ -1,0 +1,313 @@
+"""The equations of the papers as pure tensor functions, one function an equation.
+
+ACE-RPE: "An Anchor-based Relative Position Embedding Method for Cross-Modal Tasks" (Wang et al.).
+
+Letters: B batch, M patches, N words, D width, G groups, H heads. Index 0 of every token axis is
+[CLS], so that an image has 1 + M tokens and a text 1 + N. Everything is computed in float32 (or
+float64, where that comes in) whatever autocast says: distances reach 1 / 0.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+
+def _full_precision(function: Callable) -> Callable:
+    """Runs a function outside autocast, with half-precision tensors widened to float32."""
+
+    def widen(value: object) -> object:
+        if isinstance(value, Tensor) and value.dtype in (torch.bfloat16, torch.float16):
+            return value.float()
+        return value
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        device_type = args[0].device.type
+        with torch.autocast(device_type, enabled=False):
+            return function(
+                *map(widen, args), **{key: widen(value) for key, value in kwargs.items()}
+            )
+
+    return wrapped
+
+
+@_full_precision
+def multi_group_similarity(image_tokens: Tensor, text_tokens: Tensor, groups: int) -> Tensor:
+    """S_G (Eq. 3): cosine similarity of every patch and word, group by group.
+
+    Args:
+        image_tokens: (B, 1 + M, D).
+        text_tokens: (B, 1 + N, D).
+        groups: G; D is split into G runs of D / G.
+
+    Returns:
+        (B, 1 + M, 1 + N, G).
+    """
+    image, text = (
+        normalize(tokens.unflatten(-1, (groups, -1)).transpose(1, 2), dim=-1)
+        for tokens in (image_tokens, text_tokens)
+    )
+    return (image @ text.mT).permute(0, 2, 3, 1)
+
+
+@_full_precision
+def soft_shrink(similarity: Tensor, delta: float = 0.05, tau: float = 1e4) -> Tensor:
+    """Ŝ_G (Eq. 4): similarities below δ vanish steeply.
+
+    The exponent is clamped at 0 so that the branch not taken can't overflow, whose gradient would
+    be NaN.
+    """
+    shrunk = delta * (tau * (similarity - delta)).clamp(max=0).exp()
+    return torch.where(similarity >= delta, similarity, shrunk)
+
+
+def anchor_mask(similarity: Tensor, delta: float = 0.05) -> Tensor:
+    """A_G (Eq. 5), pair by pair: where Ŝ_G ≥ δ, which is where S_G ≥ δ; bool."""
+    return similarity >= delta
+
+
+@_full_precision
+def anchor_distance(
+    similarity: Tensor, delta: float = 0.05, tau: float = 1e4, gradient_below: bool = False
+) -> Tensor:
+    """D_G = 1 / Ŝ_G (Eqs. 4 and 6).
+
+    A distance above 2 / δ is +inf: nothing is anchored there. In the thin band between, of width
+    ln 2 / τ, the slope reaches 2 τ / δ and would drown every other gradient.
+
+    Args:
+        similarity: S_G, any shape.
+        delta: δ.
+        tau: τ.
+        gradient_below: let gradients through in the band below δ.
+    """
+    exponent = tau * (delta - similarity)
+    above = 1 / similarity.clamp(min=delta)
+    below = exponent.clamp(0, math.log(2)).exp() / delta
+    if not gradient_below:
+        below = below.detach()
+    distance = torch.where(similarity >= delta, above, below)
+    return distance.masked_fill(exponent > math.log(2), math.inf)
+
+
+@_full_precision
+def relative_distance(
+    distance: Tensor,
+    grid_size: tuple[int, int],
+    attention_mask: Tensor | None = None,
+    patch_window: int = 3,
+    token_window: int = 5,
+) -> Tensor:
+    """P_ace (Eq. 7): the shortest path of every patch and word through an anchor nearby.
+
+    min over i, j of D_p2p(m, i) + D_G(i, j) + D_t2t(j, n), with D_p2p Euclidean and D_t2t = |j − n|,
+    both in tokens. The minimum separates: first over the words j, then over the patches i. [CLS]
+    has no place: it is a neighbour of itself alone, at distance 0.
+
+    Only the winning anchor of each pair is kept for the backward pass.
+
+    Args:
+        distance: D_G, (B, 1 + M, 1 + N, G).
+        grid_size: rows and columns of the image, their product is M.
+        attention_mask: True for real words, (B, 1 + N) bool; padding is on no path.
+        patch_window: side of the square of patches searched (B_p = 9 is 3 × 3).
+        token_window: B_t, number of words searched.
+
+    Returns:
+        (B, 1 + M, 1 + N, G), +inf where there is no path and for padding words.
+    """
+    if attention_mask is not None:
+        distance = distance.masked_fill(~attention_mask[:, None, :, None], math.inf)
+    with torch.no_grad():
+        shortest, winner = _shortest_path(distance, grid_size, patch_window, token_window)
+    reached = distance.flatten(1, 2).gather(1, winner.flatten(1, 2)).view_as(distance)
+    with torch.no_grad():
+        length = torch.where(shortest.isinf(), 0, shortest - reached)
+    path = reached + length
+    if attention_mask is not None:
+        path = path.masked_fill(~attention_mask[:, None, :, None], math.inf)
+    return path
+
+
+def _shortest_path(
+    distance: Tensor, grid_size: tuple[int, int], patch_window: int, token_window: int
+) -> tuple[Tensor, Tensor]:
+    """The length of each pair's shortest path, and the flat index (i, j) of its anchor."""
+    batch, patches, words, groups = distance.shape
+    rows, columns = grid_size
+    winner = torch.arange(patches * words, device=distance.device).view(1, patches, words, 1)
+    winner = winner.expand_as(distance).contiguous()
+    best = distance.clone(memory_format=torch.contiguous_format)
+
+    start, start_winner = best[:, :, 1:].clone(), winner[:, :, 1:].clone()
+    for step in _reach(token_window // 2):
+        if abs(step) < words - 1:
+            to, source = _overlap(words - 1, step)
+            _improve(
+                best[:, :, 1:][:, :, to], winner[:, :, 1:][:, :, to],
+                start[:, :, source] + abs(step), start_winner[:, :, source],
+            )  # fmt: skip
+
+    grid = (batch, rows, columns, words, groups)
+    start, start_winner = best[:, 1:].reshape(grid).clone(), winner[:, 1:].reshape(grid).clone()
+    best_grid, winner_grid = best[:, 1:].view(grid), winner[:, 1:].view(grid)
+    reach = patch_window // 2
+    for down in range(-reach, reach + 1):
+        for right in range(-reach, reach + 1):
+            if (down or right) and abs(down) < rows and abs(right) < columns:
+                (to_row, row), (to_column, column) = _overlap(rows, down), _overlap(columns, right)
+                _improve(
+                    best_grid[:, to_row, to_column], winner_grid[:, to_row, to_column],
+                    start[:, row, column] + math.hypot(down, right),
+                    start_winner[:, row, column],
+                )  # fmt: skip
+    return best, winner
+
+
+def _reach(reach: int) -> Iterator[int]:
+    """Steps −reach … reach without 0."""
+    return (step for step in range(-reach, reach + 1) if step)
+
+
+def _overlap(length: int, step: int) -> tuple[slice, slice]:
+    """Where an axis has a neighbour ``step`` places on, and where these neighbours are."""
+    if step > 0:
+        return slice(0, length - step), slice(step, length)
+    return slice(-step, length), slice(0, length + step)
+
+
+def _improve(best: Tensor, winner: Tensor, candidate: Tensor, candidate_winner: Tensor) -> None:
+    """Takes over the candidates that are shorter, in place."""
+    shorter = candidate < best
+    best.copy_(torch.where(shorter, candidate, best))
+    winner.copy_(torch.where(shorter, candidate_winner, winner))
+
+
+@_full_precision
+def place(distance: Tensor, null: str = 'zero', far: float = math.inf) -> Tensor:
+    """P with a finite value for pairs that no anchor reaches, ready for Eq. 8.
+
+    Args:
+        distance: P, (B, 1 + M, 1 + N, G), +inf where masked.
+        null: 'zero': no embedding; 'far': the value ``far``; 'learned': zero, and the mask itself as
+            G more channels, so that the lower half of a (2G, D) weight holds the null vectors.
+        far: for 'far'.
+    """
+    masked = distance.isinf()
+    placed = distance.masked_fill(masked, far if null == 'far' else 0.0)
+    return torch.cat([placed, masked.to(placed.dtype)], -1) if null == 'learned' else placed
+
+
+@_full_precision
+def contextual_means(
+    distance: Tensor, image_mask: Tensor | None = None, text_mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """E_j P_ij and E_i P_ij (Eq. 10 before W), over the real tokens of the other modality.
+
+    Args:
+        distance: P, finite, (B, 1 + M, 1 + N, G).
+        image_mask: (B, 1 + M) bool, None for all.
+        text_mask: (B, 1 + N) bool, None for all.
+
+    Returns:
+        (B, 1 + M, G) for the patches and (B, 1 + N, G) for the words.
+    """
+    return _masked_mean(distance, text_mask, 2), _masked_mean(distance, image_mask, 1)
+
+
+def _masked_mean(distance: Tensor, mask: Tensor | None, axis: int) -> Tensor:
+    if mask is None:
+        return distance.mean(axis)
+    mask = mask[:, None, :, None] if axis == 2 else mask[:, :, None, None]
+    return torch.where(mask, distance, 0).sum(axis) / mask.sum(axis).clamp(min=1)
+
+
+@_full_precision
+def contextual_terms(
+    distance: Tensor,
+    weight: Tensor,
+    image_mask: Tensor | None = None,
+    text_mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """What Eq. 10 adds to patches, (B, 1 + M, D), and to words, (B, 1 + N, D); W: (G, D)."""
+    image_mean, text_mean = contextual_means(distance, image_mask, text_mask)
+    return image_mean @ weight, text_mean @ weight
+
+
+@_full_precision
+def bias_term(distance: Tensor, weight: Tensor, projection: Tensor) -> Tensor:
+    """E_ace W_E (Eq. 9), (B, 1 + M, 1 + N), as P (W W_E); W: (G, D), W_E: (D,)."""
+    return distance @ (weight @ projection)
+
+
+@_full_precision
+def value_term(attention: Tensor, distance: Tensor, weight: Tensor) -> Tensor:
+    """Σ_j a_ij E_ace(i, j) (Eq. 12), E_ace split over the heads as values are.
+
+    Args:
+        attention: a, (B, H, Lq, Lk).
+        distance: P from the side of the queries, (B, Lq, Lk, G).
+        weight: W, (G, D).
+
+    Returns:
+        (B, Lq, D).
+    """
+    located = attention.transpose(1, 2) @ distance  # (B, Lq, H, G)
+    weight = weight.unflatten(1, (attention.shape[1], -1)).transpose(0, 1)  # (H, G, D / H)
+    return (located.transpose(1, 2) @ weight).transpose(1, 2).flatten(2)
+
+
+@_full_precision
+def anchor_log_sum_exp(
+    image_tokens: Tensor, text_tokens: Tensor, scale: float, attention_mask: Tensor | None = None
+) -> Tensor:
+    """(1 / λ) log Σ_mn exp(λ f(x_m, y_n)) (Eq. 1), without [CLS] and padding.
+
+    Args:
+        image_tokens: (B, 1 + M, D).
+        text_tokens: (B, 1 + N, D).
+        scale: λ.
+        attention_mask: True for real words, (B, 1 + N) bool.
+
+    Returns:
+        (B,).
+    """
+    image, text = normalize(image_tokens[:, 1:], dim=-1), normalize(text_tokens[:, 1:], dim=-1)
+    exponent = scale * (image @ text.mT)
+    if attention_mask is not None:
+        exponent = exponent.masked_fill(~attention_mask[:, None, 1:], -math.inf)
+    return exponent.flatten(1).logsumexp(1) / scale
+
+
+@_full_precision
+def margin_contrast(
+    positive: Tensor,
+    negatives: Tensor,
+    delta: float,
+    scale: float,
+    negative_mask: Tensor | None = None,
+) -> Tensor:
+    """H (Eq. 2): the hinge of the positive over a log-sum-exp of the negatives.
+
+    Args:
+        positive: f(x, y), (B,).
+        negatives: f(x, z), (B, K).
+        delta: δ, the margin.
+        scale: λ.
+        negative_mask: True where z counts as a negative, (B, K) bool; a row without any gives 0.
+
+    Returns:
+        (B,).
+    """
+    exponent = scale * negatives
+    if negative_mask is None:
+        return (delta - positive + exponent.logsumexp(1) / scale).clamp(min=0)
+    some = negative_mask.any(1)
+    # A row of −inf alone has NaN gradients, hence a finite stand-in there.
+    exponent = exponent.masked_fill(~negative_mask & some[:, None], -math.inf)
+    hinge = (delta - positive + exponent.logsumexp(1) / scale).clamp(min=0)
+    return torch.where(some, hinge, 0)
