@@ -44,7 +44,7 @@ class MomentumQueue(nn.Module):
     gathered keys of all, so that all hold the same queue.
 
     Args:
-        length: K.
+        length: K; 0 leaves the batch itself as the only source of negatives.
         dims: d, width of a vector.
     """
 
@@ -64,11 +64,13 @@ class MomentumQueue(nn.Module):
     @torch.no_grad()
     def write(self, keys: Keys) -> None:
         """Replaces the oldest entries by ``keys``; of more than K, the last K stay."""
+        if not self.length:
+            return
         count = len(keys.image_ids)
-        kept = min(count, self.length)
-        offsets = torch.arange(count - kept, count, device=self.pointer.device)
+        first = max(0, count - self.length)
+        offsets = torch.arange(first, count, device=self.pointer.device)
         places = (self.pointer + offsets) % self.length
         for name, values in keys._asdict().items():
             buffer = getattr(self, name)
-            buffer[places] = values[-kept:].to(buffer.dtype)
+            buffer[places] = values[first:].to(buffer.dtype)
         self.pointer.copy_((self.pointer + count) % self.length)

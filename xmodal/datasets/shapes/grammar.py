@@ -1,141 +1,271 @@
 """What people would say of a scene: statements with a truth, and their wording."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import permutations, product
 
 import numpy as np
 
 from xmodal.datasets.shapes.scene import (
     COLOURS,
-    RELATIONS,
+    DIRECTIONS,
+    OPPOSITE,
     SHAPES,
-    SIZES,
-    TEXTURES,
+    SPLITS,
     Scene,
     Thing,
+    direction,
     is_held_out,
-    relation,
-    relations,
+    stands,
 )
 
 SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 CAPTIONS_A_SCENE = 5
+WORDS = range(8, 21)  # in a caption
+NUMBERS = {2: 'two', 3: 'three'}
+
+# The ways to say a direction, size or texture; what is not listed is said as it is called.
+WORDINGS = {
+    'left of': ('left of', 'to the left of'),
+    'right of': ('right of', 'to the right of'),
+    'above': ('above', 'over'),
+    'below': ('below', 'under'),
+    'small': ('small', 'little'),
+    'large': ('large', 'big'),
+    'solid': ('plain',),
+    'striped': ('striped',),
+    'dotted': ('dotted', 'spotted'),
+}
+
+# Sentences about two things: the second is {r}, a direction, of the first. A capital is the phrase
+# with a definite article, {is} and {lies} agree with the first thing.
+_PAIR = (
+    '{A} {is} {r} {B}',
+    '{a} {r} {b}',
+    'there {is} {a} {r} {B}',
+    '{a} can be seen {r} {b}',
+    '{A} {lies} {r} {B}',
+    'a picture of {a} {r} {b}',
+    '{r} {B} there {is} {a}',
+)
+# The first thing is {r} of the second and {s} of the third.
+_FORK = (
+    '{A} {is} {r} {B} and {s} {C}',
+    '{a} {r} {b} and {s} {c}',
+    'there {is} {a} {r} {B} and {s} {C}',
+    '{A} that {is} {r} {B} {lies} {s} {C}',
+    '{s} {C} and {r} {B} {is} {a}',
+)
+# The first thing is {r} of the second, which is {s} of the third.
+_CHAIN = (
+    '{A} {is} {r} {B} which {is_b} {s} {C}',
+    '{a} {r} {b} that {is_b} {s} {c}',
+    'there {is} {a} {r} {B} that {lies_b} {s} {C}',
+)
+# The first thing is between the other two.
+_BETWEEN = (
+    '{A} {is} between {B} and {C}',
+    'there {is} {a} between {b} and {c}',
+    '{a} can be seen between {B} and {C}',
+    'between {b} and {c} {lies} {a}',
+)
 
 
 @dataclass(frozen=True)
 class Description:
-    """Attributes that a noun phrase names; None where it is silent."""
+    """What a noun phrase says of one thing, or of several that are alike; None where it is silent.
+
+    Attributes:
+        shape, colour, size, texture: of each.
+        count: how many there are: 1 for "a" and "the", which ask for at least one, otherwise the
+            exact number.
+    """
 
     shape: str
     colour: str
     size: str | None = None
     texture: str | None = None
+    count: int = 1
 
     def fits(self, thing: Thing) -> bool:
-        """Whether the phrase is true of a thing."""
-        named = (name for name in ('shape', 'colour', 'size', 'texture') if getattr(self, name))
-        return all(getattr(self, name) == getattr(thing, name) for name in named)
+        """Whether the attributes are true of a thing."""
+        return (
+            self.colour == thing.colour
+            and self.shape == thing.shape
+            and self.size in (None, thing.size)
+            and self.texture in (None, thing.texture)
+        )
 
-    def phrase(self) -> str:
-        """Without article: "small striped blue square"."""
-        words = (self.size, self.texture, self.colour, self.shape)
-        return ' '.join(word for word in words if word)
+    def referents(self, scene: Scene) -> list[tuple[Thing, ...]]:
+        """What the phrase may stand for in a scene."""
+        fitting = [thing for thing in scene.things if self.fits(thing)]
+        if self.count == 1:
+            return [(thing,) for thing in fitting]
+        return [tuple(fitting)] if len(fitting) == self.count else []
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Relations that all hold: ``(first, name, second)`` each."""
+    """The logical form of a sentence.
 
-    relations: tuple[tuple[Description, str, Description], ...]
+    Attributes:
+        mentions: the noun phrases; different ones stand for different things.
+        relations: name and places in ``mentions``, ``('left of', 0, 1)`` or
+            ``('between', 0, 1, 2)``; all hold, of each of several things that are alike.
+    """
+
+    mentions: tuple[Description, ...]
+    relations: tuple[tuple[str, int, *tuple[int, ...]], ...]
 
     def holds(self, scene: Scene) -> bool:
-        """Whether a scene has things that make the statement true, one thing a description."""
-        descriptions = list(dict.fromkeys(d for a, _, b in self.relations for d in (a, b)))
-        return self._assign(scene, descriptions, {})
-
-    def _assign(
-        self, scene: Scene, left: list[Description], chosen: dict[Description, Thing]
-    ) -> bool:
-        if not left:
-            return all(relation(chosen[a], chosen[b]) == name for a, name, b in self.relations)
+        """Whether a scene has things that make the statement true."""
         return any(
-            self._assign(scene, left[1:], {**chosen, left[0]: thing})
-            for thing in scene.things
-            if left[0].fits(thing) and thing not in chosen.values()
+            self._is_true_of(referents)
+            for referents in product(*(mention.referents(scene) for mention in self.mentions))
+            if _are_apart(referents)
+        )
+
+    def _is_true_of(self, referents: tuple[tuple[Thing, ...], ...]) -> bool:
+        return all(
+            stands(name, *things)
+            for name, *places in self.relations
+            for things in product(*(referents[place] for place in places))
         )
 
 
-# Wordings of a statement: {a} is {r} {b}, and of one with a third thing, {a} {r} {b} {s} {c}. An
-# article is written where the template says so.
-_TWO = (
-    'the {a} is {r} the {b}',
-    'a {a} {r} a {b}',
-    'there is a {a} {r} the {b}',
-    'a {a} can be seen {r} a {b}',
-    'the {a} lies {r} the {b}',
-)
-_THREE = (
-    'the {a} is {r} the {b} and {s} the {c}',
-    'a {a} {r} a {b} and {s} a {c}',
-    'there is a {a} {r} the {b} and {s} the {c}',
-    'a {a} {s} a {c} and {r} a {b}',
-    'the {a} that is {r} the {b} lies {s} the {c}',
-)
-_WORDING = {
-    'left of': ('left of', 'to the left of'),
-    'right of': ('right of', 'to the right of'),
-    'above': ('above', 'over'),
-    'below': ('below', 'under'),
-}
+def _are_apart(referents: Iterable[tuple[Thing, ...]]) -> bool:
+    """Whether no thing is in two of the referents."""
+    things = [thing for referent in referents for thing in referent]
+    return len(set(things)) == len(things)
 
 
-def describe(thing: Thing, rng: np.random.Generator) -> Description:
-    """Names colour and shape always, size and texture often."""
-    size = thing.size if rng.random() < 0.6 else None
-    texture = thing.texture if thing.texture != 'solid' and rng.random() < 0.7 else None
-    return Description(thing.shape, thing.colour, size, texture)
+class _Narrator:
+    """Writes sentences about one scene, whose phrases each fit one thing, or one group, alone."""
+
+    def __init__(self, scene: Scene, rng: np.random.Generator) -> None:
+        self.scene = scene
+        self.rng = rng
+        groups = {(thing.shape, thing.colour): () for thing in scene.things}
+        for thing in scene.things:
+            groups[thing.shape, thing.colour] += (thing,)
+        referents = [group for group in groups.values() if len(group) in (1, *NUMBERS)]
+        looks = [(t.shape, t.colour, t.size, t.texture) for t in scene.things]
+        for thing, look in zip(scene.things, looks, strict=True):
+            if looks.count(look) == 1 and len(groups[thing.shape, thing.colour]) > 1:
+                referents.append((thing,))
+        self.links = [
+            (a, name, b)
+            for a, b in permutations(referents, 2)
+            if _are_apart((a, b)) and (name := _common_direction(a, b))
+        ]
+        self.held_out_links = [
+            (a, name, b)
+            for a, name, b in self.links
+            if any(is_held_out(x, name, y) for x, y in product(a, b))
+        ]
+
+    def write(self, held_out: bool) -> tuple[str, Statement]:
+        """A sentence about two or three things.
+
+        Args:
+            held_out: whether to name a held-out composition, if there is one to name.
+        """
+        first, name, second = self._pick(held_out and self.held_out_links or self.links)
+        more = [
+            link
+            for link in self.links
+            if link[0] in (first, second) and _are_apart((first, second, link[2]))
+        ]
+        if not more or self.rng.random() < 0.3:
+            return self._word(_PAIR, (first, second), ((name, 0, 1),))
+        start, other, third = self._pick(more)
+        things = (first, second, third)
+        if start is second:
+            return self._word(_CHAIN, things, ((name, 0, 1), (other, 1, 2)))
+        if other == OPPOSITE[name] and self.rng.random() < 0.5:
+            return self._word(_BETWEEN, things, (('between', 0, 1, 2),))
+        return self._word(_FORK, things, ((name, 0, 1), (other, 0, 2)))
+
+    def _word(
+        self,
+        templates: tuple[str, ...],
+        things: tuple[tuple[Thing, ...], ...],
+        relations: tuple[tuple[str, int, *tuple[int, ...]], ...],
+    ) -> tuple[str, Statement]:
+        mentions = tuple(self._describe(referent) for referent in things)
+        parts = {}
+        for letter, mention in zip('abc', mentions, strict=False):
+            definite, indefinite = self._phrases(mention)
+            parts |= {letter: indefinite, letter.upper(): definite}
+        for suffix, mention in zip(('', '_b'), mentions, strict=False):
+            single = mention.count == 1
+            parts |= {f'is{suffix}': 'is' if single else 'are'}
+            parts |= {f'lies{suffix}': 'lies' if single else 'lie'}
+        for letter, (name, *_) in zip('rs', relations, strict=False):
+            parts[letter] = self._say(name)
+        return self._pick(templates).format(**parts), Statement(mentions, relations)
+
+    def _describe(self, referent: tuple[Thing, ...]) -> Description:
+        """Names colour and shape always, size and texture now and then or when they are needed."""
+        thing = referent[0]
+        while True:
+            size = thing.size if self.rng.random() < 0.5 else None
+            odds = 0.2 if thing.texture == 'solid' else 0.6
+            texture = thing.texture if self.rng.random() < odds else None
+            found = Description(thing.shape, thing.colour, size, texture, len(referent))
+            if found.referents(self.scene) == [referent]:
+                return found
+
+    def _phrases(self, mention: Description) -> tuple[str, str]:
+        """The noun phrase with its definite and its indefinite article."""
+        looks = [self._say(name) for name in (mention.size, mention.texture) if name]
+        plural = _plural(mention.shape) if mention.count > 1 else mention.shape
+        phrase = ' '.join([*looks, mention.colour, plural])
+        if mention.count > 1:
+            phrase = f'{NUMBERS[mention.count]} {phrase}'
+            return f'the {phrase}', phrase
+        return f'the {phrase}', f'{"an" if phrase[0] in "aeiou" else "a"} {phrase}'
+
+    def _say(self, name: str) -> str:
+        return self._pick(WORDINGS.get(name, (name,)))
+
+    def _pick(self, options):
+        return options[self.rng.integers(len(options))]
 
 
-def write_captions(scene: Scene, rng: np.random.Generator) -> list[tuple[str, Statement]]:
-    """Five differing captions of a scene, each with its statement, all true.
+def _common_direction(a: tuple[Thing, ...], b: tuple[Thing, ...]) -> str | None:
+    """The direction in which each of ``a`` lies from each of ``b``; None if they differ."""
+    names = {direction(x, y) for x, y in product(a, b)}
+    return names.pop() if len(names) == 1 else None
 
-    The first caption of a scene with held-out compositions names one of them.
+
+def write_captions(seed: int, split: str, scene: Scene) -> list[tuple[str, Statement]]:
+    """Five differing captions of a scene, each with its statement, all true of the scene.
+
+    The same arguments give the same captions. The first caption of a scene with held-out
+    compositions names one of them.
     """
-    clear = relations(scene)
-    held_out = [triple for triple in clear if is_held_out(*triple)]
+    rng = np.random.default_rng([seed, SPLITS.index(split), scene.index, 1])
+    narrator = _Narrator(scene, rng)
     captions: dict[str, Statement] = {}
     while len(captions) < CAPTIONS_A_SCENE:
-        pool = clear if captions or not held_out else held_out
-        text, statement = _write(pool[rng.integers(len(pool))], clear, rng)
-        captions.setdefault(text, statement)
+        text, statement = narrator.write(held_out=not captions)
+        if len(text.split()) in WORDS:
+            captions.setdefault(text, statement)
     return list(captions.items())
 
 
-def _write(
-    triple: tuple[Thing, str, Thing],
-    clear: list[tuple[Thing, str, Thing]],
-    rng: np.random.Generator,
-) -> tuple[str, Statement]:
-    """Words one relation, and mostly a second one of the same thing."""
-    first, name, second = triple
-    a, b = describe(first, rng), describe(second, rng)
-    parts = {'a': a.phrase(), 'b': b.phrase(), 'r': _pick(_WORDING[name], rng)}
-    more = [t for t in clear if t[0] == first and t[2] != second]
-    if not more or rng.random() < 0.25:
-        return _pick(_TWO, rng).format(**parts), Statement(((a, name, b),))
-    _, other, third = more[rng.integers(len(more))]
-    c = describe(third, rng)
-    parts |= {'c': c.phrase(), 's': _pick(_WORDING[other], rng)}
-    return _pick(_THREE, rng).format(**parts), Statement(((a, name, b), (a, other, c)))
-
-
-def _pick(options: tuple[str, ...], rng: np.random.Generator) -> str:
-    return options[rng.integers(len(options))]
+def _plural(shape: str) -> str:
+    return f'{shape}es' if shape.endswith('s') else f'{shape}s'
 
 
 def vocabulary() -> list[str]:
     """Every word of the grammar after BERT's special tokens, in a fixed order."""
-    names = [*SHAPES, *COLOURS, *SIZES, *TEXTURES, *RELATIONS]
-    templates = [*_TWO, *_THREE, *(w for wordings in _WORDING.values() for w in wordings)]
-    fields = {f'{{{field}}}' for field in 'abcrs'}
-    words = {word for text in (*names, *templates) for word in text.split()} - fields
-    return [*SPECIAL_TOKENS, *sorted(words)]
+    templates = (*_PAIR, *_FORK, *_CHAIN, *_BETWEEN)
+    said = [
+        *(word for text in templates for word in text.split() if not word.startswith('{')),
+        *(word for wording in WORDINGS.values() for text in wording for word in text.split()),
+        *('a', 'an', 'the', 'is', 'are', 'lies', 'lie', *NUMBERS.values(), *DIRECTIONS, *COLOURS),
+        *(form for shape in SHAPES for form in (shape, _plural(shape))),
+    ]
+    return [*SPECIAL_TOKENS, *sorted({word for text in said for word in text.split()})]

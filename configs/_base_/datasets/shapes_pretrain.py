@@ -1,0 +1,34 @@
+# The embedded world: `python tools/make_shapes.py --out data/shapes`. No flip: captions say left
+# and right. Validation and test are retrieval on held-out scenes.
+data_root = 'data/shapes/'
+test_pipeline = [dict(type='LoadImage'), dict(type='PackImageText')]
+
+train_dataloader = dict(
+    global_batch_size=32,
+    num_workers=1,
+    persistent_workers=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='AlbefJsonDataset',
+        data_root=data_root,
+        ann_file='albef/train.json',
+        pipeline=[dict(type='LoadImage'), dict(type='PackImageText')],
+    ),
+)
+val_dataloader = dict(
+    batch_size=100,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='AlbefJsonDataset',
+        data_root=data_root,
+        ann_file='albef/val.json',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+test_dataloader = {**val_dataloader, 'dataset': {**val_dataloader['dataset'], 'ann_file': 'albef/test.json'}}
+val_cfg = dict(type='RetrievalLoop', rerank_topk=16)
+test_cfg = dict(type='RetrievalLoop', rerank_topk=16)

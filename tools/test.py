@@ -1,0 +1,33 @@
+"""Evaluates a checkpoint on the test set of a config.
+
+    python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_4.pth
+"""
+
+import argparse
+from pathlib import Path
+
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import add_common_arguments, build_runner, load_config
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('config', help='config file')
+    parser.add_argument('checkpoint', help='checkpoint file')
+    add_common_arguments(parser)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Evaluates."""
+    args = parse_args()
+    config = load_config(args)
+    if not Path(args.checkpoint).is_file():
+        raise FileNotFoundError(f'checkpoint {args.checkpoint} is not there')
+    config.load_from, config.resume = args.checkpoint, False
+    build_runner(config).test()
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

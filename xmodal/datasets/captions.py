@@ -1,0 +1,216 @@
+"""Readers of image-caption sets, each in its own on-disk format."""
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from mmcv.transforms import Compose
+from torch.utils.data import Dataset
+
+from xmodal.datasets.index import Entry, open_index
+from xmodal.datasets.seeding import isolated_random
+from xmodal.datasets.text import clean_caption
+from xmodal.datasets.transforms import BrokenImageError
+from xmodal.registry import DATASETS
+
+
+class CaptionDataset(Dataset):
+    """Images with captions; a subclass says how its annotation file is read.
+
+    In training every random choice of a sample (the caption drawn, the augmentation) follows from
+    the seed, the epoch and the sample's index, in whatever process it is made.
+
+    Args:
+        ann_file: annotation file or files, below ``data_root``.
+        data_root: folder that paths are relative to.
+        data_prefix: ``image``: folder of the images, below ``data_root``.
+        pipeline: transforms, from ``img_path`` and ``text`` to ``inputs`` and ``data_samples``.
+        captions: 'draw': an epoch shows every image once, with a caption drawn; 'each': it shows
+            every caption once.
+        test_mode: one sample an image with all its captions, nothing random.
+        max_words: captions are cut after so many words.
+        seed: of all random choices.
+
+    Raises:
+        FileNotFoundError: when an annotation file or the first images are not there.
+        ValueError: when the annotation file is not of the format.
+    """
+
+    #: What the annotation file should look like; subclasses name their own in error messages.
+    layout = ''
+
+    def __init__(
+        self,
+        ann_file: str | list[str],
+        data_root: str = '',
+        data_prefix: dict[str, str] | None = None,
+        pipeline: list[dict | Callable] = (),
+        captions: str = 'draw',
+        test_mode: bool = False,
+        max_words: int = 30,
+        seed: int = 0,
+    ) -> None:
+        if captions not in ('draw', 'each'):
+            raise ValueError(f"dataset.captions='{captions}', expected 'draw' or 'each'")
+        self.image_root = Path(data_root, (data_prefix or {}).get('image', ''))
+        self.by_caption = captions == 'each' and not test_mode
+        self.test_mode, self.seed = test_mode, seed
+        self.pipeline = Compose(list(pipeline))
+        names = [ann_file] if isinstance(ann_file, str) else ann_file
+        files = [Path(data_root, name) for name in names]
+        for file in files:
+            if not file.exists():
+                raise FileNotFoundError(
+                    f'{type(self).__name__}: {file} is not there (dataset.ann_file, relative to '
+                    f"data_root='{data_root}' and to {Path.cwd()}). docs/data.md says how to get "
+                    'each set; for the embedded world run '
+                    '`python tools/make_shapes.py --out data/shapes`.'
+                )
+        options = {'reader': type(self).__name__, 'max_words': max_words, **self.index_options()}
+        clean = partial(clean_caption, max_words=max_words)
+        self.index = open_index(files, options, self._checked_entries, clean)
+        self._check_images(files[0])
+
+    def read_entries(self, file: Path) -> Iterable[Entry]:
+        """Yields the images of an annotation file with their captions."""
+        raise NotImplementedError
+
+    def index_options(self) -> dict:
+        """What changes the index, besides the files."""
+        return {}
+
+    def __len__(self) -> int:
+        return len(self.index.texts if self.by_caption else self.index.images)
+
+    def __getitem__(self, draw: int | tuple[int, int]) -> dict:
+        """A sample; ``draw`` is its index, or index and epoch.
+
+        An image that can't be read is replaced by another, and its path is handed on in the
+        sample's ``skipped``.
+        """
+        index, epoch = draw if isinstance(draw, tuple) else (draw, 0)
+        if self.test_mode:
+            return self.pipeline(self._describe(index, random.Random(0)))
+        with isolated_random(self.seed, epoch, index):
+            chooser = random.Random(f'{self.seed} {epoch} {index}')
+            skipped: list[str] = []
+            while True:
+                described = self._describe(index, chooser)
+                try:
+                    return self.pipeline({**described, 'skipped': skipped})
+                except BrokenImageError as error:
+                    skipped.append(f'{described["img_path"]} ({error})')
+                    if len(skipped) == 20:
+                        raise
+                    index = chooser.randrange(len(self))
+
+    def _describe(self, index: int, chooser: random.Random) -> dict:
+        """What the pipeline starts from."""
+        image = self.index.owner(index) if self.by_caption else index
+        if self.by_caption:
+            text = self.index.texts[index]
+        else:
+            text = self.index.captions(image)
+            text = text if self.test_mode else chooser.choice(text)
+        return {
+            'img_path': str(self.image_root / self.index.images[image]),
+            'image_id': int(self.index.image_ids[image]),
+            'text': text,
+            'sample_index': index,
+        }
+
+    def _checked_entries(self, file: Path) -> Iterable[Entry]:
+        """``read_entries`` with errors that name the file and what it should look like."""
+        try:
+            yield from self.read_entries(file)
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
+            raise ValueError(
+                f'{file} is not of the format {type(self).__name__} reads: {what}. Expected '
+                f'{self.layout}'
+            ) from error
+
+    def _check_images(self, file: Path) -> None:
+        if not len(self.index.images):
+            raise ValueError(f'{file} has no image with a caption ({type(self).__name__})')
+        sampled = np.linspace(0, len(self.index.images) - 1, 8).astype(int)
+        paths = [self.image_root / self.index.images[int(i)] for i in sampled]
+        if not any(path.exists() for path in paths):
+            raise FileNotFoundError(
+                f'none of the images {file} names is there, for instance {paths[0]}: check '
+                'data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
+            )
+
+
+@DATASETS.register_module()
+class AlbefJsonDataset(CaptionDataset):
+    """ALBEF's format: a list of ``{image, caption, image_id?}``, the caption a string or a list."""
+
+    layout = '[{"image": "path.jpg", "caption": "text" or ["text", …], "image_id": optional}, …]'
+
+    def read_entries(self, file: Path) -> Iterable[Entry]:
+        """One entry an item of the list."""
+        for item in json.loads(file.read_text('utf-8')):
+            captions = item['caption']
+            captions = [captions] if isinstance(captions, str) else captions
+            yield Entry(item['image'], captions, _as_number(item.get('image_id')))
+
+
+@DATASETS.register_module()
+class KarpathyDataset(CaptionDataset):
+    """Karpathy's splits: ``dataset_coco.json``, ``dataset_flickr30k.json`` and their like.
+
+    Args:
+        ann_file: the file.
+        split: 'train', 'restval', 'val', 'test', or several.
+        **others: see :class:`CaptionDataset`.
+    """
+
+    layout = '{"images": [{"filename", "filepath"?, "split", "sentences": [{"raw"}], …}, …]}'
+
+    def __init__(self, ann_file: str, split: str | list[str], **others) -> None:
+        self.splits = [split] if isinstance(split, str) else list(split)
+        super().__init__(ann_file, **others)
+
+    def index_options(self) -> dict:
+        """The splits kept."""
+        return {'splits': self.splits}
+
+    def read_entries(self, file: Path) -> Iterable[Entry]:
+        """One entry an image of the splits."""
+        images = json.loads(file.read_text('utf-8'))['images']
+        found = {image['split'] for image in images}
+        if missing := set(self.splits) - found:
+            raise ValueError(
+                f'{file} has no split {sorted(missing)}: dataset.split must be of {sorted(found)}'
+            )
+        for image in images:
+            if image['split'] in self.splits:
+                path = Path(image.get('filepath', ''), image['filename'])
+                captions = [sentence['raw'] for sentence in image['sentences']]
+                number = image.get('cocoid', image.get('imgid'))
+                yield Entry(str(path), captions, _as_number(number))
+
+
+@DATASETS.register_module()
+class CocoCaptionDataset(CaptionDataset):
+    """COCO's caption annotations: ``captions_train2017.json`` and its like."""
+
+    layout = '{"images": [{"id", "file_name"}, …], "annotations": [{"image_id", "caption"}, …]}'
+
+    def read_entries(self, file: Path) -> Iterable[Entry]:
+        """One entry an image, in the file's order."""
+        content = json.loads(file.read_text('utf-8'))
+        captions: dict[int, list[str]] = {image['id']: [] for image in content['images']}
+        for annotation in content['annotations']:
+            captions[annotation['image_id']].append(annotation['caption'])
+        for image in content['images']:
+            yield Entry(image['file_name'], captions[image['id']], image['id'])
+
+
+def _as_number(image_id: int | str | None) -> int | None:
+    """Ids that are no numbers are left to the index, which numbers distinct images."""
+    return int(image_id) if isinstance(image_id, int) or str(image_id).isdigit() else None

@@ -1,0 +1,19 @@
+"""Transforms of images with text; MMCV's and torchvision's do the work."""
+
+from xmodal.datasets.transforms.image_text import (
+    Augment,
+    BrokenImageError,
+    LoadImage,
+    PackImageText,
+    RandomFlip,
+    ResizeImage,
+)
+
+__all__ = [
+    'Augment',
+    'BrokenImageError',
+    'LoadImage',
+    'PackImageText',
+    'RandomFlip',
+    'ResizeImage',
+]

@@ -1,0 +1,63 @@
+"""Counting broken images."""
+
+import torch
+from mmengine.dist import all_gather_object, all_reduce, is_distributed
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
+
+from xmodal.registry import HOOKS
+
+
+@HOOKS.register_module()
+class BrokenImageHook(Hook):
+    """Logs images that could not be read, and ends the run when they are too many.
+
+    A data set replaces a broken image by another sample and hands its path on; here they are
+    counted.
+
+    Args:
+        limit: largest share of broken images, looked at after ``patience`` samples and at the end
+            of every epoch.
+        patience: samples seen before the share is trusted.
+        interval: iterations between looks.
+    """
+
+    def __init__(self, limit: float = 0.001, patience: int = 1000, interval: int = 50) -> None:
+        self.limit, self.patience, self.interval = limit, patience, interval
+        self.seen = 0
+        self.broken: list[str] = []
+
+    def after_train_iter(
+        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        outputs: dict | None = None,
+    ) -> None:  # fmt: skip
+        """Counts the batch; looks at the share now and then."""
+        for sample in data_batch['data_samples']:
+            self.seen += 1
+            for path in sample.metainfo.get('skipped', ()):
+                runner.logger.warning(f'broken image, replaced by another: {path}')
+                self.broken.append(path)
+        if self.every_n_train_iters(runner, self.interval):
+            self._check(runner, self.patience)
+
+    def after_train_epoch(self, runner: Runner) -> None:
+        """Looks at the share."""
+        self._check(runner, 0)
+
+    def _check(self, runner: Runner, patience: int) -> None:
+        """Raises where the share, over all ranks, is above the limit."""
+        device = next(runner.model.parameters()).device
+        counts = torch.tensor([self.seen, len(self.broken)], dtype=torch.float64, device=device)
+        if is_distributed():
+            all_reduce(counts)
+        seen, broken = counts.tolist()
+        runner.message_hub.update_scalar('train/broken_images', broken)
+        if seen < patience or broken <= self.limit * seen:
+            return
+        paths = sorted({path for part in all_gather_object(self.broken) for path in part})
+        listed = '\n  '.join(paths[:50]) + ('\n  …' if len(paths) > 50 else '')
+        raise RuntimeError(
+            f'{broken:.0f} of {seen:.0f} images are broken, more than the limit of '
+            f'{self.limit:.1%} (BrokenImageHook.limit). Mend them, take them out of the annotation '
+            f'file, or raise the limit:\n  {listed}'
+        )

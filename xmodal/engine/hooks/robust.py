@@ -1,0 +1,121 @@
+"""Runs that can be repeated, interrupted and trusted."""
+
+import random
+import signal
+
+import numpy as np
+import torch
+from mmengine.dist import all_reduce, get_rank, is_distributed, is_main_process
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
+
+from xmodal.datasets.seeding import derive_seed
+from xmodal.registry import HOOKS
+
+
+@HOOKS.register_module()
+class ReproducibleHook(Hook):
+    """Seeds every iteration from the run's seed, the iteration and the rank.
+
+    What an iteration draws then depends on nothing before it, so that a resumed run equals the
+    uninterrupted one: the random state of every rank is two numbers that each checkpoint holds.
+
+    Args:
+        history: values of a log variable that are kept. MMEngine copies the whole history at every
+            update, which grows with the run.
+    """
+
+    priority = 'VERY_HIGH'
+
+    def __init__(self, history: int = 10_000) -> None:
+        self.history = history
+
+    def before_train_iter(
+        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
+    ) -> None:
+        """Seeds Python's, NumPy's and torch's generators."""
+        seed = derive_seed(runner.seed, runner.iter, get_rank())
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        torch.manual_seed(seed)
+        if runner.iter % 100 == 0:
+            for buffer in runner.message_hub.log_scalars.values():
+                buffer.max_length = self.history
+
+
+@HOOKS.register_module()
+class NonFiniteHook(Hook):
+    """Ends the run when several losses in a row are not finite.
+
+    A single one only skips its step (:class:`xmodal.engine.optim.AnyDeviceOptimWrapper`).
+
+    Args:
+        limit: how many in a row end the run.
+    """
+
+    def __init__(self, limit: int = 3) -> None:
+        self.limit = limit
+
+    def after_train_iter(
+        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        outputs: dict | None = None,
+    ) -> None:  # fmt: skip
+        """Reports a skipped step, and stops at the limit."""
+        in_a_row = runner.optim_wrapper.skipped_in_a_row
+        if not in_a_row:
+            return
+        losses = ', '.join(f'{k} {float(v):g}' for k, v in outputs.items() if 'loss' in k)
+        samples = [f'{s.image_path}: {s.text!r}' for s in data_batch['data_samples']]
+        found = f'loss not finite at iteration {runner.iter + 1} ({losses})'
+        if in_a_row < self.limit:
+            runner.logger.warning(f'{found}; step skipped. First of the batch: {samples[0]}')
+            return
+        listed = '\n  '.join(samples[:32])
+        raise RuntimeError(
+            f'{found}, the {in_a_row}th in a row. Lower the learning rate, clip gradients '
+            '(optim_wrapper.clip_grad), or look for broken samples in the batch:\n  ' + listed
+        )
+
+
+@HOOKS.register_module()
+class PreemptionHook(Hook):
+    """On SIGTERM, saves after the current iteration and exits with 0.
+
+    Clusters send SIGTERM to a job that has to make room.
+    """
+
+    priority = 'LOWEST'
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def before_train(self, runner: Runner) -> None:
+        """Listens from now on."""
+        self._previous = signal.signal(signal.SIGTERM, self._request)
+
+    def after_train(self, runner: Runner) -> None:
+        """Puts the former handler back."""
+        signal.signal(signal.SIGTERM, self._previous)
+
+    def _request(self, *_) -> None:
+        self.requested = True
+
+    def after_train_iter(
+        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        outputs: dict | None = None,
+    ) -> None:  # fmt: skip
+        """Saves and exits where the signal came, on any rank, and no gradients are pending."""
+        requested = torch.tensor(float(self.requested))
+        if is_distributed():
+            requested = requested.to(next(runner.model.parameters()).device)
+            all_reduce(requested, 'max')
+        if not requested or not runner.optim_wrapper.should_update():
+            return
+        name = f'iter_{runner.iter + 1}.pth'
+        runner.save_checkpoint(runner.work_dir, name, by_epoch=False)
+        if is_main_process():
+            path = f'{runner.work_dir}/{name}'
+            with open(f'{runner.work_dir}/last_checkpoint', 'w') as file:
+                file.write(path)
+            runner.logger.info(f'SIGTERM: saved {path}; resume with the same command and --resume')
+        raise SystemExit(0)

@@ -1,0 +1,6 @@
+"""Loops over data."""
+
+from xmodal.engine.loops.retrieval import RetrievalLoop
+from xmodal.engine.loops.train import ExactEpochTrainLoop
+
+__all__ = ['ExactEpochTrainLoop', 'RetrievalLoop']

@@ -1,0 +1,236 @@
+"""Evaluation by retrieval, in two stages."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from mmengine.dist import all_gather_object, get_dist_info, is_main_process
+from mmengine.model import is_model_wrapper
+from mmengine.runner import BaseLoop, Runner
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+from xmodal.evaluation.retrieval import (
+    RECALLS,
+    Gallery,
+    candidate_pairs,
+    retrieval_metrics,
+    two_stage_scores,
+)
+from xmodal.registry import LOOPS
+from xmodal.structures import Tokens
+
+
+class EncodedSet(NamedTuple):
+    """The images of one rank with their texts, encoded; on the CPU.
+
+    Attributes:
+        image_tokens: (images, 1 + M, D).
+        image_vectors: (images, d).
+        text_ids: word pieces of each text, (texts, N), padded; and their mask.
+        text_mask: (texts, N) bool.
+        text_vectors: (texts, d).
+        owner: row of the image of each text, (texts,).
+        positions: place of each image in the data set, (images,).
+        image_paths: where the images came from.
+        captions: the texts themselves.
+    """
+
+    image_tokens: Tokens
+    image_vectors: Tensor
+    text_ids: Tensor
+    text_mask: Tensor
+    text_vectors: Tensor
+    owner: Tensor
+    positions: Tensor
+    image_paths: list[str]
+    captions: list[str]
+
+
+@LOOPS.register_module()
+class RetrievalLoop(BaseLoop):
+    """Encodes a test set, ranks by vectors, and ranks the best again by image-text matching.
+
+    Every rank encodes its share of the set. Vectors and word pieces are gathered; the images' tokens
+    stay where they are, and each rank judges the pairs of its own images.
+
+    Args:
+        runner: the runner.
+        dataloader: one sample an image with all its captions (``test_mode``).
+        evaluator: not taken: the metric is retrieval's.
+        rerank_topk: k, candidates of each query that are ranked again; 0 for none.
+        folds: see :func:`xmodal.evaluation.retrieval_metrics`.
+        pair_batch: pairs judged at once.
+        save_rankings: a JSON file for the ten best of every query; must not exist yet.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        dataloader: DataLoader | dict,
+        evaluator: object = None,
+        rerank_topk: int = 128,
+        folds: int = 1,
+        pair_batch: int = 512,
+        save_rankings: str | None = None,
+    ) -> None:
+        super().__init__(runner, dataloader)
+        if save_rankings and Path(save_rankings).exists():
+            raise FileExistsError(f'save_rankings={save_rankings} is there already: give a new name')
+        self.rerank_topk, self.folds, self.pair_batch = rerank_topk, folds, pair_batch
+        self.save_rankings = save_rankings
+
+    @torch.no_grad()
+    def run(self) -> dict[str, float]:
+        """Evaluates, prints a table, and returns the metrics."""
+        mode = 'test' if self.runner._test_loop is self else 'val'
+        self.runner.call_hook(f'before_{mode}')
+        self.runner.call_hook(f'before_{mode}_epoch')
+        self.runner.model.eval()
+        model = self.runner.model
+        model = model.module if is_model_wrapper(model) else model
+        gallery, captions, paths = self.score(model)
+        metrics = retrieval_metrics(gallery, self.folds)
+        if is_main_process():
+            print_metrics(metrics, gallery)
+            if self.save_rankings:
+                write_rankings(Path(self.save_rankings), gallery, captions, paths)
+        self.runner.call_hook(f'after_{mode}_epoch', metrics=metrics)
+        self.runner.call_hook(f'after_{mode}')
+        return metrics
+
+    def score(self, model: nn.Module) -> tuple[Gallery, list[str], list[str]]:
+        """Scores of all images and texts, with the captions and image paths in that order."""
+        own = self._encode(model)
+        parts = all_gather_object(own._replace(image_tokens=None))
+        # In the order of the data set, whatever the number of ranks.
+        positions = torch.cat([part.positions for part in parts])
+        order = positions.argsort()
+        place = torch.empty_like(order)
+        place[order] = torch.arange(len(order))
+        offsets = torch.tensor([0] + [len(part.positions) for part in parts]).cumsum(0)
+        owner = torch.cat(
+            [place[part.owner + offset] for part, offset in zip(parts, offsets, strict=False)]
+        )
+        text_order = owner.argsort(stable=True)
+        owner = owner[text_order]
+        image_vectors = torch.cat([part.image_vectors for part in parts])[order]
+        text_vectors = torch.cat([part.text_vectors for part in parts])[text_order]
+        similarity = image_vectors @ text_vectors.T
+
+        captions = [caption for part in parts for caption in part.captions]
+        captions = [captions[i] for i in text_order.tolist()]
+        paths = [path for part in parts for path in part.image_paths]
+        paths = [paths[i] for i in order.tolist()]
+        if not self.rerank_topk or 'itm' not in model.heads:
+            return Gallery(similarity, owner), captions, paths
+        rank = get_dist_info()[0]
+        own_rows = place[offsets[rank] : offsets[rank + 1]]
+        texts = _pad_texts(parts, text_order)
+        pairs, matching = self._rerank(model, own, own_rows, texts, similarity)
+        gathered = all_gather_object((pairs, matching))
+        pairs = torch.cat([part[0] for part in gathered])
+        matching = torch.cat([part[1] for part in gathered])
+        return Gallery(two_stage_scores(similarity, pairs, matching), owner), captions, paths
+
+    def _encode(self, model: nn.Module) -> EncodedSet:
+        """Encodes this rank's share."""
+        images, vectors, texts, masks, text_vectors, owner = [], [], [], [], [], []
+        positions, paths, captions = [], [], []
+        for batch in tqdm(self.dataloader, 'encoding', disable=not is_main_process()):
+            inputs = model.data_preprocessor(batch, False)
+            samples, inputs = inputs['data_samples'], inputs['inputs']
+            image = model.encode_image(inputs.images)
+            text = model.encode_text(inputs.input_ids, inputs.attention_mask)
+            counts = torch.tensor([len(sample.text) for sample in samples])
+            owner.append(torch.repeat_interleave(torch.arange(len(samples)) + len(paths), counts))
+            images.append(image.tokens.embeddings.cpu())
+            vectors.append(image.vector.float().cpu())
+            texts += list(inputs.input_ids.cpu())
+            masks += list(inputs.attention_mask.cpu())
+            text_vectors.append(text.vector.float().cpu())
+            positions += [sample.sample_index for sample in samples]
+            paths += [sample.image_path for sample in samples]
+            captions += [caption for sample in samples for caption in sample.text]
+        tokens = Tokens(torch.cat(images), grid_size=image.tokens.grid_size)
+        return EncodedSet(
+            tokens,
+            torch.cat(vectors),
+            nn.utils.rnn.pad_sequence(texts, batch_first=True),
+            nn.utils.rnn.pad_sequence(masks, batch_first=True),
+            torch.cat(text_vectors),
+            torch.cat(owner),
+            torch.tensor(positions),
+            paths,
+            captions,
+        )
+
+    def _rerank(
+        self,
+        model: nn.Module,
+        own: EncodedSet,
+        own_rows: Tensor,
+        texts: tuple[Tensor, Tensor],
+        similarity: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Matching scores of the candidate pairs whose image is this rank's."""
+        device = next(model.parameters()).device
+        local = torch.full((len(similarity),), -1)
+        local[own_rows] = torch.arange(len(own_rows))
+        pairs = candidate_pairs(similarity, self.rerank_topk)
+        pairs = pairs[local[pairs[:, 0]] >= 0]
+        scores = []
+        chunks = pairs.split(self.pair_batch)
+        for chunk in tqdm(chunks, 're-ranking', disable=not is_main_process()):
+            # Ordered by image, so that a chunk has few of them: each is prepared once.
+            images, image_rows = chunk[:, 0].unique(return_inverse=True)
+            words, text_rows = chunk[:, 1].unique(return_inverse=True)
+            image = own.image_tokens.select(local[images])
+            image = image._replace(embeddings=image.embeddings.to(device))
+            input_ids, mask = (x[words].to(device) for x in texts)
+            longest = int(mask.sum(1).max())
+            text = model.encode_text(input_ids[:, :longest], mask[:, :longest]).tokens
+            rows = torch.stack([image_rows, text_rows], 1).to(device)
+            scores.append(model.match(image, text, rows).cpu())
+        return pairs, torch.cat(scores) if scores else torch.zeros(0)
+
+
+def _pad_texts(parts: list[EncodedSet], order: Tensor) -> tuple[Tensor, Tensor]:
+    """Word pieces and masks of all ranks' texts, in the order of the data set."""
+    ids = [row for part in parts for row in part.text_ids]
+    masks = [row for part in parts for row in part.text_mask]
+    padded = (nn.utils.rnn.pad_sequence(rows, batch_first=True) for rows in (ids, masks))
+    return tuple(rows[order] for rows in padded)
+
+
+def print_metrics(metrics: dict[str, float], gallery: Gallery) -> None:
+    """Prints a table of both directions."""
+    images, texts = gallery.scores.shape
+    table = Table(title=f'Retrieval among {images} images and {texts} texts')
+    for heading in ('', *(f'R@{k}' for k in RECALLS), 'median rank', 'MRR'):
+        table.add_column(heading, justify='right' if heading else 'left')
+    for way, title in (('i2t', 'texts of an image'), ('t2i', 'image of a text')):
+        names = [*(f'R@{k}' for k in RECALLS), 'median_rank', 'mrr']
+        table.add_row(title, *(f'{metrics[f"{way}/{name}"]:.1f}' for name in names))
+    Console(width=100).print(table)
+    print(f'mean recall {metrics["mean_recall"]:.1f}   rsum {metrics["rsum"]:.1f}')
+
+
+def write_rankings(file: Path, gallery: Gallery, captions: list[str], paths: list[str]) -> None:
+    """Writes the ten best texts of every image and the ten best images of every text."""
+    best_texts = gallery.scores.topk(min(10, len(captions)), 1).indices.tolist()
+    best_images = gallery.scores.topk(min(10, len(paths)), 0).indices.T.tolist()
+    content = {
+        'images': paths,
+        'texts': captions,
+        'owner': gallery.owner.tolist(),
+        'texts_of_image': best_texts,
+        'images_of_text': best_images,
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file, 'x') as output:
+        json.dump(content, output)

@@ -1,0 +1,30 @@
+"""The training loop."""
+
+from mmengine.runner import EpochBasedTrainLoop
+
+from xmodal.registry import LOOPS
+
+
+@LOOPS.register_module()
+class ExactEpochTrainLoop(EpochBasedTrainLoop):
+    """MMEngine's epochs, that go on in the middle of one exactly where they were left.
+
+    The sampler (or a streamed data set) is told the epoch and how many samples of it were seen;
+    these are not loaded again.
+    """
+
+    def run_epoch(self) -> None:
+        """Iterates what is left of the current epoch."""
+        self.runner.call_hook('before_train_epoch')
+        self.runner.model.train()
+        seen = self._iter - self._epoch * len(self.dataloader)
+        for source in (self.dataloader.sampler, self.dataloader.dataset):
+            if hasattr(source, 'skip'):
+                source.set_epoch(self._epoch)
+                source.skip(seen * self.dataloader.batch_size)
+        # With everything seen (saved after an epoch's last iteration) only the hooks are left.
+        if seen < len(self.dataloader):
+            for index, batch in enumerate(self.dataloader, start=seen):
+                self.run_iter(index, batch)
+        self.runner.call_hook('after_train_epoch')
+        self._epoch += 1

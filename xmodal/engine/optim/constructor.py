@@ -1,0 +1,61 @@
+"""Which parameters are decayed."""
+
+import copy
+
+from mmengine.model import is_model_wrapper
+from mmengine.optim import OptimWrapper
+from torch import nn
+
+from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
+
+# Tables and tokens of two and more dimensions that say where or what a token is.
+_NO_DECAY = (
+    'pos_embed',
+    'position_embeddings.weight',
+    'token_type_embeddings.weight',
+    'image_position',
+    'text_position',
+    'cls_token',
+    'mask_token',
+    'table',
+    'gamma',
+)
+
+
+@OPTIM_WRAPPER_CONSTRUCTORS.register_module()
+class NoDecayConstructor:
+    """Weight decay for matrices only.
+
+    Norms, biases, temperatures, LayerScale vectors and embeddings of position are left out. (ALBEF
+    decays its temperature, a 0-d tensor, and the ViT's position embedding by mistake.)
+
+    Args:
+        optim_wrapper_cfg: config of the wrapper, with ``optimizer`` in it.
+        paramwise_cfg: not taken: there is one rule.
+    """
+
+    def __init__(self, optim_wrapper_cfg: dict, paramwise_cfg: dict | None = None) -> None:
+        if paramwise_cfg:
+            raise ValueError(
+                'optim_wrapper.paramwise_cfg has no effect with NoDecayConstructor: leave it out, '
+                "or set optim_wrapper.constructor='DefaultOptimWrapperConstructor'"
+            )
+        self.wrapper_cfg = copy.deepcopy(dict(optim_wrapper_cfg))
+        self.optimizer_cfg = self.wrapper_cfg.pop('optimizer')
+
+    def __call__(self, model: nn.Module) -> OptimWrapper:
+        """Builds the wrapped optimizer of a model's trainable parameters."""
+        model = model.module if is_model_wrapper(model) else model
+        decayed, kept = [], []
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad:
+                (kept if leaves_undecayed(name, parameter) else decayed).append(parameter)
+        groups = [{'params': decayed}, {'params': kept, 'weight_decay': 0.0}]
+        optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': [g for g in groups if g]})
+        self.wrapper_cfg.setdefault('type', 'AnyDeviceOptimWrapper')
+        return OPTIM_WRAPPERS.build({**self.wrapper_cfg, 'optimizer': optimizer})
+
+
+def leaves_undecayed(name: str, parameter: nn.Parameter) -> bool:
+    """Whether a parameter is spared from weight decay."""
+    return parameter.ndim < 2 or name.endswith(_NO_DECAY)

@@ -1,0 +1,90 @@
+"""MMEngine's Runner with what it lacks: CPUs, plain and atomic checkpoints, derived batch sizes."""
+
+import os
+from pathlib import Path
+
+import torch
+from mmengine.dist import get_world_size, master_only
+from mmengine.runner import BaseLoop, Runner
+from torch import nn
+
+from xmodal.engine.checkpoint import from_plain, to_plain
+from xmodal.registry import RUNNERS
+
+
+@RUNNERS.register_module()
+class XModalRunner(Runner):
+    """The runner of every config; see :class:`mmengine.runner.Runner`.
+
+    * The same config runs on a CPU, one GPU, or many processes of either kind.
+    * ``train_dataloader.global_batch_size`` is shared out over ranks and accumulation.
+    * Checkpoints load with ``weights_only=True`` and replace an older file only when they are whole.
+    """
+
+    def setup_env(self, env_cfg: dict) -> None:
+        """Sets up processes; on CPUs these talk through gloo."""
+        on_cpu = not torch.cuda.is_available()
+        if self.distributed and on_cpu and not torch.distributed.is_initialized():
+            if self._launcher != 'pytorch':
+                raise RuntimeError(
+                    f"--launcher {self._launcher} needs GPUs and none is visible; on CPUs use "
+                    'torchrun (tools/dist_train.sh), which is --launcher pytorch'
+                )
+            torch.distributed.init_process_group('gloo')
+        super().setup_env(env_cfg)
+
+    def wrap_model(self, model_wrapper_cfg: dict | None, model: nn.Module) -> nn.Module:
+        """Wraps the model for several processes; on CPUs without device numbers."""
+        if self.distributed and not torch.cuda.is_available():
+            model_wrapper_cfg = {
+                'type': 'MMDistributedDataParallel',
+                'device_ids': None,
+                'broadcast_buffers': False,
+                'find_unused_parameters': self.cfg.get('find_unused_parameters', False),
+                **(model_wrapper_cfg or {}),
+            }
+        return super().wrap_model(model_wrapper_cfg, model)
+
+    def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Builds the loop, with this rank's share of the batch."""
+        if isinstance(self._train_dataloader, dict):
+            self._train_dataloader = self._share_out(self._train_dataloader)
+        return super().build_train_loop(loop)
+
+    def _share_out(self, dataloader: dict) -> dict:
+        """Turns ``global_batch_size`` into the ``batch_size`` of one rank and one iteration."""
+        dataloader = dict(dataloader)
+        total = dataloader.pop('global_batch_size', None)
+        if total is None:
+            return dataloader
+        ranks = get_world_size()
+        steps = self.cfg.get('optim_wrapper', {}).get('accumulative_counts', 1)
+        if total % (ranks * steps):
+            raise ValueError(
+                f'train_dataloader.global_batch_size={total} is not a multiple of {ranks} '
+                f'process(es) x {steps} accumulated step(s): change one of the three'
+            )
+        dataloader['batch_size'] = total // (ranks * steps)
+        return dataloader
+
+    def call_hook(self, fn_name: str, **kwargs) -> None:
+        """Calls the hooks; what a checkpoint holds is made plain last and read back first."""
+        if fn_name == 'after_load_checkpoint':
+            checkpoint = kwargs['checkpoint']
+            if 'message_hub' in checkpoint:
+                checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
+        super().call_hook(fn_name, **kwargs)
+        if fn_name == 'before_save_checkpoint':
+            checkpoint = kwargs['checkpoint']
+            for key in checkpoint.keys() - {'state_dict', 'optimizer'}:
+                checkpoint[key] = to_plain(checkpoint[key])
+
+    @master_only
+    def save_checkpoint(self, out_dir: str, filename: str, *args, **kwargs) -> None:
+        """Writes beside the checkpoint's place and moves it there when it is on the disk."""
+        unfinished = f'.{filename}.unfinished'
+        super().save_checkpoint(out_dir, unfinished, *args, **kwargs)
+        path = Path(out_dir, unfinished)
+        with open(path, 'rb') as file:
+            os.fsync(file.fileno())
+        path.replace(Path(out_dir, filename))
