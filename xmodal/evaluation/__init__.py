@@ -1,5 +1,5 @@
 """Metrics, one a benchmark."""
 
-from xmodal.evaluation.retrieval import Gallery, retrieval_metrics
+from xmodal.evaluation.retrieval import Gallery, RetrievalMetric, retrieval_metrics
 
-__all__ = ['Gallery', 'retrieval_metrics']
+__all__ = ['Gallery', 'RetrievalMetric', 'retrieval_metrics']

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from xmodal.registry import METRICS
+
 RECALLS = (1, 5, 10)
 
 
@@ -76,6 +78,22 @@ def retrieval_metrics(gallery: Gallery, folds: int = 1) -> dict[str, float]:
     stacked = {name: torch.tensor([part[name] for part in parts]) for name in parts[0]}
     means = {name: float(values.mean()) for name, values in stacked.items()}
     return means | {f'{name}_std': float(values.std()) for name, values in stacked.items()}
+
+
+@METRICS.register_module()
+class RetrievalMetric:
+    """:func:`retrieval_metrics` as a component of a config.
+
+    Args:
+        folds: parts of the images that are searched apart.
+    """
+
+    def __init__(self, folds: int = 1) -> None:
+        self.folds = folds
+
+    def __call__(self, gallery: Gallery) -> dict[str, float]:
+        """Metrics of a gallery."""
+        return retrieval_metrics(gallery, self.folds)
 
 
 def _fold_metrics(scores: Tensor, owner: Tensor) -> dict[str, float]:

@@ -29,6 +29,20 @@ val_dataloader = dict(
         test_mode=True,
     ),
 )
-test_dataloader = {**val_dataloader, 'dataset': {**val_dataloader['dataset'], 'ann_file': 'albef/test.json'}}
+test_dataloader = dict(
+    batch_size=100,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='AlbefJsonDataset',
+        data_root=data_root,
+        ann_file='albef/test.json',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+val_evaluator = dict(type='RetrievalMetric')
+test_evaluator = dict(type='RetrievalMetric')
 val_cfg = dict(type='RetrievalLoop', rerank_topk=16)
 test_cfg = dict(type='RetrievalLoop', rerank_topk=16)

@@ -18,10 +18,9 @@ from xmodal.evaluation.retrieval import (
     RECALLS,
     Gallery,
     candidate_pairs,
-    retrieval_metrics,
     two_stage_scores,
 )
-from xmodal.registry import LOOPS
+from xmodal.registry import LOOPS, METRICS
 from xmodal.structures import Tokens
 
 
@@ -61,9 +60,8 @@ class RetrievalLoop(BaseLoop):
     Args:
         runner: the runner.
         dataloader: one sample an image with all its captions (``test_mode``).
-        evaluator: not taken: the metric is retrieval's.
+        evaluator: config of the metric, ``RetrievalMetric``.
         rerank_topk: k, candidates of each query that are ranked again; 0 for none.
-        folds: see :func:`xmodal.evaluation.retrieval_metrics`.
         pair_batch: pairs judged at once.
         save_rankings: a JSON file for the ten best of every query; must not exist yet.
     """
@@ -72,16 +70,16 @@ class RetrievalLoop(BaseLoop):
         self,
         runner: Runner,
         dataloader: DataLoader | dict,
-        evaluator: object = None,
+        evaluator: dict,
         rerank_topk: int = 128,
-        folds: int = 1,
         pair_batch: int = 512,
         save_rankings: str | None = None,
     ) -> None:
         super().__init__(runner, dataloader)
         if save_rankings and Path(save_rankings).exists():
             raise FileExistsError(f'save_rankings={save_rankings} is there already: give a new name')
-        self.rerank_topk, self.folds, self.pair_batch = rerank_topk, folds, pair_batch
+        self.metric = METRICS.build(evaluator)
+        self.rerank_topk, self.pair_batch = rerank_topk, pair_batch
         self.save_rankings = save_rankings
 
     @torch.no_grad()
@@ -94,7 +92,7 @@ class RetrievalLoop(BaseLoop):
         model = self.runner.model
         model = model.module if is_model_wrapper(model) else model
         gallery, captions, paths = self.score(model)
-        metrics = retrieval_metrics(gallery, self.folds)
+        metrics = self.metric(gallery)
         if is_main_process():
             print_metrics(metrics, gallery)
             if self.save_rankings:
