@@ -10,11 +10,13 @@ float64, where that comes in) whatever autocast says: distances reach 1 / 0.
 import functools
 import math
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, pad
 
+FAR = 2**15
 
 def _full_precision(function: Callable) -> Callable:
     """Runs a function outside autocast, with half-precision tensors widened to float32."""
@@ -26,8 +28,8 @@ def _full_precision(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
-        device_type = args[0].device.type
-        with torch.autocast(device_type, enabled=False):
+        tensor = next(value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
+        with torch.autocast(tensor.device.type, enabled=False):
             return function(
                 *map(widen, args), **{key: widen(value) for key, value in kwargs.items()}
             )
@@ -104,14 +106,14 @@ def relative_distance(
 ) -> Tensor:
     """P_ace (Eq. 7): the shortest path of every patch and word through an anchor nearby.
 
-    min over i, j of D_p2p(m, i) + D_G(i, j) + D_t2t(j, n), with D_p2p Euclidean and D_t2t = |j − n|,
-    both in tokens. The minimum separates: first over the words j, then over the patches i. [CLS]
+    min over i, j of D_p2p(m, i) + D_G(i, j) + D_t2t(j, n), with D_p2p Euclidean, in patches, and
+    D_t2t = |j − n|. The minimum separates: first over the words j, then over the patches i. [CLS]
     has no place: it is a neighbour of itself alone, at distance 0.
 
     Only the winning anchor of each pair is kept for the backward pass.
 
     Args:
-        distance: D_G, (B, 1 + M, 1 + N, G).
+        distance: D_G, (B, 1 + M, 1 + N, G); from 2¹⁵ on it counts as +inf.
         grid_size: rows and columns of the image, their product is M.
         attention_mask: True for real words, (B, 1 + N) bool; padding is on no path.
         patch_window: side of the square of patches searched (B_p = 9 is 3 × 3).
@@ -122,12 +124,13 @@ def relative_distance(
     """
     if attention_mask is not None:
         distance = distance.masked_fill(~attention_mask[:, None, :, None], math.inf)
+    distance = distance.contiguous()
     with torch.no_grad():
-        shortest, winner = _shortest_path(distance, grid_size, patch_window, token_window)
-    reached = distance.flatten(1, 2).gather(1, winner.flatten(1, 2)).view_as(distance)
+        length, anchor = _shortest_path(distance, grid_size, patch_window, token_window)
+    reached = distance.flatten(1, 2).gather(1, anchor.flatten(1, 2)).view_as(distance)
     with torch.no_grad():
-        length = torch.where(shortest.isinf(), 0, shortest - reached)
-    path = reached + length
+        way = torch.where(reached < FAR, length - reached, math.inf)
+    path = reached + way
     if attention_mask is not None:
         path = path.masked_fill(~attention_mask[:, None, :, None], math.inf)
     return path
@@ -136,55 +139,44 @@ def relative_distance(
 def _shortest_path(
     distance: Tensor, grid_size: tuple[int, int], patch_window: int, token_window: int
 ) -> tuple[Tensor, Tensor]:
-    """The length of each pair's shortest path, and the flat index (i, j) of its anchor."""
-    batch, patches, words, groups = distance.shape
-    rows, columns = grid_size
-    winner = torch.arange(patches * words, device=distance.device).view(1, patches, words, 1)
-    winner = winner.expand_as(distance).contiguous()
-    best = distance.clone(memory_format=torch.contiguous_format)
+    """The length of each pair's shortest path, and the flat index of its anchor (i, j).
 
-    start, start_winner = best[:, :, 1:].clone(), winner[:, :, 1:].clone()
-    for step in _reach(token_window // 2):
-        if abs(step) < words - 1:
-            to, source = _overlap(words - 1, step)
-            _improve(
-                best[:, :, 1:][:, :, to], winner[:, :, 1:][:, :, to],
-                start[:, :, source] + abs(step), start_winner[:, :, source],
-            )  # fmt: skip
+    A path is one integer: its length in fixed point and, in the lowest bits, the index of its
+    anchor. So a step adds to the length alone, and a minimum takes the anchor along.
+    """
+    patches, words = distance.shape[1:3]
+    index_bits = (patches * words).bit_length()
+    fraction_bits = 47 - index_bits  # 2 · FAR, the fraction and the index make 63 bits
+    index = torch.arange(patches * words, device=distance.device).view(patches, words, 1)
+    paths = (distance.clamp(max=FAR) * 2**fraction_bits).long()
+    paths = paths.bitwise_left_shift_(index_bits).add_(index)
 
-    grid = (batch, rows, columns, words, groups)
-    start, start_winner = best[:, 1:].reshape(grid).clone(), winner[:, 1:].reshape(grid).clone()
-    best_grid, winner_grid = best[:, 1:].view(grid), winner[:, 1:].view(grid)
-    reach = patch_window // 2
-    for down in range(-reach, reach + 1):
-        for right in range(-reach, reach + 1):
-            if (down or right) and abs(down) < rows and abs(right) < columns:
-                (to_row, row), (to_column, column) = _overlap(rows, down), _overlap(columns, right)
-                _improve(
-                    best_grid[:, to_row, to_column], winner_grid[:, to_row, to_column],
-                    start[:, row, column] + math.hypot(down, right),
-                    start_winner[:, row, column],
-                )  # fmt: skip
-    return best, winner
+    def fixed_point(length: float) -> int:
+        return round(length * 2**fraction_bits) << index_bits
 
+    reach, best = token_window // 2, paths[:, :, 1:]
+    around = pad(best, (0, 0, reach, reach), value=fixed_point(FAR))
+    for step in range(1, reach + 1):
+        sides = (around.narrow(2, reach + side, words - 1) for side in (-step, step))
+        _shorten(best, sides, fixed_point(step))
 
-def _reach(reach: int) -> Iterator[int]:
-    """Steps −reach … reach without 0."""
-    return (step for step in range(-reach, reach + 1) if step)
+    reach, best = patch_window // 2, paths[:, 1:].unflatten(1, grid_size)
+    around = pad(best, (0, 0, 0, 0, reach, reach, reach, reach), value=fixed_point(FAR))
+    for down, right in product(range(reach + 1), repeat=2):
+        if down or right:
+            sides = (
+                around.narrow(1, reach + row, grid_size[0]).narrow(2, reach + column, grid_size[1])
+                for row, column in product({-down, down}, {-right, right})
+            )
+            _shorten(best, sides, fixed_point(math.hypot(down, right)))
+
+    length = (paths >> index_bits).to(distance.dtype) * 2.0**-fraction_bits
+    return length, paths & (2**index_bits - 1)
 
 
-def _overlap(length: int, step: int) -> tuple[slice, slice]:
-    """Where an axis has a neighbour ``step`` places on, and where these neighbours are."""
-    if step > 0:
-        return slice(0, length - step), slice(step, length)
-    return slice(-step, length), slice(0, length + step)
-
-
-def _improve(best: Tensor, winner: Tensor, candidate: Tensor, candidate_winner: Tensor) -> None:
-    """Takes over the candidates that are shorter, in place."""
-    shorter = candidate < best
-    best.copy_(torch.where(shorter, candidate, best))
-    winner.copy_(torch.where(shorter, candidate_winner, winner))
+def _shorten(paths: Tensor, sides: Iterator[Tensor], step: int) -> None:
+    """Takes over, in place, the paths that get shorter by a step to one of the sides."""
+    torch.minimum(paths, functools.reduce(torch.minimum, sides) + step, out=paths)
 
 
 @_full_precision
@@ -193,8 +185,8 @@ def place(distance: Tensor, null: str = 'zero', far: float = math.inf) -> Tensor
 
     Args:
         distance: P, (B, 1 + M, 1 + N, G), +inf where masked.
-        null: 'zero': no embedding; 'far': the value ``far``; 'learned': zero, and the mask itself as
-            G more channels, so that the lower half of a (2G, D) weight holds the null vectors.
+        null: 'zero': no embedding; 'far': the value ``far``; 'learned': zero, and the mask itself
+            as G more channels, so that the lower half of a (2G, D) weight holds the null vectors.
         far: for 'far'.
     """
     masked = distance.isinf()
@@ -271,16 +263,17 @@ def anchor_log_sum_exp(
         image_tokens: (B, 1 + M, D).
         text_tokens: (B, 1 + N, D).
         scale: λ.
-        attention_mask: True for real words, (B, 1 + N) bool.
+        attention_mask: True for real words, (B, 1 + N) bool; a text of [CLS] alone gives 0.
 
     Returns:
         (B,).
     """
     image, text = normalize(image_tokens[:, 1:], dim=-1), normalize(text_tokens[:, 1:], dim=-1)
     exponent = scale * (image @ text.mT)
-    if attention_mask is not None:
-        exponent = exponent.masked_fill(~attention_mask[:, None, 1:], -math.inf)
-    return exponent.flatten(1).logsumexp(1) / scale
+    if attention_mask is None:
+        return exponent.flatten(1).logsumexp(1) / scale
+    real = attention_mask[:, 1:]
+    return _masked_log_sum_exp(exponent, real[:, None].expand_as(exponent)) / scale
 
 
 @_full_precision
@@ -306,8 +299,14 @@ def margin_contrast(
     exponent = scale * negatives
     if negative_mask is None:
         return (delta - positive + exponent.logsumexp(1) / scale).clamp(min=0)
-    some = negative_mask.any(1)
+    hinge = (delta - positive + _masked_log_sum_exp(exponent, negative_mask) / scale).clamp(min=0)
+    return torch.where(negative_mask.any(1), hinge, 0)
+
+
+def _masked_log_sum_exp(exponent: Tensor, mask: Tensor) -> Tensor:
+    """log Σ exp over all axes but the first, where ``mask`` is True; a row without any gives 0."""
+    exponent, mask = exponent.flatten(1), mask.flatten(1)
+    some = mask.any(1)
     # A row of −inf alone has NaN gradients, hence a finite stand-in there.
-    exponent = exponent.masked_fill(~negative_mask & some[:, None], -math.inf)
-    hinge = (delta - positive + exponent.logsumexp(1) / scale).clamp(min=0)
-    return torch.where(some, hinge, 0)
+    exponent = exponent.masked_fill(~mask & some[:, None], -math.inf)
+    return torch.where(some, exponent.logsumexp(1), 0)
