@@ -53,7 +53,7 @@ def multi_group_similarity(image_tokens: Tensor, text_tokens: Tensor, groups: in
         normalize(tokens.unflatten(-1, (groups, -1)).transpose(1, 2), dim=-1)
         for tokens in (image_tokens, text_tokens)
     )
-    return (image @ text.mT).permute(0, 2, 3, 1)
+    return (image @ text.mT).permute(0, 2, 3, 1).contiguous()
 
 
 @_full_precision
@@ -87,13 +87,10 @@ def anchor_distance(
         tau: τ.
         gradient_below: let gradients through in the band below δ.
     """
-    exponent = tau * (delta - similarity)
-    above = 1 / similarity.clamp(min=delta)
-    below = exponent.clamp(0, math.log(2)).exp() / delta
-    if not gradient_below:
-        below = below.detach()
-    distance = torch.where(similarity >= delta, above, below)
-    return distance.masked_fill(exponent > math.log(2), math.inf)
+    exponent = tau * (delta - (similarity if gradient_below else similarity.detach()))
+    excess = exponent.clamp(0, math.log(2)).expm1() / delta
+    excess = excess.masked_fill(exponent > math.log(2), math.inf)
+    return 1 / similarity.clamp(min=delta) + excess
 
 
 @_full_precision
@@ -122,18 +119,16 @@ def relative_distance(
     Returns:
         (B, 1 + M, 1 + N, G), +inf where there is no path and for padding words.
     """
-    if attention_mask is not None:
-        distance = distance.masked_fill(~attention_mask[:, None, :, None], math.inf)
-    distance = distance.contiguous()
+    padding = None if attention_mask is None else ~attention_mask[:, None, :, None]
     with torch.no_grad():
-        length, anchor = _shortest_path(distance, grid_size, patch_window, token_window)
-    reached = distance.flatten(1, 2).gather(1, anchor.flatten(1, 2)).view_as(distance)
+        ways = distance if padding is None else distance.masked_fill(padding, math.inf)
+        length, anchor = _shortest_path(ways, grid_size, patch_window, token_window)
+    reached = distance.flatten(1, 2).gather(1, anchor.flatten(1, 2)).view_as(anchor)
     with torch.no_grad():
-        way = torch.where(reached < FAR, length - reached, math.inf)
-    path = reached + way
-    if attention_mask is not None:
-        path = path.masked_fill(~attention_mask[:, None, :, None], math.inf)
-    return path
+        steps = (length - reached).masked_fill_(length >= FAR, math.inf)
+        if padding is not None:
+            steps.masked_fill_(padding, math.inf)
+    return reached + steps
 
 
 def _shortest_path(
@@ -176,7 +171,7 @@ def _shortest_path(
 
 def _shorten(paths: Tensor, sides: Iterator[Tensor], step: int) -> None:
     """Takes over, in place, the paths that get shorter by a step to one of the sides."""
-    torch.minimum(paths, functools.reduce(torch.minimum, sides) + step, out=paths)
+    torch.minimum(paths, functools.reduce(torch.minimum, sides).add_(step), out=paths)
 
 
 @_full_precision
