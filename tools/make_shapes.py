@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 
 from xmodal.datasets.shapes import WorldSpec, build_world
+from xmodal.datasets.shapes.statistics import measure
 
 PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
 
@@ -28,6 +29,9 @@ def parse_args() -> argparse.Namespace:
         help_text = f"instead of the preset's ({field.default} in small)"
         parser.add_argument(f'--{field.name}', type=int, help=help_text)
     parser.add_argument('--workers', type=int, default=os.cpu_count(), help='processes that draw')
+    parser.add_argument(
+        '--statistics', action='store_true', help='also measure what the test captions tell apart'
+    )
     parser.add_argument('--contact-sheet', type=Path, help='also write a picture of test scenes')
     return parser.parse_args()
 
@@ -60,6 +64,9 @@ def main() -> None:
         print(f'{args.out}: {counts}')
     else:
         print(f'{args.out}: already there, nothing to do')
+    if args.statistics:
+        for name, value in measure(spec.seed, 'test', spec.test).items():
+            print(f'{name:<52}{value:8.3f}')
     if args.contact_sheet:
         args.contact_sheet.parent.mkdir(parents=True, exist_ok=True)
         cv2.imwrite(str(args.contact_sheet), contact_sheet(args.out))

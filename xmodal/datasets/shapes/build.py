@@ -1,10 +1,10 @@
 """Builds the embedded world on disk."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 import cv2
@@ -14,9 +14,9 @@ from tqdm import tqdm
 from xmodal.datasets.shapes.draw import draw_scene
 from xmodal.datasets.shapes.exporters import EXPORTERS, Record
 from xmodal.datasets.shapes.grammar import write_captions
-from xmodal.datasets.shapes.scene import sample_scene
+from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -59,39 +59,42 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / 'unfinished.json'
     unfinished.write_text(json.dumps(spec.described()))
-    splits = {}
     # OpenCV's own threads would only get into each other's way.
     with get_context('spawn').Pool(workers, cv2.setNumThreads, (0,)) as pool:
-        for split in ('train', 'val', 'test'):
-            for part in range(0, getattr(spec, split), 1000):
-                (folder / 'images' / split / f'{part // 1000:03d}').mkdir(
-                    parents=True, exist_ok=True
-                )
-            make = partial(make_record, folder, spec, split)
-            count = getattr(spec, split)
-            records: Iterable[Record] = pool.imap(make, range(count), chunksize=64)
-            splits[split] = list(tqdm(records, f'drawing {split}', count, unit='scene'))
+        splits = {split: _draw_split(folder, spec, split, pool) for split in SPLITS}
     for export in EXPORTERS:
         export(folder, splits)
     unfinished.rename(folder / 'meta.json')
     return True
 
 
+def _draw_split(folder: Path, spec: WorldSpec, split: str, pool: Pool) -> list[Record]:
+    count = getattr(spec, split)
+    for part in range(0, count, 1000):
+        _image_file(folder, split, part).parent.mkdir(parents=True, exist_ok=True)
+    records = pool.imap(partial(make_record, folder, spec, split), range(count), chunksize=64)
+    return list(tqdm(records, f'drawing {split}', count, unit='scene'))
+
+
+def _image_file(folder: Path, split: str, index: int) -> Path:
+    """Folders of a thousand images, which every file system and viewer copes with."""
+    return folder / 'images' / split / f'{index // 1000:03d}' / f'{index:06d}.png'
+
+
 def make_record(folder: Path, spec: WorldSpec, split: str, index: int) -> Record:
     """Draws, writes and describes one scene."""
     scene = sample_scene(spec.seed, split, index)
     image, masks = draw_scene(scene, spec.size)
-    name = f'{split}/{index // 1000:03d}/{index:06d}.png'
-    cv2.imwrite(str(folder / 'images' / name), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3])
-    rng = np.random.default_rng([spec.seed, len(split), index, 1])
-    captions = tuple(text for text, _ in write_captions(scene, rng))
+    file = _image_file(folder, split, index)
+    if not cv2.imwrite(str(file), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3]):
+        raise OSError(f'{file} could not be written: is the disk full?')
     return Record(
         scene=scene,
-        captions=captions,
+        captions=tuple(text for text, _ in write_captions(spec.seed, split, scene)),
         boxes=tuple(_box(mask) for mask in masks),
         areas=tuple(int(mask.sum()) for mask in masks),
         size=spec.size,
-        image=name,
+        image=file.relative_to(folder / 'images').as_posix(),
     )
 
 

@@ -1,6 +1,7 @@
 """Draws scenes with OpenCV."""
 
 import math
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -61,17 +62,24 @@ def _coverage(thing: Thing, size: int) -> tuple[tuple[slice, slice], np.ndarray,
 
 def _paint(thing: Thing, inside: np.ndarray, size: int) -> np.ndarray:
     """The thing's colour with its texture in white on the inside, (side, side, 3)."""
-    y, x = np.mgrid[: len(inside), : len(inside)]
+    texture = _texture(thing.texture, size)[: len(inside), : len(inside)]
+    white = (inside * texture)[..., None]
+    return white * 255 + (1 - white) * np.array(COLOURS[thing.colour], np.float32)
+
+
+@lru_cache
+def _texture(name: str, size: int) -> np.ndarray:
+    """How much of each pixel the texture covers in an image full of it, (size, size)."""
     period = size / 16
-    texture = np.zeros(inside.shape, bool)
-    if thing.texture == 'striped':
-        texture = (x + y) % period < period / 2
-    elif thing.texture == 'dotted':
+    y, x = (np.mgrid[: size * _SCALE, : size * _SCALE] + 0.5) / _SCALE
+    covered = np.zeros(x.shape, np.float32)
+    if name == 'striped':
+        covered[(x + y) % period < period / 2] = 1
+    elif name == 'dotted':
         # Every other row of dots is shifted by half a period, as on a printed cloth.
         x = x + (y // period % 2) * period / 2
-        texture = np.hypot(x % period - period / 2, y % period - period / 2) < period / 3
-    white = (texture * inside)[..., None]
-    return white * 255 + (1 - white) * np.array(COLOURS[thing.colour], np.float32)
+        covered[np.hypot(x % period - period / 2, y % period - period / 2) < 0.36 * period] = 1
+    return cv2.resize(covered, (size, size), interpolation=cv2.INTER_AREA)
 
 
 def _polygons(shape: str) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xmodal.datasets.shapes.grammar import vocabulary
-from xmodal.datasets.shapes.scene import COLOURS, SHAPES, Scene
+from xmodal.datasets.shapes.scene import SHAPES, Scene
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def write_coco(folder: Path, splits: Splits) -> None:
                         'attributes': [thing.colour, thing.size, thing.texture],
                     }
                 )
-        info = {'description': 'xmodal shapes', 'attributes': list(COLOURS)}
+        info = {'description': 'xmodal shapes'}
         _dump(
             folder / 'coco' / f'captions_{split}.json',
             {'info': info, 'images': images, 'annotations': captions},

@@ -1,8 +1,9 @@
 """What people would say of a scene: statements with a truth, and their wording."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
+from typing import TypeVar
 
 import numpy as np
 
@@ -69,6 +70,16 @@ _BETWEEN = (
     '{a} can be seen between {B} and {C}',
     'between {b} and {c} {lies} {a}',
 )
+# The first thing is {r} of the second, and the third is there too: things that are counted.
+_COUNT = (
+    'there {is_c} {c} and {A} {is} {r} {B}',
+    '{A} {is} {r} {B} and there {is_c} {c}',
+    'a picture of {c} where {A} {is} {r} {B}',
+)
+
+Item = TypeVar('Item')
+Referent = tuple[Thing, ...]  # what a noun phrase stands for: one thing, or several that are alike
+Relation = tuple[str, tuple[int, ...]]  # name, and the places of its terms among the mentions
 
 
 @dataclass(frozen=True)
@@ -96,7 +107,7 @@ class Description:
             and self.texture in (None, thing.texture)
         )
 
-    def referents(self, scene: Scene) -> list[tuple[Thing, ...]]:
+    def referents(self, scene: Scene) -> list[Referent]:
         """What the phrase may stand for in a scene."""
         fitting = [thing for thing in scene.things if self.fits(thing)]
         if self.count == 1:
@@ -110,12 +121,12 @@ class Statement:
 
     Attributes:
         mentions: the noun phrases; different ones stand for different things.
-        relations: name and places in ``mentions``, ``('left of', 0, 1)`` or
-            ``('between', 0, 1, 2)``; all hold, of each of several things that are alike.
+        relations: name and places in ``mentions``, ``('left of', (0, 1))`` or
+            ``('between', (0, 1, 2))``; all hold, of each of several things that are alike.
     """
 
     mentions: tuple[Description, ...]
-    relations: tuple[tuple[str, int, *tuple[int, ...]], ...]
+    relations: tuple[Relation, ...]
 
     def holds(self, scene: Scene) -> bool:
         """Whether a scene has things that make the statement true."""
@@ -125,17 +136,17 @@ class Statement:
             if _are_apart(referents)
         )
 
-    def _is_true_of(self, referents: tuple[tuple[Thing, ...], ...]) -> bool:
+    def _is_true_of(self, referents: tuple[Referent, ...]) -> bool:
         return all(
             stands(name, *things)
-            for name, *places in self.relations
+            for name, places in self.relations
             for things in product(*(referents[place] for place in places))
         )
 
 
-def _are_apart(referents: Iterable[tuple[Thing, ...]]) -> bool:
+def _are_apart(referents: Iterable[Referent]) -> bool:
     """Whether no thing is in two of the referents."""
-    things = [thing for referent in referents for thing in referent]
+    things = [id(thing) for referent in referents for thing in referent]
     return len(set(things)) == len(things)
 
 
@@ -145,14 +156,7 @@ class _Narrator:
     def __init__(self, scene: Scene, rng: np.random.Generator) -> None:
         self.scene = scene
         self.rng = rng
-        groups = {(thing.shape, thing.colour): () for thing in scene.things}
-        for thing in scene.things:
-            groups[thing.shape, thing.colour] += (thing,)
-        referents = [group for group in groups.values() if len(group) in (1, *NUMBERS)]
-        looks = [(t.shape, t.colour, t.size, t.texture) for t in scene.things]
-        for thing, look in zip(scene.things, looks, strict=True):
-            if looks.count(look) == 1 and len(groups[thing.shape, thing.colour]) > 1:
-                referents.append((thing,))
+        referents = _referents(scene)
         self.links = [
             (a, name, b)
             for a, b in permutations(referents, 2)
@@ -163,6 +167,7 @@ class _Narrator:
             for a, name, b in self.links
             if any(is_held_out(x, name, y) for x, y in product(a, b))
         ]
+        self.counted = [referent for referent in referents if len(referent) > 1]
 
     def write(self, held_out: bool) -> tuple[str, Statement]:
         """A sentence about two or three things.
@@ -170,42 +175,47 @@ class _Narrator:
         Args:
             held_out: whether to name a held-out composition, if there is one to name.
         """
-        first, name, second = self._pick(held_out and self.held_out_links or self.links)
+        first, name, second = self._pick((held_out and self.held_out_links) or self.links)
+        apart = [group for group in self.counted if _are_apart((first, second, group))]
+        if apart and self.rng.random() < 0.4:
+            things = (first, second, self._pick(apart))
+            return self._word(_COUNT, things, ((name, (0, 1)),))
         more = [
             link
             for link in self.links
             if link[0] in (first, second) and _are_apart((first, second, link[2]))
         ]
         if not more or self.rng.random() < 0.3:
-            return self._word(_PAIR, (first, second), ((name, 0, 1),))
+            return self._word(_PAIR, (first, second), ((name, (0, 1)),))
+        across = [link for link in more if link[:2] == (first, OPPOSITE[name])]
+        if across and self.rng.random() < 0.4:
+            things = (first, second, self._pick(across)[2])
+            return self._word(_BETWEEN, things, (('between', (0, 1, 2)),))
         start, other, third = self._pick(more)
-        things = (first, second, third)
-        if start is second:
-            return self._word(_CHAIN, things, ((name, 0, 1), (other, 1, 2)))
-        if other == OPPOSITE[name] and self.rng.random() < 0.5:
-            return self._word(_BETWEEN, things, (('between', 0, 1, 2),))
-        return self._word(_FORK, things, ((name, 0, 1), (other, 0, 2)))
+        templates, place = (_FORK, 0) if start is first else (_CHAIN, 1)
+        relations = ((name, (0, 1)), (other, (place, 2)))
+        return self._word(templates, (first, second, third), relations)
 
     def _word(
         self,
         templates: tuple[str, ...],
-        things: tuple[tuple[Thing, ...], ...],
-        relations: tuple[tuple[str, int, *tuple[int, ...]], ...],
+        things: tuple[Referent, ...],
+        relations: tuple[Relation, ...],
     ) -> tuple[str, Statement]:
         mentions = tuple(self._describe(referent) for referent in things)
         parts = {}
         for letter, mention in zip('abc', mentions, strict=False):
             definite, indefinite = self._phrases(mention)
             parts |= {letter: indefinite, letter.upper(): definite}
-        for suffix, mention in zip(('', '_b'), mentions, strict=False):
+        for suffix, mention in zip(('', '_b', '_c'), mentions, strict=False):
             single = mention.count == 1
             parts |= {f'is{suffix}': 'is' if single else 'are'}
             parts |= {f'lies{suffix}': 'lies' if single else 'lie'}
-        for letter, (name, *_) in zip('rs', relations, strict=False):
+        for letter, (name, _) in zip('rs', relations, strict=False):
             parts[letter] = self._say(name)
         return self._pick(templates).format(**parts), Statement(mentions, relations)
 
-    def _describe(self, referent: tuple[Thing, ...]) -> Description:
+    def _describe(self, referent: Referent) -> Description:
         """Names colour and shape always, size and texture now and then or when they are needed."""
         thing = referent[0]
         while True:
@@ -229,11 +239,24 @@ class _Narrator:
     def _say(self, name: str) -> str:
         return self._pick(WORDINGS.get(name, (name,)))
 
-    def _pick(self, options):
+    def _pick(self, options: Sequence[Item]) -> Item:
         return options[self.rng.integers(len(options))]
 
 
-def _common_direction(a: tuple[Thing, ...], b: tuple[Thing, ...]) -> str | None:
+def _referents(scene: Scene) -> list[Referent]:
+    """Things that a phrase can tell from all others, and groups of the same colour and shape."""
+    groups: dict[tuple[str, str], Referent] = {}
+    for thing in scene.things:
+        kind = (thing.shape, thing.colour)
+        groups[kind] = (*groups.get(kind, ()), thing)
+    looks = [(t.shape, t.colour, t.size, t.texture) for t in scene.things]
+    singles = [
+        (thing,) for thing, look in zip(scene.things, looks, strict=True) if looks.count(look) == 1
+    ]
+    return [*singles, *(group for group in groups.values() if len(group) in NUMBERS)]
+
+
+def _common_direction(a: Referent, b: Referent) -> str | None:
     """The direction in which each of ``a`` lies from each of ``b``; None if they differ."""
     names = {direction(x, y) for x, y in product(a, b)}
     return names.pop() if len(names) == 1 else None
@@ -261,7 +284,7 @@ def _plural(shape: str) -> str:
 
 def vocabulary() -> list[str]:
     """Every word of the grammar after BERT's special tokens, in a fixed order."""
-    templates = (*_PAIR, *_FORK, *_CHAIN, *_BETWEEN)
+    templates = (*_PAIR, *_FORK, *_CHAIN, *_BETWEEN, *_COUNT)
     said = [
         *(word for text in templates for word in text.split() if not word.startswith('{')),
         *(word for wording in WORDINGS.values() for text in wording for word in text.split()),

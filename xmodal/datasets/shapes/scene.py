@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 from itertools import product
+from math import hypot
+from typing import Protocol
 
 import numpy as np
 
@@ -80,7 +82,17 @@ def stands(name: str, thing: Thing, *others: Thing) -> bool:
     return direction(thing, others[0]) == name
 
 
-def is_held_out(a: Thing, name: str, b: Thing) -> bool:
+class Kind(Protocol):
+    """What has a shape and a colour: a thing, or what is said of one."""
+
+    @property
+    def shape(self) -> str: ...
+
+    @property
+    def colour(self) -> str: ...
+
+
+def is_held_out(a: Kind, name: str, b: Kind) -> bool:
     """Whether "``a`` is ``name`` ``b``" is a composition kept from training.
 
     For every direction, one kind (colour × shape) in twenty is never the thing that lies there. The
@@ -89,7 +101,7 @@ def is_held_out(a: Thing, name: str, b: Thing) -> bool:
     return _is_barred(a, name) or _is_barred(b, OPPOSITE[name])
 
 
-def _is_barred(thing: Thing, name: str) -> bool:
+def _is_barred(thing: Kind, name: str) -> bool:
     colour, shape = list(COLOURS).index(thing.colour), SHAPES.index(thing.shape)
     return (colour + 3 * shape + 2 * DIRECTIONS.index(name)) % 20 == 0
 
@@ -149,7 +161,7 @@ def _draw_ground(rng: np.random.Generator) -> tuple[int, int, int]:
 def _draw_kinds(rng: np.random.Generator, count: int | None = None) -> list[tuple[str, str]]:
     """Shape and colour of each thing, two to six of them when no count is given."""
     count = count or int(rng.integers(2, 7))
-    numbers = rng.choice(len(SHAPES) * len(COLOURS), count, replace=False)
+    numbers = rng.permutation(len(SHAPES) * len(COLOURS))[:count]
     kinds = [(SHAPES[n % len(SHAPES)], list(COLOURS)[n // len(SHAPES)]) for n in numbers]
     if count >= 4 and rng.random() < ALIKE_SHARE:
         alike = int(rng.integers(2, count - 1)) if count == 5 else 2
@@ -186,9 +198,8 @@ def _place(
     size = tuple(SIZES)[rng.integers(len(SIZES))]
     texture = TEXTURES[rng.integers(len(TEXTURES))]
     for _ in range(20):
-        radius = rng.uniform(*SIZES[size])
-        x, y = rng.uniform(radius + 0.01, 0.99 - radius, 2)
-        apart = (np.hypot(x - o.x, y - o.y) > radius + o.radius + 0.01 for o in others)
-        if all(apart):
-            return Thing(shape, colour, size, texture, float(x), float(y), float(radius))
+        radius = float(rng.uniform(*SIZES[size]))
+        x, y = rng.uniform(radius + 0.01, 0.99 - radius, 2).tolist()
+        if all(hypot(x - o.x, y - o.y) > radius + o.radius + 0.01 for o in others):
+            return Thing(shape, colour, size, texture, x, y, radius)
     return None
