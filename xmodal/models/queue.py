@@ -67,6 +67,15 @@ class MomentumQueue(nn.Module):
         if not self.length:
             return
         count = len(keys.image_ids)
+        # A vector that is not finite (of a step that will be skipped) must not stay: its place is
+        # marked as empty.
+        finite = (keys.image_vectors + keys.text_vectors).isfinite().all(1)
+        keys = keys._replace(
+            image_ids=torch.where(finite, keys.image_ids, EMPTY),
+            text_ids=torch.where(finite, keys.text_ids, EMPTY),
+            image_vectors=keys.image_vectors.nan_to_num(0, 0, 0),
+            text_vectors=keys.text_vectors.nan_to_num(0, 0, 0),
+        )
         first = max(0, count - self.length)
         offsets = torch.arange(first, count, device=self.pointer.device)
         places = (self.pointer + offsets) % self.length

@@ -83,7 +83,14 @@ class FusionEncoder(nn.Module):
             )
             for _ in range(depth)
         )
-        self.apply(_init_as_bert)
+        # BERT's 0.02 at its width of 768; narrower layers start larger, as 1 / √width does.
+        self._init_linear(std=0.02 * (768 / embed_dims) ** 0.5)
+
+    def _init_linear(self, std: float) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=std)
+                nn.init.zeros_(module.bias)
 
     def forward(
         self,
@@ -164,9 +171,3 @@ class FusionEncoder(nn.Module):
             )  # fmt: skip
             image.meet(image_tokens._replace(embeddings=seen))
         return CrossAttentions(text_to_image, image_to_text)
-
-
-def _init_as_bert(module: nn.Module) -> None:
-    if isinstance(module, nn.Linear):
-        nn.init.normal_(module.weight, std=__import__("os").environ.get("FSTD") and float(__import__("os").environ["FSTD"]) or 0.02)
-        nn.init.zeros_(module.bias)
