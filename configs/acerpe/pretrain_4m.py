@@ -9,6 +9,7 @@ _base_ = [
 # Sec. 4.1, Implementation Details
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=30)
 train_dataloader = dict(global_batch_size=512)  # whatever the number of GPUs
+custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]  # ALBEF's
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
     dtype='bfloat16',

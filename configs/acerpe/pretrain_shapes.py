@@ -42,6 +42,7 @@ model = dict(
 )
 
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8)
+custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.0)]
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
     constructor='NoDecayConstructor',

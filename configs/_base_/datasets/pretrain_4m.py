@@ -1,0 +1,33 @@
+# ALBEF's pre-training sets: COCO, Visual Genome, SBU and CC3M (docs/data.md says how to get each).
+#
+# data/
+#   albef/{coco,vg,sbu,cc3m_train,cc3m_val}.json     [{"image": "coco/…jpg", "caption": "…"}, …]
+#   pretrain/{coco,vg,sbu,cc3m}/…jpg                 the images
+train_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='Augment', size=256, scale=(0.2, 1.0), num_ops=2, magnitude=7),  # RandAugment
+    dict(type='RandomFlip'),  # not where the caption says left or right
+    dict(type='PackImageText'),
+]
+train_dataloader = dict(
+    global_batch_size=512,
+    num_workers=4,
+    persistent_workers=True,
+    pin_memory=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='AlbefJsonDataset',
+        data_root='data/',
+        data_prefix=dict(image='pretrain'),
+        ann_file=[
+            'albef/coco.json',
+            'albef/vg.json',
+            'albef/sbu.json',
+            'albef/cc3m_train.json',
+            'albef/cc3m_val.json',
+        ],
+        pipeline=train_pipeline,
+    ),
+)
