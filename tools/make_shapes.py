@@ -58,12 +58,13 @@ def main() -> None:
     """Builds what the command line asks for."""
     args = parse_args()
     given = {f.name: getattr(args, f.name) for f in fields(WorldSpec)}
-    spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
-    if build_world(args.out, spec, args.workers):
-        counts = f'{spec.train} training, {spec.val} validation and {spec.test} test scenes'
-        print(f'{args.out}: {counts}')
-    else:
-        print(f'{args.out}: already there, nothing to do')
+    try:
+        spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
+        is_new = build_world(args.out, spec, args.workers)
+    except (ValueError, FileExistsError) as error:
+        raise SystemExit(f'make_shapes.py: {error}') from None
+    counts = f'{spec.train} training, {spec.val} validation and {spec.test} test scenes'
+    print(f'{args.out}: {counts}' if is_new else f'{args.out}: already there, nothing to do')
     if args.statistics:
         for name, value in measure(spec.seed, 'test', spec.test).items():
             print(f'{name:<52}{value:8.3f}')

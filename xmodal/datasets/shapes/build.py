@@ -1,10 +1,10 @@
 """Builds the embedded world on disk."""
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
-from multiprocessing.pool import Pool
 from pathlib import Path
 
 import cv2
@@ -16,7 +16,8 @@ from xmodal.datasets.shapes.exporters import EXPORTERS, Record
 from xmodal.datasets.shapes.grammar import write_captions
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 2  # raise it with every change of what a build holds
+SMALLEST_IMAGE = 32
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,10 @@ class WorldSpec:
     Attributes:
         train, val, test: number of scenes.
         size: side of an image, in pixels.
-        seed: of everything drawn.
+        seed: of everything drawn, at least 0.
+
+    Raises:
+        ValueError: for a split without scenes, or images too small to tell things apart.
     """
 
     train: int = 8000
@@ -34,6 +38,12 @@ class WorldSpec:
     test: int = 500
     size: int = 96
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        least = {'train': 1, 'val': 1, 'test': 1, 'size': SMALLEST_IMAGE, 'seed': 0}
+        for name, limit in least.items():
+            if getattr(self, name) < limit:
+                raise ValueError(f'{name}: found {getattr(self, name)}, expected {limit} or more')
 
     def described(self) -> dict[str, int]:
         """The content of ``meta.json``."""
@@ -53,26 +63,35 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
 
     Raises:
         FileExistsError: when the folder holds something else.
+        ValueError: for less than one worker.
     """
+    if workers < 1:
+        raise ValueError(f'workers: found {workers}, expected 1 or more')
     if _is_built(folder, spec):
         return False
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / 'unfinished.json'
     unfinished.write_text(json.dumps(spec.described()))
-    # OpenCV's own threads would only get into each other's way.
-    with get_context('spawn').Pool(workers, cv2.setNumThreads, (0,)) as pool:
-        splits = {split: _draw_split(folder, spec, split, pool) for split in SPLITS}
-    for export in EXPORTERS:
+    if workers == 1:
+        splits = {split: _draw_split(folder, spec, split, map) for split in SPLITS}
+    else:
+        # OpenCV's own threads would only get into each other's way.
+        with get_context('spawn').Pool(workers, cv2.setNumThreads, (0,)) as pool:
+            draw_all = partial(pool.imap, chunksize=64)
+            splits = {split: _draw_split(folder, spec, split, draw_all) for split in SPLITS}
+    for export in tqdm(EXPORTERS, 'writing annotations', unit='format'):
         export(folder, splits)
     unfinished.rename(folder / 'meta.json')
     return True
 
 
-def _draw_split(folder: Path, spec: WorldSpec, split: str, pool: Pool) -> list[Record]:
+def _draw_split(
+    folder: Path, spec: WorldSpec, split: str, draw_all: Callable[..., Iterable[Record]]
+) -> list[Record]:
     count = getattr(spec, split)
     for part in range(0, count, 1000):
         _image_file(folder, split, part).parent.mkdir(parents=True, exist_ok=True)
-    records = pool.imap(partial(make_record, folder, spec, split), range(count), chunksize=64)
+    records = draw_all(partial(make_record, folder, spec, split), range(count))
     return list(tqdm(records, f'drawing {split}', count, unit='scene'))
 
 

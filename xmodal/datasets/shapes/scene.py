@@ -129,7 +129,9 @@ def sample_scene(seed: int, split: str, index: int) -> Scene:
     if index % 2 and rng.random() < TWIN_SHARE:
         original = sample_scene(seed, split, index - 1)
         for twin in _twins(original, index, _draw_ground(rng), rng):
-            if _is_describable(twin) and (split == 'test' or not holds_held_out(twin)):
+            is_other = twin.things != original.things  # not if all have one colour
+            is_allowed = split == 'test' or not holds_held_out(twin)
+            if is_other and is_allowed and _is_describable(twin):
                 return twin
     wanted = split == 'test' and rng.random() < HELD_OUT_SHARE
     kinds = _draw_kinds(rng)
