@@ -30,6 +30,7 @@ class CrossModalPretrainer(BaseModel):
 
     Attributes:
         distillation_weight: α, the share of soft targets; a hook raises it during training.
+        active_heads: names of the heads that are trained; a hook may let some begin later.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class CrossModalPretrainer(BaseModel):
         for name in HEADS:
             if name in heads:
                 self.heads[name] = MODELS.build({**heads[name], **self._sizes(name)})
+        self.active_heads = frozenset(self.heads)
         self.twin = MomentumTwin(self._taught(), momentum)
         self.queue = MomentumQueue(queue_length, self.network.image_projection.out_features)
         self.distillation_weight = 0.0
@@ -129,19 +131,19 @@ class CrossModalPretrainer(BaseModel):
         gathered = own_keys.gather()
 
         logs = {}
-        if 'itc' in self.heads or 'ace' in self.heads:
+        if self.active_heads & {'itc', 'ace'}:
             keys = gathered.join(self.queue.keys())
             for name in ('itc', 'ace'):
-                if name in self.heads:
+                if name in self.active_heads:
                     logs |= self.heads[name].loss(
                         image, text, keys, batch, own_keys, self.distillation_weight
                     )
             self.queue.write(gathered)
-        if 'itm' in self.heads:
+        if 'itm' in self.active_heads:
             logs |= self._match_loss(image, text, own_keys, batch)
-        if 'mlm' in self.heads:
+        if 'mlm' in self.active_heads:
             logs |= self._word_loss(image, teacher_image, batch)
-        if 'mim' in self.heads:
+        if 'mim' in self.active_heads:
             logs |= self._pixel_loss(text, batch)
         return logs
 

@@ -1,4 +1,4 @@
-"""The clock of momentum distillation."""
+"""What changes in a model as training goes on."""
 
 from mmengine.hooks import Hook
 from mmengine.model import is_model_wrapper
@@ -33,6 +33,42 @@ class MomentumDistillationHook(Hook):
         """Moves the teacher, where the optimizer moved the student."""
         if runner.optim_wrapper.stepped:
             _unwrap(runner).update_momentum()
+
+
+@HOOKS.register_module()
+class HeadStartHook(Hook):
+    """Lets some heads begin after the first epochs.
+
+    Matching and masked prediction say little to encoders that are still random, and their
+    gradients drown the contrastive loss, which does. Where the encoders start from pretrained
+    weights, as in the papers, all heads begin together and this hook is not needed. With several
+    processes it needs ``find_unused_parameters=True``.
+
+    Args:
+        epochs: by head, the whole epochs before it begins: ``dict(itm=3, mlm=3)``.
+    """
+
+    def __init__(self, epochs: dict[str, int]) -> None:
+        self.epochs = epochs
+
+    def before_train(self, runner: Runner) -> None:
+        """Checks the names.
+
+        Raises:
+            ValueError: when a name is no head of the model.
+        """
+        heads = _unwrap(runner).heads
+        if unknown := sorted(set(self.epochs) - set(heads)):
+            raise ValueError(
+                f'HeadStartHook.epochs names {unknown}, but the heads are {sorted(heads)}'
+            )
+
+    def before_train_epoch(self, runner: Runner) -> None:
+        """Chooses the heads of this epoch."""
+        model = _unwrap(runner)
+        model.active_heads = frozenset(
+            name for name in model.heads if runner.epoch >= self.epochs.get(name, 0)
+        )
 
 
 def _unwrap(runner: Runner) -> object:
