@@ -1,16 +1,19 @@
 """Readers of image-caption sets, each in its own on-disk format."""
 
 import json
+import logging
 import random
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from mmcv.transforms import Compose
+from mmengine.logging import print_log
 from torch.utils.data import Dataset
+from tqdm import tqdm
 
 from xmodal.datasets.index import Entry, open_index
+from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.seeding import isolated_random
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import BrokenImageError
@@ -57,7 +60,7 @@ class CaptionDataset(Dataset):
             raise ValueError(f"dataset.captions='{captions}', expected 'draw' or 'each'")
         self.image_root = Path(data_root, (data_prefix or {}).get('image', ''))
         self.by_caption = captions == 'each' and not test_mode
-        self.test_mode, self.seed = test_mode, seed
+        self.test_mode, self.max_words, self.seed = test_mode, max_words, seed
         self.pipeline = Compose(list(pipeline))
         names = [ann_file] if isinstance(ann_file, str) else ann_file
         files = [Path(data_root, name) for name in names]
@@ -70,8 +73,7 @@ class CaptionDataset(Dataset):
                     '`python tools/make_shapes.py --out data/shapes`.'
                 )
         options = {'reader': type(self).__name__, 'max_words': max_words, **self.index_options()}
-        clean = partial(clean_caption, max_words=max_words)
-        self.index = open_index(files, options, self._checked_entries, clean)
+        self.index = open_index(files, options, self._checked_entries)
         self._check_images(files[0])
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
@@ -88,8 +90,11 @@ class CaptionDataset(Dataset):
     def __getitem__(self, draw: int | tuple[int, int]) -> dict:
         """A sample; ``draw`` is its index, or index and epoch.
 
-        An image that can't be read is replaced by another, and its path is handed on in the
-        sample's ``skipped``.
+        In training an image that can't be read is replaced by another, and its path is handed on
+        in the sample's ``skipped``.
+
+        Raises:
+            BrokenImageError: in test mode; in training after twenty broken images in a row.
         """
         index, epoch = draw if isinstance(draw, tuple) else (draw, 0)
         if self.test_mode:
@@ -102,9 +107,12 @@ class CaptionDataset(Dataset):
                 try:
                     return self.pipeline({**described, 'skipped': skipped})
                 except BrokenImageError as error:
-                    skipped.append(f'{described["img_path"]} ({error})')
+                    skipped.append(str(error))
                     if len(skipped) == 20:
-                        raise
+                        raise BrokenImageError(
+                            '20 broken images in a row, check data_root and data_prefix.image of '
+                            'the dataset:\n  ' + '\n  '.join(skipped)
+                        ) from error
                     index = chooser.randrange(len(self))
 
     def _describe(self, index: int, chooser: random.Random) -> dict:
@@ -123,25 +131,35 @@ class CaptionDataset(Dataset):
         }
 
     def _checked_entries(self, file: Path) -> Iterable[Entry]:
-        """``read_entries`` with errors that name the file and what it should look like."""
+        """``read_entries`` with clean captions, and errors that name file, place and format."""
+        number = 0
         try:
-            yield from self.read_entries(file)
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            for number, entry in enumerate(self.read_entries(file), 1):
+                captions = [clean_caption(text, self.max_words) for text in entry.captions]
+                yield entry._replace(captions=captions)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
             raise ValueError(
-                f'{file} is not of the format {type(self).__name__} reads: {what}. Expected '
-                f'{self.layout}'
+                f'{file} can not be read by {type(self).__name__} after {number} images: {what}. '
+                f'Expected {self.layout}'
             ) from error
 
     def _check_images(self, file: Path) -> None:
-        if not len(self.index.images):
-            raise ValueError(f'{file} has no image with a caption ({type(self).__name__})')
-        sampled = np.linspace(0, len(self.index.images) - 1, 8).astype(int)
+        """Looks whether a few images are there."""
+        sampled = np.unique(np.linspace(0, len(self.index.images) - 1, 16).astype(int))
         paths = [self.image_root / self.index.images[int(i)] for i in sampled]
-        if not any(path.exists() for path in paths):
+        missing = [path for path in paths if not path.exists()]
+        if len(missing) == len(paths):
             raise FileNotFoundError(
                 f'none of the images {file} names is there, for instance {paths[0]}: check '
                 'data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
+            )
+        if missing:
+            print_log(
+                f'{len(missing)} of {len(paths)} images looked at are not there, for instance '
+                f'{missing[0]} ({file})',
+                'current',
+                level=logging.WARNING,
             )
 
 
@@ -153,7 +171,7 @@ class AlbefJsonDataset(CaptionDataset):
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """One entry an item of the list."""
-        for item in json.loads(file.read_text('utf-8')):
+        for item in stream_json_list(file):
             captions = item['caption']
             captions = [captions] if isinstance(captions, str) else captions
             yield Entry(item['image'], captions, _as_number(item.get('image_id')))
@@ -185,9 +203,9 @@ class KarpathyDataset(CaptionDataset):
         found = {image['split'] for image in images}
         if missing := set(self.splits) - found:
             raise ValueError(
-                f'{file} has no split {sorted(missing)}: dataset.split must be of {sorted(found)}'
+                f'there is no split {sorted(missing)}, dataset.split must be of {sorted(found)}'
             )
-        for image in images:
+        for image in tqdm(images, f'indexing {file.name}', unit=' images', leave=False):
             if image['split'] in self.splits:
                 path = Path(image.get('filepath', ''), image['filename'])
                 captions = [sentence['raw'] for sentence in image['sentences']]
@@ -207,7 +225,7 @@ class CocoCaptionDataset(CaptionDataset):
         captions: dict[int, list[str]] = {image['id']: [] for image in content['images']}
         for annotation in content['annotations']:
             captions[annotation['image_id']].append(annotation['caption'])
-        for image in content['images']:
+        for image in tqdm(content['images'], f'indexing {file.name}', unit=' images', leave=False):
             yield Entry(image['file_name'], captions[image['id']], image['id'])
 
 

@@ -8,16 +8,18 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
+from array import array
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from filelock import FileLock
 from mmengine.logging import print_log
-from tqdm import tqdm
 
-_VERSION = 1
+from xmodal.datasets.seeding import derive_seed
+
+_VERSION = 2
 
 
 class Entry(NamedTuple):
@@ -25,8 +27,8 @@ class Entry(NamedTuple):
 
     Attributes:
         image: path of the image, as it stands in the file.
-        captions: its captions.
-        image_id: the file's own id, or None to number distinct paths.
+        captions: its captions, cleaned; empty ones are left out of the index.
+        image_id: the file's own id, or None.
     """
 
     image: str
@@ -52,15 +54,27 @@ class StringArray:
         start = int(self._ends[number - 1]) if number else 0
         return self._bytes[start : int(self._ends[number])].tobytes().decode()
 
-    @staticmethod
-    def write(stem: Path, strings: Iterable[str]) -> None:
-        """Writes strings as they come, without holding them."""
-        ends, end = [], 0
-        with open(stem.with_suffix('.bytes'), 'wb') as file:
-            for string in strings:
-                end += file.write(string.encode())
-                ends.append(end)
-        np.save(stem.with_suffix('.npy'), np.array(ends, np.int64))
+
+class StringWriter:
+    """Writes the files of a :class:`StringArray`, without holding the strings.
+
+    Args:
+        stem: path of the two files without their endings.
+    """
+
+    def __init__(self, stem: Path) -> None:
+        self._stem, self._ends, self._end = stem, array('q'), 0
+        self._file = open(stem.with_suffix('.bytes'), 'wb')
+
+    def append(self, string: str) -> None:
+        """Adds a string."""
+        self._end += self._file.write(string.encode())
+        self._ends.append(self._end)
+
+    def close(self) -> None:
+        """Completes the files."""
+        self._file.close()
+        np.save(self._stem.with_suffix('.npy'), np.frombuffer(self._ends, np.int64))
 
 
 class CaptionIndex:
@@ -92,64 +106,85 @@ class CaptionIndex:
 
 
 def open_index(
-    files: list[Path], options: dict, read: Callable[[Path], Iterable[Entry]],
-    clean: Callable[[str], str],
-) -> CaptionIndex:  # fmt: skip
+    files: list[Path], options: dict, read: Callable[[Path], Iterable[Entry]]
+) -> CaptionIndex:
     """Opens the index of annotation files, building it the first time.
 
     It lies next to the first file, or in the user's cache where that folder is read-only, under a
-    name made from the files' sizes and times and the options: a changed file gets a new index.
+    name made from the files' sizes and times and the options: a changed file gets a new index. Of
+    several processes one builds and the others wait.
 
     Args:
         files: annotation files.
         options: whatever else changes the content.
         read: yields a file's entries.
-        clean: applied to every caption; captions that are empty after it are left out.
+
+    Raises:
+        ValueError: when no file has an image with a caption.
     """
-    stamps = [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    stamps = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
     key = json.dumps([_VERSION, stamps, options], sort_keys=True)
     name = f'{files[0].name}.{hashlib.sha256(key.encode()).hexdigest()[:12]}.xmodal_index'
     cache = Path(os.environ.get('XDG_CACHE_HOME', Path.home() / '.cache')) / 'xmodal'
     for parent in (files[0].parent, cache):
-        if (parent / name / 'first_caption.npy').exists():
+        if (parent / name).exists():
             return CaptionIndex(parent / name)
     parent = files[0].parent if os.access(files[0].parent, os.W_OK) else cache
     parent.mkdir(parents=True, exist_ok=True)
-    _build(parent / name, files, read, clean)
-    return CaptionIndex(parent / name)
+    folder, building = parent / name, parent / f'.{name}.building'
+    with FileLock(parent / f'.{name}.lock'):
+        if not folder.exists():
+            shutil.rmtree(building, ignore_errors=True)  # of a process that was killed
+            building.mkdir()
+            try:
+                _build(building, files, read)
+                building.rename(folder)  # so it is whole or absent
+            finally:
+                shutil.rmtree(building, ignore_errors=True)
+    return CaptionIndex(folder)
 
 
-def _build(
-    folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entry]],
-    clean: Callable[[str], str],
-) -> None:  # fmt: skip
-    """Writes an index beside its place and moves it there, so that it is whole or absent."""
-    building = Path(tempfile.mkdtemp(prefix=f'.{folder.name}.', dir=folder.parent))
-    images, image_ids, first_caption, numbers = [], [], [0], {}
+def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entry]]) -> None:
+    """Writes the files of an index into a folder."""
+    images, captions = StringWriter(folder / 'images'), StringWriter(folder / 'captions')
+    image_ids, identities, first_caption = array('q'), array('q'), array('q', [0])
     empty = 0
+    for number, file in enumerate(files):
+        for entry in read(file):
+            kept = [caption for caption in entry.captions if caption]
+            empty += len(entry.captions) - len(kept)
+            if not kept:
+                continue
+            for caption in kept:
+                captions.append(caption)
+            first_caption.append(first_caption[-1] + len(kept))
+            images.append(entry.image)
+            if entry.image_id is None:
+                identities.append(derive_seed(entry.image))
+            else:
+                identities.append(derive_seed(number, entry.image_id))
+                image_ids.append(entry.image_id)
+    images.close()
+    captions.close()
+    names = ', '.join(map(str, files))
+    if not identities:
+        raise ValueError(f'no image with a caption that is not empty in {names}')
+    # Two files number their images independently: their ids are kept only where there is one file.
+    own = len(files) == 1 and len(image_ids) == len(identities)
+    ids = np.frombuffer(image_ids, np.int64) if own else _numbered(identities)
+    np.save(folder / 'image_ids.npy', ids)
+    np.save(folder / 'first_caption.npy', np.frombuffer(first_caption, np.int64))
+    print_log(
+        f'Indexed {len(identities)} images with {first_caption[-1]} captions of {names}; {empty} '
+        'captions are empty after cleaning and left out',
+        'current',
+    )
 
-    def captions() -> Iterable[str]:
-        nonlocal empty
-        for file in files:
-            for entry in tqdm(read(file), f'indexing {file.name}', unit=' images', leave=False):
-                cleaned = [clean(text) for text in entry.captions]
-                kept = [text for text in cleaned if text]
-                empty += len(cleaned) - len(kept)
-                if not kept:
-                    continue
-                yield from kept
-                first_caption.append(first_caption[-1] + len(kept))
-                images.append(entry.image)
-                number = numbers.setdefault(entry.image, len(numbers))
-                image_ids.append(number if entry.image_id is None else entry.image_id)
 
-    StringArray.write(building / 'captions', captions())
-    StringArray.write(building / 'images', images)
-    np.save(building / 'image_ids.npy', np.array(image_ids, np.int64))
-    np.save(building / 'first_caption.npy', np.array(first_caption, np.int64))
-    if empty:
-        print_log(f'{folder.name}: {empty} captions are empty after cleaning, left out', 'current')
-    try:
-        building.rename(folder)
-    except OSError:  # another process was quicker, with the same content
-        shutil.rmtree(building)
+def _numbered(identities: array) -> np.ndarray:
+    """Numbers distinct values in the order in which they first appear."""
+    values = np.frombuffer(identities, np.int64)
+    _, first, places = np.unique(values, return_index=True, return_inverse=True)
+    numbers = np.empty(len(first), np.int64)
+    numbers[np.argsort(first)] = np.arange(len(first))
+    return numbers[places]

@@ -1,7 +1,7 @@
 """Checkpoints that load with ``weights_only=True``.
 
-MMEngine keeps its message hub's ``HistoryBuffer`` objects in a checkpoint, and torch rightly refuses
-to unpickle them from a file that may be somebody else's. Here they become tensors and numbers.
+MMEngine keeps its message hub's ``HistoryBuffer`` objects in a checkpoint, and torch rightly
+refuses to unpickle them from a file that may be somebody else's. Here they become tensors.
 """
 
 import numpy as np

@@ -1,6 +1,7 @@
 """From exceptions of a config to one sentence that says what to mend."""
 
 import difflib
+import inspect
 import os
 import re
 import sys
@@ -113,6 +114,5 @@ def _arguments(owner: str) -> list[str]:
     for found in _registries():
         component = found.module_dict.get(owner)
         if component is not None:
-            names = component.__init__.__code__.co_varnames
-            return [name for name in names[: component.__init__.__code__.co_argcount] if name != 'self']
+            return list(inspect.signature(component).parameters)
     return []

@@ -18,7 +18,7 @@ class XModalRunner(Runner):
 
     * The same config runs on a CPU, one GPU, or many processes of either kind.
     * ``train_dataloader.global_batch_size`` is shared out over ranks and accumulation.
-    * Checkpoints load with ``weights_only=True`` and replace an older file only when they are whole.
+    * Checkpoints load with ``weights_only=True`` and appear under their name only when whole.
     """
 
     def setup_env(self, env_cfg: dict) -> None:

@@ -1,17 +1,22 @@
 """From a path and a text to pixels and a data sample."""
 
+import math
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import cv2
 import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
+from torch import Tensor
 from torchvision.transforms import InterpolationMode, v2
+from torchvision.transforms.v2 import functional
 
 from xmodal.registry import TRANSFORMS
 from xmodal.structures import DataSample
 
+_JPEG_START, _JPEG_END = b'\xff\xd8', b'\xff\xd9'
 _SIDES = re.compile(r'\b(left|right)(most|ward|wards|hand)?\b')
 
 
@@ -21,24 +26,27 @@ class BrokenImageError(OSError):
 
 @TRANSFORMS.register_module()
 class LoadImage(BaseTransform):
-    """Reads ``img_path`` with OpenCV into ``img``, a uint8 RGB tensor (3, H, W).
+    """Decodes ``img_bytes``, or the file ``img_path``, into ``img``: uint8, RGB, (3, H, W).
 
     Raises:
-        BrokenImageError: when the file is missing or is no image.
+        BrokenImageError: when the file is missing, breaks off or is no image.
     """
 
     def transform(self, results: dict) -> dict:
         """Adds ``img``."""
-        content = results.get('img_bytes')
+        path, content = results['img_path'], results.get('img_bytes')
         if content is None:
             try:
-                content = Path(results['img_path']).read_bytes()
+                content = Path(path).read_bytes()
             except OSError as error:
-                raise BrokenImageError(error.strerror or str(error)) from error
+                raise BrokenImageError(f'{path}: {error.strerror or error}') from error
+        if content.startswith(_JPEG_START) and _JPEG_END not in content[len(content) // 2 :]:
+            # OpenCV would fill what is missing with grey and say nothing.
+            raise BrokenImageError(f'{path}: the JPEG file breaks off')
         pixels = np.frombuffer(content, np.uint8)
         image = cv2.imdecode(pixels, cv2.IMREAD_COLOR) if len(pixels) else None
         if image is None:
-            raise BrokenImageError('not an image that OpenCV can decode')
+            raise BrokenImageError(f'{path}: not an image that OpenCV can decode')
         rgb = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
         results['img'] = torch.from_numpy(rgb).permute(2, 0, 1).contiguous()
         return results
@@ -83,8 +91,8 @@ class RandomFlip(BaseTransform):
 class Augment(BaseTransform):
     """Random resized crop, bicubic, then ALBEF's RandAugment.
 
-    RandAugment draws ``num_ops`` of the operations below and applies each with probability 1/2.
-    They change no hue, since captions name colours. Mirroring is :class:`RandomFlip`.
+    RandAugment draws ``num_ops`` of ten operations and applies each with probability 1/2. None
+    changes a hue, since captions name colours. Mirroring is :class:`RandomFlip`.
 
     Args:
         size: side of the result, in pixels.
@@ -104,30 +112,44 @@ class Augment(BaseTransform):
             size, scale, interpolation=InterpolationMode.BICUBIC, antialias=True
         )
         share = magnitude / 10
-        shear, shift = np.degrees(np.arctan(0.3 * share)), 0.45 * share
-        tone = (1 - 0.9 * share, 1 + 0.9 * share)
-        operations = [
-            v2.Identity(),
-            v2.RandomAutocontrast(p=1),
-            v2.RandomEqualize(p=1),
-            v2.ColorJitter(brightness=tone),
-            v2.RandomAdjustSharpness(1 + 0.9 * share, p=1),
-            v2.RandomAffine(0, shear=(-shear, shear, 0, 0)),
-            v2.RandomAffine(0, shear=(0, 0, -shear, shear)),
-            v2.RandomAffine(0, translate=(shift, 0)),
-            v2.RandomAffine(0, translate=(0, shift)),
-            v2.RandomAffine(30 * share),
+        tone, shear = 0.1 + 1.8 * share, math.degrees(math.atan(0.3 * share))
+        # ALBEF moves by pixels, whatever the image's size.
+        shift, turn = 10 * share, 30 * share
+        self._operations: list[Callable[[Tensor, float], Tensor]] = [
+            lambda image, sign: image,
+            lambda image, sign: functional.autocontrast(image),
+            lambda image, sign: functional.equalize(image),
+            lambda image, sign: functional.adjust_brightness(image, tone),
+            lambda image, sign: functional.adjust_sharpness(image, tone),
+            lambda image, sign: _warp(image, shear=[sign * shear, 0]),
+            lambda image, sign: _warp(image, shear=[0, sign * shear]),
+            lambda image, sign: _warp(image, translate=[sign * shift, 0]),
+            lambda image, sign: _warp(image, translate=[0, sign * shift]),
+            lambda image, sign: _warp(image, angle=sign * turn),
         ]
-        self._operations = [v2.RandomApply([operation], p=0.5) for operation in operations]
         self._num_ops = num_ops
 
     def transform(self, results: dict) -> dict:
         """Changes ``img``."""
         image = self._crop(results['img'])
         for number in torch.randint(len(self._operations), (self._num_ops,)).tolist():
-            image = self._operations[number](image)
+            applied, positive = (torch.rand(2) < 0.5).tolist()
+            if applied:
+                image = self._operations[number](image, 1 if positive else -1)
         results['img'] = image
         return results
+
+
+def _warp(
+    image: Tensor,
+    angle: float = 0,
+    translate: Sequence[float] = (0, 0),
+    shear: Sequence[float] = (0, 0),
+) -> Tensor:
+    """An affine map that leaves grey where nothing is; degrees and pixels."""
+    return functional.affine(
+        image, angle, list(translate), 1.0, list(shear), InterpolationMode.BILINEAR, fill=[128.0]
+    )
 
 
 @TRANSFORMS.register_module()

@@ -54,8 +54,8 @@ class EncodedSet(NamedTuple):
 class RetrievalLoop(BaseLoop):
     """Encodes a test set, ranks by vectors, and ranks the best again by image-text matching.
 
-    Every rank encodes its share of the set. Vectors and word pieces are gathered; the images' tokens
-    stay where they are, and each rank judges the pairs of its own images.
+    Every rank encodes its share of the set. Vectors and word pieces are gathered; the images'
+    tokens stay where they are, and each rank judges the pairs of its own images.
 
     Args:
         runner: the runner.
@@ -77,7 +77,7 @@ class RetrievalLoop(BaseLoop):
     ) -> None:
         super().__init__(runner, dataloader)
         if save_rankings and Path(save_rankings).exists():
-            raise FileExistsError(f'save_rankings={save_rankings} is there already: give a new name')
+            raise FileExistsError(f'save_rankings={save_rankings} is there: give a new name')
         self.metric = METRICS.build(evaluator)
         self.rerank_topk, self.pair_batch = rerank_topk, pair_batch
         self.save_rankings = save_rankings
