@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from mmcv.transforms import Compose
 from mmengine.logging import print_log
 from torch.utils.data import Dataset
 from tqdm import tqdm
@@ -16,7 +15,7 @@ from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.seeding import isolated_random
 from xmodal.datasets.text import clean_caption
-from xmodal.datasets.transforms import BrokenImageError
+from xmodal.datasets.transforms import BrokenImageError, build_pipeline
 from xmodal.registry import DATASETS
 
 
@@ -61,7 +60,7 @@ class CaptionDataset(Dataset):
         self.image_root = Path(data_root, (data_prefix or {}).get('image', ''))
         self.by_caption = captions == 'each' and not test_mode
         self.test_mode, self.max_words, self.seed = test_mode, max_words, seed
-        self.pipeline = Compose(list(pipeline))
+        self.pipeline = build_pipeline(pipeline)
         names = [ann_file] if isinstance(ann_file, str) else ann_file
         files = [Path(data_root, name) for name in names]
         for file in files:
@@ -132,15 +131,16 @@ class CaptionDataset(Dataset):
 
     def _checked_entries(self, file: Path) -> Iterable[Entry]:
         """``read_entries`` with clean captions, and errors that name file, place and format."""
-        number = 0
+        done = 0
         try:
-            for number, entry in enumerate(self.read_entries(file), 1):
+            for entry in self.read_entries(file):
                 captions = [clean_caption(text, self.max_words) for text in entry.captions]
                 yield entry._replace(captions=captions)
+                done += 1
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
             raise ValueError(
-                f'{file} can not be read by {type(self).__name__} after {number} images: {what}. '
+                f'{file} can not be read by {type(self).__name__} after {done} images: {what}. '
                 f'Expected {self.layout}'
             ) from error
 

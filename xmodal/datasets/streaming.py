@@ -4,21 +4,20 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain, count, islice
+from itertools import count, islice
 from pathlib import Path
 
 import torch
 import webdataset as wds
-from mmcv.transforms import Compose
 from mmengine.dist import get_dist_info
 from torch.utils.data import IterableDataset, get_worker_info
 
 from xmodal.datasets.seeding import derive_seed, isolated_random
 from xmodal.datasets.text import clean_caption
-from xmodal.datasets.transforms import BrokenImageError
+from xmodal.datasets.transforms import BrokenImageError, build_pipeline
 from xmodal.registry import DATASETS
 
-_IMAGES = 'jpg;jpeg;png;webp'
+_IMAGES = ('jpg', 'jpeg', 'png', 'webp')
 
 
 @DATASETS.register_module()
@@ -26,12 +25,16 @@ class WebDatasetShards(IterableDataset):
     """Pairs of ``KEY.jpg`` and ``KEY.txt`` in tar shards, as img2dataset writes them.
 
     An epoch shuffles the shards and then the samples in a buffer, from the seed and the epoch
-    alone. Ranks and workers have shards of their own, as many samples each, so that all end an
-    epoch together; who runs out begins its shards again. Training resumes at the start of an epoch
-    or, by reading past what was seen, within it.
+    alone. Ranks and workers have shards of their own and read them again and again, so the stream
+    has no end: the training loop takes ``len(loader)`` batches an epoch, on every rank the same
+    number. Training resumes exactly at the start of an epoch; within one it reads past what was
+    seen without decoding it, which is exact where every worker had handed out equally many batches
+    and no image was broken.
+
+    Pairs whose caption is empty after cleaning are passed over.
 
     Args:
-        shards: a path with braces (``cc3m/{00000..00331}.tar``) or a glob.
+        shards: a path with braces (``cc3m/{00000..00331}.tar``) or a glob, or several.
         num_samples: pairs in an epoch, over all ranks.
         data_root: folder that ``shards`` is relative to.
         pipeline: transforms, as of :class:`xmodal.datasets.CaptionDataset`.
@@ -41,11 +44,12 @@ class WebDatasetShards(IterableDataset):
 
     Raises:
         FileNotFoundError: when there is no such shard.
+        ValueError: when there are fewer shards than ranks x workers, on the first iteration.
     """
 
     def __init__(
         self,
-        shards: str,
+        shards: str | list[str],
         num_samples: int,
         data_root: str = '',
         pipeline: list[dict | Callable] = (),
@@ -53,17 +57,20 @@ class WebDatasetShards(IterableDataset):
         max_words: int = 30,
         seed: int = 0,
     ) -> None:
-        self.shards = _find_shards(Path(data_root, shards))
+        patterns = [shards] if isinstance(shards, str) else shards
+        self.shards = [shard for p in patterns for shard in _find_shards(Path(data_root, p))]
         self.num_samples, self.shuffle_buffer, self.seed = num_samples, shuffle_buffer, seed
         self.clean = partial(clean_caption, max_words=max_words)
-        self.pipeline = Compose(list(pipeline))
+        self.pipeline = build_pipeline(pipeline)
+        # Asked here, since a worker that is not forked does not know its rank.
+        self._rank, self._world_size = get_dist_info()
         # Shared, so that a worker that outlives the epoch sees the next.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
         self._skipped = torch.zeros((), dtype=torch.int64).share_memory_()
 
     def __len__(self) -> int:
         """Samples of one rank in an epoch."""
-        return self.num_samples // get_dist_info()[1]
+        return self.num_samples // self._world_size
 
     def set_epoch(self, epoch: int) -> None:
         """Chooses the order of the next iteration."""
@@ -74,55 +81,69 @@ class WebDatasetShards(IterableDataset):
         self._skipped.fill_(samples)
 
     def __iter__(self) -> Iterator[dict]:
-        rank, world_size = get_dist_info()
         worker = get_worker_info()
         place, places = (worker.id, worker.num_workers) if worker else (0, 1)
-        own = self.shards[rank * places + place :: world_size * places]
+        own = self.shards[self._rank * places + place :: self._world_size * places]
         if not own:
             raise ValueError(
-                f'{len(self.shards)} shards are too few for {world_size} ranks x {places} workers: '
-                'every worker reads shards of its own. Use fewer workers or smaller shards.'
+                f'{len(self.shards)} shard(s) are too few for {self._world_size} rank(s) x '
+                f'{places} worker(s): each reads shards of its own. Use fewer workers '
+                '(train_dataloader.num_workers) or write smaller shards.'
             )
-        quota = len(self) // places + (place < len(self) % places)
-        # The loader takes whole batches from the workers in turn; skipping is exact where the
-        # samples seen are a multiple of the workers.
-        skipped = int(self._skipped) // places
-        epoch = int(self._epoch)
-        raw = chain.from_iterable(self._read(own, epoch, turn) for turn in count())
-        numbered = enumerate(islice(raw, skipped, quota), skipped)
-        return (self._make(pair, epoch, number) for number, pair in numbered)
+        return self._samples(own, int(self._epoch), int(self._skipped) // places)
 
-    def _read(self, shards: list[str], epoch: int, turn: int) -> Iterator[dict]:
-        """The raw pairs of one pass over shards, shuffled."""
-        seed = derive_seed(self.seed, epoch, turn)
-        order = random.Random(seed).sample(shards, len(shards))
-        return iter(
-            wds.DataPipeline(
+    def _samples(self, shards: list[str], epoch: int, skipped: int) -> Iterator[dict]:
+        """Samples without end; one that is broken is replaced by the next."""
+        broken: list[str] = []
+        for number, pair in enumerate(islice(self._pairs(shards, epoch, broken), skipped, None)):
+            pair |= {
+                'image_id': derive_seed(pair['img_path']),
+                'sample_index': skipped + number,
+                'skipped': list(broken),
+            }
+            with isolated_random(self.seed, epoch, pair['img_path']):
+                try:
+                    sample = self.pipeline(pair)
+                except BrokenImageError as error:
+                    broken.append(str(error))
+                    continue
+            broken.clear()
+            yield sample
+
+    def _pairs(self, shards: list[str], epoch: int, broken: list[str]) -> Iterator[dict]:
+        """Raw pairs without end; a shard that breaks off is noted in ``broken``."""
+
+        def note(error: Exception) -> bool:
+            broken.append(f'shard: {error}')
+            return True
+
+        for turn in count():
+            seed = derive_seed(self.seed, epoch, turn)
+            order = random.Random(seed).sample(shards, len(shards))
+            found = 0
+            for raw in wds.DataPipeline(
                 wds.SimpleShardList(order),
-                wds.tarfile_to_samples(),
+                wds.tarfile_to_samples(handler=note),
                 wds.detshuffle(self.shuffle_buffer, self.shuffle_buffer // 10, seed=seed),
-                wds.map(self._pair),
-                wds.select(lambda pair: pair['img_bytes'] is not None and pair['text']),
-            )
-        )
+            ):
+                pair = self._pair(raw)
+                if pair['text'] and pair['img_bytes'] is not None:
+                    found += 1
+                    yield pair
+            if not found:
+                raise ValueError(
+                    f'no pair of an image ({", ".join(_IMAGES)}) and a caption (txt, or "caption" '
+                    f'in json) in {shards[0]} and {len(shards) - 1} more shards; {broken}'
+                )
 
     def _pair(self, raw: dict) -> dict:
-        """Image bytes and cleaned text of a member of a shard."""
-        text = raw.get('txt', b'').decode() or json.loads(raw.get('json', b'{}')).get('caption', '')
-        image = next((raw[kind] for kind in _IMAGES.split(';') if kind in raw), None)
+        """Image bytes and clean text of a member of a shard."""
+        text = raw['txt'].decode() if 'txt' in raw else ''
+        if not text and 'json' in raw:
+            text = json.loads(raw['json']).get('caption') or ''
+        image = next((raw[kind] for kind in _IMAGES if kind in raw), None)
         name = f'{raw["__url__"]}:{raw["__key__"]}'
-        return {'img_bytes': image, 'text': self.clean(text or ''), 'img_path': name}
-
-    def _make(self, pair: dict, epoch: int, number: int) -> dict:
-        pair |= {'image_id': derive_seed(pair['img_path']), 'sample_index': number}
-        with isolated_random(self.seed, epoch, pair['img_path']):
-            try:
-                return self.pipeline(pair)
-            except BrokenImageError as error:
-                # A grey picture keeps the batch whole; the hook counts it as skipped.
-                skipped = [f'{pair["img_path"]} ({error})']
-                grey = _grey_image()
-                return self.pipeline({**pair, 'img_bytes': grey, 'skipped': skipped})
+        return {'img_bytes': image, 'text': self.clean(text), 'img_path': name}
 
 
 def _find_shards(pattern: Path) -> list[str]:
@@ -139,10 +160,3 @@ def _find_shards(pattern: Path) -> list[str]:
             'says how to write shards with img2dataset.'
         )
     return found
-
-
-def _grey_image() -> bytes:
-    import cv2
-    import numpy as np
-
-    return cv2.imencode('.png', np.full((32, 32, 3), 127, np.uint8))[1].tobytes()

@@ -7,6 +7,7 @@ from xmodal.datasets.transforms.image_text import (
     PackImageText,
     RandomFlip,
     ResizeImage,
+    build_pipeline,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     'PackImageText',
     'RandomFlip',
     'ResizeImage',
+    'build_pipeline',
 ]

@@ -2,14 +2,15 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import cv2
 import numpy as np
 import torch
-from mmcv.transforms import BaseTransform
-from torch import Tensor
+from mmcv.transforms import BaseTransform, Compose
+from torch import Tensor, nn
 from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.v2 import functional
 
@@ -41,14 +42,15 @@ class LoadImage(BaseTransform):
             except OSError as error:
                 raise BrokenImageError(f'{path}: {error.strerror or error}') from error
         if content.startswith(_JPEG_START) and _JPEG_END not in content[len(content) // 2 :]:
-            # OpenCV would fill what is missing with grey and say nothing.
+            # OpenCV 4 fills what is missing with grey and says nothing.
             raise BrokenImageError(f'{path}: the JPEG file breaks off')
         pixels = np.frombuffer(content, np.uint8)
         image = cv2.imdecode(pixels, cv2.IMREAD_COLOR) if len(pixels) else None
         if image is None:
             raise BrokenImageError(f'{path}: not an image that OpenCV can decode')
         rgb = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-        results['img'] = torch.from_numpy(rgb).permute(2, 0, 1).contiguous()
+        # Left as OpenCV has it in memory: torchvision resizes that faster than planes.
+        results['img'] = torch.from_numpy(rgb).permute(2, 0, 1)
         return results
 
 
@@ -115,40 +117,54 @@ class Augment(BaseTransform):
         tone, shear = 0.1 + 1.8 * share, math.degrees(math.atan(0.3 * share))
         # ALBEF moves by pixels, whatever the image's size.
         shift, turn = 10 * share, 30 * share
-        self._operations: list[Callable[[Tensor, float], Tensor]] = [
-            lambda image, sign: image,
-            lambda image, sign: functional.autocontrast(image),
-            lambda image, sign: functional.equalize(image),
-            lambda image, sign: functional.adjust_brightness(image, tone),
-            lambda image, sign: functional.adjust_sharpness(image, tone),
-            lambda image, sign: _warp(image, shear=[sign * shear, 0]),
-            lambda image, sign: _warp(image, shear=[0, sign * shear]),
-            lambda image, sign: _warp(image, translate=[sign * shift, 0]),
-            lambda image, sign: _warp(image, translate=[0, sign * shift]),
-            lambda image, sign: _warp(image, angle=sign * turn),
+        self._tones = [
+            nn.Identity(),
+            functional.autocontrast,
+            functional.equalize,
+            partial(functional.adjust_brightness, brightness_factor=tone),
+            partial(functional.adjust_sharpness, sharpness_factor=tone),
+        ]
+        self._moves = [
+            partial(_warp, shear=(shear, 0)),
+            partial(_warp, shear=(0, shear)),
+            partial(_warp, translate=(shift, 0)),
+            partial(_warp, translate=(0, shift)),
+            partial(_warp, angle=turn),
         ]
         self._num_ops = num_ops
 
     def transform(self, results: dict) -> dict:
         """Changes ``img``."""
         image = self._crop(results['img'])
-        for number in torch.randint(len(self._operations), (self._num_ops,)).tolist():
-            applied, positive = (torch.rand(2) < 0.5).tolist()
-            if applied:
-                image = self._operations[number](image, 1 if positive else -1)
+        tones = len(self._tones)
+        for number in torch.randint(tones + len(self._moves), (self._num_ops,)).tolist():
+            applied, forward = (torch.rand(2) < 0.5).tolist()
+            if not applied:
+                continue
+            if number < tones:
+                image = self._tones[number](image)
+            else:
+                image = self._moves[number - tones](image, sign=1 if forward else -1)
         results['img'] = image
         return results
 
 
 def _warp(
     image: Tensor,
+    sign: int,
     angle: float = 0,
-    translate: Sequence[float] = (0, 0),
-    shear: Sequence[float] = (0, 0),
+    translate: tuple[float, float] = (0, 0),
+    shear: tuple[float, float] = (0, 0),
 ) -> Tensor:
-    """An affine map that leaves grey where nothing is; degrees and pixels."""
+    """An affine map one way or the other, grey where nothing is; degrees and pixels."""
     return functional.affine(
-        image, angle, list(translate), 1.0, list(shear), InterpolationMode.BILINEAR, fill=[128.0]
+        image,
+        sign * angle,
+        [sign * pixels for pixels in translate],
+        scale=1.0,
+        shear=[sign * degrees for degrees in shear],
+        interpolation=InterpolationMode.BILINEAR,
+        fill=[128.0],
     )
 
 
@@ -167,3 +183,9 @@ class PackImageText(BaseTransform):
         )
         sample.image_id, sample.text = results['image_id'], results['text']
         return {'inputs': results['img'], 'data_samples': sample}
+
+
+def build_pipeline(transforms: Iterable[dict | Callable]) -> Compose:
+    """One transform out of several, each a config of ``TRANSFORMS`` or any callable."""
+    built = [TRANSFORMS.build(t) if isinstance(t, dict) else t for t in transforms]
+    return Compose(built)

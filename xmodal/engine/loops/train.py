@@ -1,5 +1,7 @@
 """The training loop."""
 
+from itertools import islice
+
 from mmengine.runner import EpochBasedTrainLoop
 
 from xmodal.registry import LOOPS
@@ -24,7 +26,9 @@ class ExactEpochTrainLoop(EpochBasedTrainLoop):
                 source.skip(seen * self.dataloader.batch_size)
         # With everything seen (saved after an epoch's last iteration) only the hooks are left.
         if seen < len(self.dataloader):
-            for index, batch in enumerate(self.dataloader, start=seen):
+            # A streamed data set has no end of its own.
+            rest = islice(self.dataloader, len(self.dataloader) - seen)
+            for index, batch in enumerate(rest, start=seen):
                 self.run_iter(index, batch)
         self.runner.call_hook('after_train_epoch')
         self._epoch += 1

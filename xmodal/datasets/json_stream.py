@@ -1,0 +1,57 @@
+"""Reading JSON lists that are too large to hold."""
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+_BETWEEN_ITEMS = re.compile(r'[\s,]*')
+
+
+def stream_json_list(path: Path, chunk: int = 1 << 20) -> Iterator[Any]:
+    """Yields the items of a file that is one JSON list, with a progress bar.
+
+    At no time more than a few chunks of the file are in memory.
+
+    Args:
+        path: the file.
+        chunk: bytes read at once; an item may be up to 16 times as long.
+
+    Raises:
+        ValueError: when the file is no JSON list or breaks off.
+    """
+    decoder, to_text = json.JSONDecoder(), codecs.getincrementaldecoder('utf-8-sig')()
+    bar = tqdm(
+        total=path.stat().st_size, desc=f'indexing {path.name}', unit='B', unit_scale=True,
+        leave=False,
+    )  # fmt: skip
+    text, place, started = '', 0, False
+    with bar, open(path, 'rb') as file:
+        while True:
+            place = _BETWEEN_ITEMS.match(text, place).end()
+            problem = 'it ends within the list'
+            if place < len(text):
+                if not started:
+                    if text[place] != '[':
+                        raise ValueError(f'it starts with {text[place]!r}, not with a list')
+                    started, place = True, place + 1
+                    continue
+                if text[place] == ']':
+                    return
+                try:
+                    item, place = decoder.raw_decode(text, place)
+                except json.JSONDecodeError as error:
+                    # As a rule the item goes on in the next chunk.
+                    problem = f'{error.msg}, in or before byte {file.tell()}'
+                else:
+                    yield item
+                    continue
+            content = file.read(chunk)
+            if not content or len(text) - place > 16 * chunk:
+                raise ValueError(problem)
+            bar.update(len(content))
+            text, place = text[place:] + to_text.decode(content), 0
