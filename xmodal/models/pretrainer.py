@@ -26,7 +26,8 @@ class CrossModalPretrainer(BaseModel):
         network: arguments of :class:`CrossModalNetwork`.
         heads: configs by name: ``itc``, ``ace``, ``itm``, ``mlm``, ``mim``.
         queue_length: K − 1 or so, the length of the dictionaries O_x and O_y.
-        momentum: m of the twin.
+        momentum: m of the twin; None for no twin: the online vectors of the batch are the keys, and
+            gradients reach them (as in CLIP).
 
     Attributes:
         distillation_weight: α, the share of soft targets; a hook raises it during training.
@@ -39,7 +40,7 @@ class CrossModalPretrainer(BaseModel):
         network: dict,
         heads: dict[str, dict],
         queue_length: int = 65536,
-        momentum: float = 0.995,
+        momentum: float | None = 0.995,
     ) -> None:
         super().__init__(data_preprocessor)
         unknown = sorted(set(heads) - set(HEADS))
@@ -57,7 +58,7 @@ class CrossModalPretrainer(BaseModel):
             if name in heads:
                 self.heads[name] = MODELS.build({**heads[name], **self._sizes(name)})
         self.active_heads = frozenset(self.heads)
-        self.twin = MomentumTwin(self._taught(), momentum)
+        self.twin = None if momentum is None else MomentumTwin(self._taught(), momentum)
         self.queue = MomentumQueue(queue_length, self.network.image_projection.out_features)
         self.distillation_weight = 0.0
         tokenizer = self.data_preprocessor.tokenizer
@@ -69,11 +70,13 @@ class CrossModalPretrainer(BaseModel):
     def init_weights(self) -> None:
         """Loads pretrained weights where the config names some, and makes the twin equal."""
         self.network.init_weights()
-        self.twin.copy_from(self._taught())
+        if self.twin:
+            self.twin.copy_from(self._taught())
 
     def update_momentum(self) -> None:
         """Moves the twin; to be called after every step of the optimizer."""
-        self.twin.update(self._taught())
+        if self.twin:
+            self.twin.update(self._taught())
 
     def forward(
         self,
@@ -123,10 +126,7 @@ class CrossModalPretrainer(BaseModel):
         """The losses of all heads, by name; entries without 'loss' in the name are only logged."""
         image = self.encode_image(batch.images)
         text = self.encode_text(batch.input_ids, batch.attention_mask)
-        with torch.no_grad():
-            teacher = self.twin.module['network']
-            teacher_image = teacher.encode_image(batch.images)
-            teacher_text = teacher.encode_text(batch.input_ids, batch.attention_mask)
+        teacher_image, teacher_text = self._teach(batch) if self.twin else (image, text)
         own_keys = Keys(teacher_image.vector, teacher_text.vector, batch.image_ids, batch.text_ids)
         gathered = own_keys.gather()
 
@@ -146,6 +146,15 @@ class CrossModalPretrainer(BaseModel):
         if 'mim' in self.active_heads:
             logs |= self._pixel_loss(text, batch)
         return logs
+
+    @torch.no_grad()
+    def _teach(self, batch: ImageTextBatch) -> tuple[Encoded, Encoded]:
+        """The momentum twin's images and texts."""
+        network = self.twin.module['network']
+        return (
+            network.encode_image(batch.images),
+            network.encode_text(batch.input_ids, batch.attention_mask),
+        )
 
     def _match_loss(
         self, image: Encoded, text: Encoded, keys: Keys, batch: ImageTextBatch
@@ -181,7 +190,7 @@ class CrossModalPretrainer(BaseModel):
             return head(words, network.text_encoder.word_embeddings)
 
         teacher_logits = None
-        if self.distillation_weight:
+        if self.twin and self.distillation_weight:
             with torch.no_grad():
                 twin = self.twin.module
                 teacher_logits = predict(twin['network'], twin['mlm'], teacher_image)
@@ -230,7 +239,7 @@ def _make_missing_twin(
     model: CrossModalPretrainer, state_dict: dict[str, Tensor], prefix: str, *_
 ) -> None:
     """Weights without a momentum twin (a converted or fine-tuned model) get one by copy."""
-    if any(key.startswith(f'{prefix}twin.') for key in state_dict):
+    if not model.twin or any(key.startswith(f'{prefix}twin.') for key in state_dict):
         return
     for online, twin in (('network.', 'network.'), ('heads.mlm.', 'mlm.')):
         for key in [key for key in state_dict if key.startswith(prefix + online)]:
