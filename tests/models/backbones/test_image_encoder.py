@@ -1,0 +1,99 @@
+"""The image encoder."""
+
+import pytest
+import timm
+import torch
+
+from xmodal.models.backbones import ViTImageEncoder
+
+TINY = dict(patch_size=8, embed_dim=16, num_heads=2)
+
+
+def make_encoder(image_size=24, **options):
+    return ViTImageEncoder(image_size=image_size, **{'depth': 2, **TINY, **options})
+
+
+@torch.no_grad()
+def test_it_is_the_first_blocks_of_a_timm_vit():
+    encoder = make_encoder().eval()
+    whole = timm.create_model(
+        'vit_base_patch16_224', img_size=24, num_classes=0, global_pool='', depth=4, **TINY
+    ).eval()
+    encoder.vit.load_state_dict(
+        {name: whole.state_dict()[name] for name in encoder.vit.state_dict()}
+    )
+    images = torch.randn(2, 3, 24, 24)
+    [(blocks, _)] = whole.get_intermediate_layers(images, [1], return_prefix_tokens=True)
+    expected = whole.norm(blocks)
+    found = encoder(images)
+    torch.testing.assert_close(found.embeddings[:, 1:], expected)
+    assert found.grid_size == (3, 3)
+    assert found.attention_mask is None
+
+
+@torch.no_grad()
+def test_hidden_patches_are_unseen():
+    encoder, token = make_encoder().eval(), torch.randn(16)
+    mask = torch.zeros(1, 9, dtype=torch.bool)
+    mask[0, 4] = True
+    images = torch.randn(1, 3, 24, 24)
+    other = images.clone()
+    other[:, :, 8:16, 8:16] = 0
+    found, repainted = (encoder(x, mask, token).embeddings for x in (images, other))
+    torch.testing.assert_close(found, repainted)
+    assert not found.allclose(encoder(images).embeddings)
+
+
+def test_the_mask_token_learns():
+    encoder, token = make_encoder(), torch.zeros(16, requires_grad=True)
+    mask = torch.rand(2, 9) < 0.5
+    mask[0, 0] = True
+    encoder(torch.randn(2, 3, 24, 24), mask, token).embeddings.square().sum().backward()
+    assert token.grad.isfinite().all() and token.grad.any()
+
+
+@torch.no_grad()
+def test_weights_of_another_resolution_load_with_their_positions_resampled():
+    small, large = make_encoder(24), make_encoder(40)
+    with torch.no_grad():
+        columns = torch.arange(3.0).repeat(3)
+        small.vit.pos_embed[:, 1:] = columns[:, None]
+        small.vit.pos_embed[:, 0] = 5.0
+    large.load_state_dict(small.state_dict())
+    found = large.vit.pos_embed[0, :, 0]
+    assert found[0] == 5
+    grid = found[1:].view(5, 5)
+    assert (grid.diff(dim=1) > 0).all()
+    torch.testing.assert_close(grid, grid[:1].expand(5, -1), atol=1e-5, rtol=0)
+    for name, parameter in large.vit.named_parameters():
+        if name != 'pos_embed':
+            assert parameter.equal(dict(small.vit.named_parameters())[name])
+
+
+def test_weights_of_the_same_resolution_load_as_they_are():
+    one, other = make_encoder(), make_encoder()
+    other.load_state_dict(one.state_dict())
+    assert other.vit.pos_embed.equal(one.vit.pos_embed)
+
+
+def test_sizes_come_from_the_vit():
+    encoder = make_encoder()
+    assert (encoder.embed_dims, encoder.patch_size) == (16, 8)
+    assert len(encoder.vit.blocks) == 2
+
+
+def test_weights_that_are_not_there_are_a_clear_error(tmp_path):
+    encoder = make_encoder(pretrained=str(tmp_path / 'none.safetensors'))
+    with pytest.raises(FileNotFoundError, match='image_encoder.pretrained='):
+        encoder.init_weights()
+
+
+@torch.no_grad()
+def test_pretrained_weights_are_read_by_init_weights(tmp_path):
+    whole = timm.create_model('vit_tiny_patch16_224', num_classes=0)
+    path = tmp_path / 'weights.pth'
+    torch.save(whole.state_dict(), path)
+    encoder = ViTImageEncoder('vit_tiny_patch16_224', image_size=32, depth=1, pretrained=str(path))
+    encoder.init_weights()
+    assert encoder.vit.blocks[0].attn.qkv.weight.equal(whole.blocks[0].attn.qkv.weight)
+    assert encoder.vit.pos_embed.shape == (1, 5, 192)

@@ -1,0 +1,51 @@
+"""The text encoder."""
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from xmodal.models.backbones import BertTextEncoder
+
+TINY = dict(
+    vocab_size=40, hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
+    intermediate_size=32, max_position_embeddings=8,
+)  # fmt: skip
+
+
+@pytest.fixture
+def saved_bert(tmp_path):
+    bert = BertModel(BertConfig(**TINY), add_pooling_layer=False).eval()
+    bert.save_pretrained(tmp_path)
+    return bert, str(tmp_path)
+
+
+@torch.no_grad()
+def test_it_is_the_first_layers_of_a_saved_bert(saved_bert):
+    bert, folder = saved_bert
+    encoder = BertTextEncoder(folder, num_layers=2, pretrained=folder).eval()
+    encoder.init_weights()
+    ids = torch.randint(40, (2, 6))
+    mask = torch.arange(6)[None] < torch.tensor([[6], [4]])
+    found = encoder(ids, mask)
+    states = bert(ids, mask.long(), output_hidden_states=True).hidden_states
+    torch.testing.assert_close(found.embeddings[mask], states[2][mask])
+    assert found.attention_mask is mask
+    assert found.grid_size is None
+
+
+def test_building_reads_no_weights(saved_bert):
+    bert, folder = saved_bert
+    encoder = BertTextEncoder(folder, pretrained=folder)
+    assert not encoder.word_embeddings.equal(bert.embeddings.word_embeddings.weight)
+
+
+def test_sizes_come_from_the_config():
+    encoder = BertTextEncoder(TINY)
+    assert (encoder.embed_dims, encoder.vocab_size) == (16, 40)
+    assert encoder.word_embeddings.shape == (40, 16)
+
+
+def test_weights_that_are_not_there_are_a_clear_error(tmp_path):
+    encoder = BertTextEncoder(TINY, pretrained=str(tmp_path))
+    with pytest.raises(FileNotFoundError, match='text_encoder.pretrained=.* is neither'):
+        encoder.init_weights()

@@ -1,0 +1,198 @@
+"""The fusion encoder: against BERT, pair by pair and with every position."""
+
+import pytest
+import torch
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertLayer
+
+from xmodal.models.fusion import FusionEncoder
+from xmodal.models.necks import NoPosition
+from xmodal.structures import Tokens
+
+WIDTH, DEPTH = 32, 2
+NONE = NoPosition(DEPTH, WIDTH, 2)
+BERT_NAMES = {
+    'self_attention.query': 'attention.self.query',
+    'self_attention.key': 'attention.self.key',
+    'self_attention.value': 'attention.self.value',
+    'self_attention.output': 'attention.output.dense',
+    'self_norm': 'attention.output.LayerNorm',
+    'cross_attention.query': 'crossattention.self.query',
+    'cross_attention.key': 'crossattention.self.key',
+    'cross_attention.value': 'crossattention.self.value',
+    'cross_attention.output': 'crossattention.output.dense',
+    'cross_norm': 'crossattention.output.LayerNorm',
+    'feed_forward.expand': 'intermediate.dense',
+    'feed_forward.contract': 'output.dense',
+    'feed_forward.norm': 'output.LayerNorm',
+}
+
+
+def make_encoder(streams='both', depth=DEPTH, dropout=0.0):
+    encoder = FusionEncoder(depth, WIDTH, num_heads=2, dropout=dropout, streams=streams)
+    for parameter in encoder.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    return encoder
+
+
+def bert_layers(encoder):
+    config = BertConfig(
+        hidden_size=WIDTH, num_attention_heads=2, intermediate_size=4 * WIDTH, is_decoder=True,
+        add_cross_attention=True, attn_implementation='eager',
+    )  # fmt: skip
+    layers = []
+    for index, own in enumerate(encoder.layers):
+        layer, weights = BertLayer(config, layer_idx=index).eval(), own.state_dict()
+        renamed = {}
+        for name, value in weights.items():
+            module, parameter = name.rsplit('.', 1)
+            renamed[f'{BERT_NAMES[module]}.{parameter}'] = value
+        layer.load_state_dict(renamed)
+        layers.append(layer)
+    return layers
+
+
+@torch.no_grad()
+def test_the_albef_layout_without_position_is_bert_with_cross_attention(tokens):
+    image, text = tokens(batch=3)
+    encoder = make_encoder('text').eval()
+    expected = text.embeddings
+    padding = torch.zeros(3, 1, 1, 6).masked_fill(
+        ~text.attention_mask[:, None, None], torch.finfo(torch.float32).min
+    )
+    for layer in bert_layers(encoder):
+        expected = layer(expected, padding, image.embeddings)
+    found = encoder(image, text, NONE)
+    torch.testing.assert_close(found.text_tokens, expected, atol=1e-4, rtol=1e-4)
+    assert found.image_tokens.equal(image.embeddings)
+
+
+def test_only_the_albef_layout_projects_the_cross_attention():
+    for streams, projects in (('text', True), ('both', False)):
+        names = [name for name, _ in make_encoder(streams).named_parameters()]
+        assert any('cross_attention.output' in name for name in names) == projects
+
+
+@torch.no_grad()
+def test_patches_take_the_same_steps_as_words(tokens):
+    image, text = tokens(lengths=[6, 6])
+    encoder = make_encoder('both', depth=1).eval()
+    straight = encoder(image, text, NONE)
+    crossed = encoder(text._replace(attention_mask=None), image._replace(attention_mask=None), NONE)
+    torch.testing.assert_close(straight.image_tokens, crossed.text_tokens)
+    torch.testing.assert_close(straight.text_tokens, crossed.image_tokens)
+
+
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_every_position_runs_with_finite_gradients(tokens, build_position, position_name, streams):
+    image, text = tokens()
+    for part in (image, text):
+        part.embeddings.requires_grad_()
+    encoder, position = make_encoder(streams), build_position(position_name)
+    fused = encoder(image, text, position)
+    assert fused.image_tokens.shape == (2, 10, WIDTH)
+    assert fused.text_tokens.shape == (2, 6, WIDTH)
+    real = text.attention_mask[..., None]
+    (fused.image_tokens.square().sum() + (fused.text_tokens * real).square().sum()).backward()
+    if streams == 'both':
+        used = [*encoder.parameters(), *position.parameters()]
+    else:
+        used = encoder.parameters()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in used)
+    assert image.embeddings.grad.isfinite().all() and image.embeddings.grad.any()
+    assert text.embeddings.grad.isfinite().all()
+    assert (text.embeddings.grad[~text.attention_mask] == 0).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_padding_changes_nothing(tokens, build_position, position_name, streams):
+    image, text = tokens(lengths=[6, 3])
+    encoder, position = make_encoder(streams).eval(), build_position(position_name)
+    other = text.embeddings.clone()
+    other[1, 3:] = 100 * torch.randn(3, WIDTH)
+    alone = [
+        Tokens(image.embeddings[1:], None, image.grid_size),
+        Tokens(text.embeddings[1:, :3], text.attention_mask[1:, :3]),
+    ]
+    found = encoder(image, text, position)
+    noisy = encoder(image, text._replace(embeddings=other), position)
+    short = encoder(*alone, position)
+    torch.testing.assert_close(noisy.image_tokens, found.image_tokens)
+    torch.testing.assert_close(noisy.text_tokens[1, :3], found.text_tokens[1, :3])
+    torch.testing.assert_close(short.image_tokens[0], found.image_tokens[1], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(short.text_tokens[0], found.text_tokens[1, :3], atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('streams', ['both', 'text'])
+@pytest.mark.parametrize('mode', ['ace_rpe', 'ace_rpe bias', 'ace_rpe learned', 'uniform'])
+def test_a_new_position_leaves_the_encoder_as_it_is(tokens, build_position, mode, streams):
+    image, text = tokens()
+    encoder = make_encoder(streams).eval()
+    expected = encoder(image, text, NONE)
+    found = encoder(image, text, build_position(mode, random=False))
+    torch.testing.assert_close(found.text_tokens, expected.text_tokens)
+    torch.testing.assert_close(found.image_tokens, expected.image_tokens)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_pairs_are_fused_as_if_expanded(tokens, build_position, position_name, streams):
+    (image, _), (_, text) = tokens(batch=2), tokens(batch=3)
+    pairs = torch.tensor([[0, 0], [1, 2], [0, 2], [1, 1], [0, 0]])
+    encoder, position = make_encoder(streams).eval(), build_position(position_name)
+    found = encoder(image, text, position, pairs)
+    expected = encoder(image.select(pairs[:, 0]), text.select(pairs[:, 1]), position)
+    torch.testing.assert_close(found.text_tokens, expected.text_tokens, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(found.image_tokens, expected.image_tokens, atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_leaving_out_the_image_changes_no_word(tokens, build_position):
+    image, text = tokens()
+    encoder, position = make_encoder().eval(), build_position('ace_rpe')
+    whole, words = (encoder(image, text, position, need_image=x) for x in (True, False))
+    assert words.image_tokens is None
+    torch.testing.assert_close(words.text_tokens, whole.text_tokens)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_attentions_are_probabilities_over_real_tokens(
+    tokens, build_position, position_name, streams
+):
+    image, text = tokens()
+    encoder, position = make_encoder(streams).eval(), build_position(position_name)
+    fused = encoder(image, text, position, need_attentions=True)
+    plain = encoder(image, text, position)
+    torch.testing.assert_close(fused.text_tokens, plain.text_tokens, atol=1e-4, rtol=1e-4)
+    assert plain.attentions is None and len(fused.attentions) == DEPTH
+    for layer in fused.attentions:
+        assert layer.text_to_image.shape == (2, 2, 6, 10)
+        torch.testing.assert_close(layer.text_to_image.sum(-1), torch.ones(2, 2, 6))
+        if streams == 'text':
+            assert layer.image_to_text is None
+        else:
+            assert layer.image_to_text.shape == (2, 2, 10, 6)
+            torch.testing.assert_close(layer.image_to_text.sum(-1), torch.ones(2, 2, 10))
+            assert (layer.image_to_text[1, :, :, 5] == 0).all()
+
+
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_bfloat16_autocast_stays_near_float32(tokens, build_position, position_name, streams):
+    image, text = tokens()
+    for part in (image, text):
+        part.embeddings.requires_grad_()
+    encoder, position = make_encoder(streams), build_position(position_name)
+    expected = encoder(image, text, position).text_tokens
+    with torch.autocast('cpu', torch.bfloat16):
+        found = encoder(image, text, position).text_tokens
+    assert (found.float() - expected).abs().mean() < 0.1 * expected.abs().mean()
+    found.float().sum().backward()
+    assert image.embeddings.grad.isfinite().all() and text.embeddings.grad.isfinite().all()
+
+
+def test_an_unknown_layout_is_an_error():
+    with pytest.raises(ValueError, match="fusion.streams='image', expected 'both' or 'text'"):
+        FusionEncoder(streams='image')
