@@ -37,8 +37,8 @@ def protect_earlier_run(config: Config) -> None:
     found = sorted(Path(config.work_dir).glob('*.pth'))
     if found and not config.resume:
         raise ConfigError(
-            f'{config.work_dir} holds an earlier run ({found[-1].name}): add --resume to go on with '
-            'it, or give another --work-dir'
+            f'{config.work_dir} holds an earlier run ({found[-1].name}): add --resume to go on '
+            'with it, or give another --work-dir'
         )
 
 

@@ -205,7 +205,7 @@ class KarpathyDataset(CaptionDataset):
             raise ValueError(
                 f'there is no split {sorted(missing)}, dataset.split must be of {sorted(found)}'
             )
-        for image in tqdm(images, f'indexing {file.name}', unit=' images', leave=False):
+        for image in _shown(images, file):
             if image['split'] in self.splits:
                 path = Path(image.get('filepath', ''), image['filename'])
                 captions = [sentence['raw'] for sentence in image['sentences']]
@@ -225,10 +225,15 @@ class CocoCaptionDataset(CaptionDataset):
         captions: dict[int, list[str]] = {image['id']: [] for image in content['images']}
         for annotation in content['annotations']:
             captions[annotation['image_id']].append(annotation['caption'])
-        for image in tqdm(content['images'], f'indexing {file.name}', unit=' images', leave=False):
+        for image in _shown(content['images'], file):
             yield Entry(image['file_name'], captions[image['id']], image['id'])
 
 
 def _as_number(image_id: int | str | None) -> int | None:
     """Ids that are no numbers are left to the index, which numbers distinct images."""
     return int(image_id) if isinstance(image_id, int) or str(image_id).isdigit() else None
+
+
+def _shown(images: list[dict], file: Path) -> Iterable[dict]:
+    """A progress bar, where it takes more than a moment."""
+    return tqdm(images, f'indexing {file.name}', unit=' images', leave=False, delay=1)

@@ -132,7 +132,7 @@ def open_index(
     parent = files[0].parent if os.access(files[0].parent, os.W_OK) else cache
     parent.mkdir(parents=True, exist_ok=True)
     folder, building = parent / name, parent / f'.{name}.building'
-    with FileLock(parent / f'.{name}.lock'):
+    with FileLock(parent / '.xmodal_index.lock'):
         if not folder.exists():
             shutil.rmtree(building, ignore_errors=True)  # of a process that was killed
             building.mkdir()

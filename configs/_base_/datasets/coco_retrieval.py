@@ -1,0 +1,73 @@
+# Retrieval on COCO with Karpathy's splits (docs/data.md):
+#
+#   data/karpathy/dataset_coco.json
+#   data/coco/{train2014,val2014}/COCO_*.jpg
+#
+# 384 pixels, as ALBEF fine-tunes; every caption is a training sample of its own.
+data_root = 'data/'
+data_prefix = dict(image='coco')
+ann_file = 'karpathy/dataset_coco.json'
+image_size = 384
+train_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='Augment', size=image_size, scale=(0.5, 1.0)),
+    dict(type='RandomFlip'),  # not where the caption says left or right
+    dict(type='PackImageText'),
+]
+test_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='ResizeImage', size=image_size),
+    dict(type='PackImageText'),
+]
+train_dataloader = dict(
+    global_batch_size=256,
+    num_workers=4,
+    persistent_workers=True,
+    pin_memory=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='KarpathyDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file=ann_file,
+        split=['train', 'restval'],
+        captions='each',
+        pipeline=train_pipeline,
+    ),
+)
+val_dataloader = dict(
+    batch_size=64,
+    num_workers=4,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='KarpathyDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file=ann_file,
+        split='val',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+test_dataloader = dict(
+    batch_size=64,
+    num_workers=4,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='KarpathyDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file=ann_file,
+        split='test',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+val_evaluator = dict(type='RetrievalMetric')
+test_evaluator = dict(type='RetrievalMetric')
+val_cfg = dict(type='RetrievalLoop', rerank_topk=256)  # as ALBEF
+test_cfg = dict(type='RetrievalLoop', rerank_topk=256)

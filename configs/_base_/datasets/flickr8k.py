@@ -1,0 +1,47 @@
+# Flickr8k, from your own copy (docs/data.md). Its published files in data/flickr8k, then
+# `python tools/dataset_converters/flickr8k.py data/flickr8k`. Retrieval on its dev part.
+data_root = 'data/'
+image_size = 224
+train_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='Augment', size=image_size, scale=(0.5, 1.0)),
+    dict(type='RandomFlip'),  # not where the caption says left or right
+    dict(type='PackImageText'),
+]
+test_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='ResizeImage', size=image_size),
+    dict(type='PackImageText'),
+]
+train_dataloader = dict(
+    global_batch_size=64,
+    num_workers=2,
+    persistent_workers=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='AlbefJsonDataset',
+        data_root=data_root,
+        ann_file=['flickr8k/albef/train.json'],
+        pipeline=train_pipeline,
+    ),
+)
+val_dataloader = dict(
+    batch_size=64,
+    num_workers=2,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='pseudo_collate'),
+    dataset=dict(
+        type='AlbefJsonDataset',
+        data_root=data_root,
+        ann_file='flickr8k/albef/dev.json',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+test_dataloader = val_dataloader
+val_evaluator = dict(type='RetrievalMetric')
+test_evaluator = val_evaluator
+val_cfg = dict(type='RetrievalLoop', rerank_topk=32)
+test_cfg = val_cfg

@@ -1,0 +1,72 @@
+"""What img2dataset downloaded (CC3M, CC12M, SBU) to ALBEF's format, or to a config's lines.
+
+    python tools/dataset_converters/img2dataset.py data/pretrain/cc3m --root data/pretrain \\
+        --out data/albef/cc3m.json
+
+For shards (--output_format webdataset) nothing is written: the lines of a config that streams them
+are printed.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from xmodal.datasets.albef_writer import write_albef_json
+
+IMAGES = {'.jpg', '.jpeg', '.png', '.webp'}
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('folder', type=Path, help="img2dataset's --output_folder")
+    parser.add_argument('--root', type=Path, help='folder that paths are written relative to')
+    parser.add_argument('--out', type=Path, help='file to write')
+    return parser.parse_args()
+
+
+def records(folder: Path, root: Path) -> Iterator[dict]:
+    """A record for each picture with a text beside it, in the order of their names."""
+    for part in sorted(path for path in folder.iterdir() if path.is_dir()):
+        for image in sorted(path for path in part.iterdir() if path.suffix.lower() in IMAGES):
+            text = image.with_suffix('.txt')
+            if text.exists():
+                path = image.resolve().relative_to(root.resolve()).as_posix()
+                yield {'image': path, 'caption': text.read_text('utf-8').strip()}
+
+
+def successes(folder: Path) -> int | None:
+    """Pairs downloaded, as img2dataset counted them; None where it left no count."""
+    statistics = sorted(folder.glob('*_stats.json'))
+    return sum(json.loads(path.read_text())['successes'] for path in statistics) or None
+
+
+def main() -> None:
+    """Converts a folder of files, or describes a folder of shards."""
+    args = parse_args()
+    total = successes(args.folder)
+    if shards := sorted(args.folder.glob('*.tar')):
+        first, last = shards[0].stem, shards[-1].stem
+        print('train_dataloader = dict(')
+        print('    sampler=None,')
+        print('    dataset=dict(')
+        print("        type='WebDatasetShards',")
+        print(f"        shards='{args.folder}/{{{first}..{last}}}.tar',  # {len(shards)} shards")
+        print(f'        num_samples={total},' + ('' if total else '  # count the pairs'))
+        print('    ),\n)')
+        return
+    if args.out is None or args.root is None:
+        raise SystemExit(f'{args.folder} holds files, no shards: --root and --out are needed')
+    try:
+        count = write_albef_json(args.out, records(args.folder, args.root), total)
+    except ValueError as error:
+        raise SystemExit(
+            f'no picture with a .txt beside it in {args.folder}/*/: run img2dataset with '
+            '--output_format files and --caption_col'
+        ) from error
+    print(f'{args.out}: {count} pairs')
+
+
+if __name__ == '__main__':
+    main()

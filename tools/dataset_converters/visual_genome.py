@@ -1,0 +1,61 @@
+"""Visual Genome's region descriptions to ALBEF's format.
+
+    python tools/dataset_converters/visual_genome.py data/vg --root data/pretrain \\
+        --out data/albef/vg.json --exclude-coco data/karpathy/dataset_coco.json
+
+DIR holds region_descriptions.json and image_data.json; pictures lie in ROOT/vg/VG_100K and
+ROOT/vg/VG_100K_2 as they come out of the archives. ALBEF used 769 k of the 5.4 M descriptions and
+does not say which; here each picture keeps its longest.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from xmodal.datasets.albef_writer import write_albef_json
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('folder', type=Path, help="with Visual Genome's two JSON files")
+    parser.add_argument('--root', type=Path, required=True, help='folder that vg/VG_100K is in')
+    parser.add_argument('--out', type=Path, required=True, help='file to write')
+    parser.add_argument('--longest', type=int, default=7, help='descriptions kept a picture')
+    parser.add_argument(
+        '--exclude-coco', type=Path,
+        help="Karpathy's dataset_coco.json: leaves out what is in its val and test",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def held_out(karpathy: Path) -> set[int]:
+    """COCO's numbers of the pictures of val and test."""
+    images = json.loads(karpathy.read_text('utf-8'))['images']
+    return {image['cocoid'] for image in images if image['split'] in ('val', 'test')}
+
+
+def records(folder: Path, root: Path, longest: int, excluded: set[int]) -> Iterator[dict]:
+    """A record for each picture that is there."""
+    described = json.loads((folder / 'image_data.json').read_text('utf-8'))
+    coco_ids = {image['image_id']: image['coco_id'] for image in described}
+    for image in json.loads((folder / 'region_descriptions.json').read_text('utf-8')):
+        phrases = {region['phrase'].strip() for region in image['regions']} - {''}
+        places = (f'vg/{part}/{image["id"]}.jpg' for part in ('VG_100K', 'VG_100K_2'))
+        path = next((place for place in places if (root / place).exists()), None)
+        if phrases and path and coco_ids.get(image['id']) not in excluded:
+            kept = sorted(phrases, key=lambda phrase: (-len(phrase.split()), phrase))[:longest]
+            yield {'image': path, 'caption': kept}
+
+
+def main() -> None:
+    """Converts Visual Genome."""
+    args = parse_args()
+    excluded = held_out(args.exclude_coco) if args.exclude_coco else set()
+    count = write_albef_json(args.out, records(args.folder, args.root, args.longest, excluded))
+    print(f'{args.out}: {count} pictures')
+
+
+if __name__ == '__main__':
+    main()
