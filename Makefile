@@ -1,0 +1,45 @@
+# `make quickstart` and `make test` work on a fresh machine with Python >= 3.10. They use the active
+# environment (venv or conda); when there is none they make one in .venv, once.
+
+ifneq ($(or $(VIRTUAL_ENV),$(CONDA_PREFIX)),)
+ENV := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX))
+else
+ENV := .venv
+endif
+PYTHON := $(ENV)/bin/python
+INSTALLED := $(ENV)/.xmodal-installed
+CONFIG := configs/acerpe/pretrain_shapes.py
+RUN := work_dirs/pretrain_shapes
+
+.PHONY: help quickstart test lint
+
+help:
+	@echo 'make quickstart   set up, pre-train on the embedded world, evaluate, write a report'
+	@echo 'make test         set up, run all tests'
+	@echo 'make lint         check the style'
+
+$(ENV)/bin/python:
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "xmodal needs Python 3.10 or newer, and python3 is $$(python3 --version)"; exit 1; }
+	python3 -m venv $(ENV)
+
+$(INSTALLED): requirements.txt setup.cfg pyproject.toml | $(ENV)/bin/python
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+quickstart: $(INSTALLED)
+	$(PYTHON) tools/make_shapes.py --out data/shapes
+	@if [ -e $(RUN)/finished ]; then \
+		echo '$(RUN) is trained already; move it away to train anew'; \
+	else \
+		$(PYTHON) tools/train.py $(CONFIG) --resume && touch $(RUN)/finished; \
+	fi
+	$(PYTHON) tools/test.py $(CONFIG) "$$(cat $(RUN)/last_checkpoint)"
+	$(PYTHON) tools/analysis/report.py $(RUN)
+
+test: $(INSTALLED)
+	$(PYTHON) -m pytest -q
+
+lint: $(INSTALLED)
+	$(PYTHON) -m pip install --quiet ruff
+	$(PYTHON) -m ruff check .
