@@ -16,10 +16,12 @@ class Gallery(NamedTuple):
     Attributes:
         scores: higher is better, (images, texts).
         owner: row of the image each text belongs to, (texts,) int64.
+        similarity: the first stage's scores, where the best were ranked again; else None.
     """
 
     scores: Tensor
     owner: Tensor
+    similarity: Tensor | None = None
 
 
 def ranks(scores: Tensor, relevant: Tensor) -> Tensor:

@@ -26,8 +26,9 @@ class CrossModalPretrainer(BaseModel):
         network: arguments of :class:`CrossModalNetwork`.
         heads: configs by name: ``itc``, ``ace``, ``itm``, ``mlm``, ``mim``.
         queue_length: K − 1 or so, the length of the dictionaries O_x and O_y.
-        momentum: m of the twin; None for no twin: the online vectors of the batch are the keys, and
-            gradients reach them (as in CLIP).
+        momentum: m of the twin; None for no twin: the online vectors are the keys. Either way no
+            gradient reaches a key; with it, random encoders take four times as long to leave
+            the point where all vectors are alike.
 
     Attributes:
         distillation_weight: α, the share of soft targets; a hook raises it during training.
@@ -66,6 +67,11 @@ class CrossModalPretrainer(BaseModel):
         special_ids = torch.tensor(tokenizer.all_special_ids)
         self.register_buffer('special_ids', special_ids, persistent=False)
         self.register_load_state_dict_pre_hook(_make_missing_twin)
+
+    @property
+    def contrastive_head(self) -> nn.Module:
+        """The head by whose similarity negatives are drawn and candidates are ranked."""
+        return self.heads['itc'] if 'itc' in self.heads else self.heads['ace']
 
     def init_weights(self) -> None:
         """Loads pretrained weights where the config names some, and makes the twin equal."""
@@ -127,7 +133,12 @@ class CrossModalPretrainer(BaseModel):
         image = self.encode_image(batch.images)
         text = self.encode_text(batch.input_ids, batch.attention_mask)
         teacher_image, teacher_text = self._teach(batch) if self.twin else (image, text)
-        own_keys = Keys(teacher_image.vector, teacher_text.vector, batch.image_ids, batch.text_ids)
+        own_keys = Keys(
+            teacher_image.vector.detach(),
+            teacher_text.vector.detach(),
+            batch.image_ids,
+            batch.text_ids,
+        )
         gathered = own_keys.gather()
 
         logs = {}
@@ -163,9 +174,8 @@ class CrossModalPretrainer(BaseModel):
         head = self.heads['itm']
         with torch.no_grad():
             similarity = image.vector.float() @ keys.text_vectors.float().T
-            contrastive = self.heads['itc'] if 'itc' in self.heads else self.heads['ace']
             same = keys.same(batch.image_ids, batch.text_ids)
-            pairs, labels, weights = head.pairs(contrastive.scale(similarity), same)
+            pairs, labels, weights = head.pairs(self.contrastive_head.scale(similarity), same)
         fused = self.network.fuse(image.tokens, text.tokens, pairs, need_image=False)
         logs = head.loss(head(fused.text_tokens), labels, weights)
         if hasattr(self.network.position, 'statistics'):

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import torch
 from mmengine.dist import all_gather, is_distributed
 from torch import Tensor, nn
-from torch.distributed.nn.functional import all_gather as all_gather_with_grad
 
 EMPTY = -1
 
@@ -26,17 +25,10 @@ class Keys(NamedTuple):
     text_ids: Tensor
 
     def gather(self) -> 'Keys':
-        """The keys of all ranks, rank after rank; all ranks have batches of one size.
-
-        Gradients, where the vectors have some, find their way back to the rank they came from.
-        """
+        """The keys of all ranks, rank after rank; all ranks have batches of one size."""
         if not is_distributed():
             return self
-
-        def gather(x: Tensor) -> Tensor:
-            return torch.cat((all_gather_with_grad if x.requires_grad else all_gather)(x))
-
-        return Keys(*(gather(x.contiguous()) for x in self))
+        return Keys(*(torch.cat(all_gather(x.contiguous())) for x in self))
 
     def join(self, other: 'Keys') -> 'Keys':
         """These keys followed by ``other``."""
