@@ -13,15 +13,21 @@ COLOURS = {  # RGB
     'red': (214, 39, 40),
     'orange': (255, 140, 20),
     'yellow': (240, 210, 30),
-    'green': (44, 160, 60),
-    'cyan': (30, 190, 210),
+    'lime': (160, 225, 40),
+    'green': (30, 140, 60),
+    'teal': (0, 130, 135),
+    'cyan': (60, 205, 235),
     'blue': (40, 80, 215),
-    'purple': (140, 60, 190),
-    'pink': (245, 130, 190),
+    'navy': (15, 25, 95),
+    'purple': (120, 50, 180),
+    'magenta': (215, 30, 165),
+    'pink': (250, 160, 195),
     'brown': (125, 75, 40),
-    'black': (30, 30, 30),
+    'olive': (130, 130, 20),
+    'grey': (130, 130, 130),
+    'black': (25, 25, 25),
 }
-SIZES = {'small': (0.075, 0.09), 'large': (0.135, 0.16)}  # radius, share of the image's side
+SIZES = {'small': (0.085, 0.1), 'large': (0.14, 0.165)}  # radius, share of the image's side
 TEXTURES = ('solid', 'striped', 'dotted')
 OPPOSITE = {'left of': 'right of', 'right of': 'left of', 'above': 'below', 'below': 'above'}
 DIRECTIONS = tuple(OPPOSITE)
@@ -95,7 +101,7 @@ class Kind(Protocol):
 def is_held_out(a: Kind, name: str, b: Kind) -> bool:
     """Whether "``a`` is ``name`` ``b``" is a composition kept from training.
 
-    For every direction, one kind (colour × shape) in twenty is never the thing that lies there. The
+    For every direction, one kind (colour × shape) in thirty-two is never the thing that lies there. The
     same is kept from the reverse wording, "``b`` is right of ``a``" for "``a`` is left of ``b``".
     """
     return _is_barred(a, name) or _is_barred(b, OPPOSITE[name])
@@ -103,7 +109,7 @@ def is_held_out(a: Kind, name: str, b: Kind) -> bool:
 
 def _is_barred(thing: Kind, name: str) -> bool:
     colour, shape = list(COLOURS).index(thing.colour), SHAPES.index(thing.shape)
-    return (colour + 3 * shape + 2 * DIRECTIONS.index(name)) % 20 == 0
+    return (colour + 5 * shape + 8 * DIRECTIONS.index(name)) % 32 == 0
 
 
 def barred_kinds(name: str) -> list[str]:
