@@ -34,7 +34,9 @@ quickstart: $(INSTALLED)
 	else \
 		$(PYTHON) tools/train.py $(CONFIG) --resume && touch $(RUN)/finished; \
 	fi
-	$(PYTHON) tools/test.py $(CONFIG) "$$(cat $(RUN)/last_checkpoint)"
+	@[ -e $(RUN)/rankings.json ] || \
+		$(PYTHON) tools/test.py $(CONFIG) "$$(cat $(RUN)/last_checkpoint)" \
+			--work-dir $(RUN)/test --cfg-options test_cfg.save_rankings=$(RUN)/rankings.json
 	$(PYTHON) tools/analysis/report.py $(RUN)
 
 test: $(INSTALLED)

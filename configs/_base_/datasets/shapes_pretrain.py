@@ -4,9 +4,10 @@ data_root = 'data/shapes/'
 test_pipeline = [dict(type='LoadImage'), dict(type='PackImageText')]
 
 train_dataloader = dict(
-    global_batch_size=32,
+    global_batch_size=64,
     num_workers=1,
     persistent_workers=True,
+    drop_last=True,
     sampler=dict(type='EpochSampler'),
     collate_fn=dict(type='pseudo_collate'),
     dataset=dict(
@@ -44,5 +45,5 @@ test_dataloader = dict(
 )
 val_evaluator = dict(type='RetrievalMetric')
 test_evaluator = dict(type='RetrievalMetric')
-val_cfg = dict(type='RetrievalLoop', rerank_topk=16)
-test_cfg = dict(type='RetrievalLoop', rerank_topk=16)
+val_cfg = dict(type='RetrievalLoop', rerank_topk=0)
+test_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)

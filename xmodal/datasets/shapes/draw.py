@@ -74,11 +74,11 @@ def _texture(name: str, size: int) -> np.ndarray:
     y, x = (np.mgrid[: size * _SCALE, : size * _SCALE] + 0.5) / _SCALE
     covered = np.zeros(x.shape, np.float32)
     if name == 'striped':
-        covered[(x + y) % period < period / 2] = 1
+        covered[(x + y) % period < 0.35 * period] = 1
     elif name == 'dotted':
         # Every other row of dots is shifted by half a period, as on a printed cloth.
         x = x + (y // period % 2) * period / 2
-        covered[np.hypot(x % period - period / 2, y % period - period / 2) < 0.36 * period] = 1
+        covered[np.hypot(x % period - period / 2, y % period - period / 2) < 0.28 * period] = 1
     return cv2.resize(covered, (size, size), interpolation=cv2.INTER_AREA)
 
 

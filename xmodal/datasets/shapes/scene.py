@@ -27,7 +27,7 @@ COLOURS = {  # RGB
     'grey': (130, 130, 130),
     'black': (25, 25, 25),
 }
-SIZES = {'small': (0.085, 0.1), 'large': (0.14, 0.165)}  # radius, share of the image's side
+SIZES = {'small': (0.095, 0.11), 'large': (0.15, 0.175)}  # radius, share of the image's side
 TEXTURES = ('solid', 'striped', 'dotted')
 OPPOSITE = {'left of': 'right of', 'right of': 'left of', 'above': 'below', 'below': 'above'}
 DIRECTIONS = tuple(OPPOSITE)
@@ -101,8 +101,9 @@ class Kind(Protocol):
 def is_held_out(a: Kind, name: str, b: Kind) -> bool:
     """Whether "``a`` is ``name`` ``b``" is a composition kept from training.
 
-    For every direction, one kind (colour × shape) in thirty-two is never the thing that lies there. The
-    same is kept from the reverse wording, "``b`` is right of ``a``" for "``a`` is left of ``b``".
+    For every direction, one kind (colour × shape) in thirty-two is never the thing that lies there.
+    The same is kept from the reverse wording, "``b`` is right of ``a``" for "``a`` is left of
+    ``b``".
     """
     return _is_barred(a, name) or _is_barred(b, OPPOSITE[name])
 

@@ -64,8 +64,7 @@ class RetrievalLoop(BaseLoop):
         rerank_topk: k, candidates of each query that are ranked again; 0 for none.
         add_similarity: re-rank by the sum of the matching logit and the contrastive logit, instead
             of the matching logit alone (ALBEF's way). The negatives of matching are drawn by
-            contrastive similarity, so that its logit says what that similarity leaves open, and
-            the sum is the logit of the whole; a model trained for minutes needs it.
+            contrastive similarity, so that matching learns what that leaves open (BLIP adds too).
         pair_batch: pairs judged at once.
         save_rankings: a JSON file for the ten best of every query; must not exist yet.
     """
@@ -105,7 +104,7 @@ class RetrievalLoop(BaseLoop):
         if is_main_process():
             print_metrics(metrics, gallery)
             if self.save_rankings:
-                write_rankings(Path(self.save_rankings), gallery, captions, paths)
+                write_rankings(Path(self.save_rankings), gallery, captions, paths, metrics)
         self.runner.call_hook(f'after_{mode}_epoch', metrics=metrics)
         self.runner.call_hook(f'after_{mode}')
         return metrics
@@ -143,8 +142,9 @@ class RetrievalLoop(BaseLoop):
         pairs = torch.cat([part[0] for part in gathered])
         matching = torch.cat([part[1] for part in gathered])
         if self.add_similarity:
-            logits = model.contrastive_head.scale(similarity.to(next(model.parameters()).device))
-            matching = matching + logits.cpu()[pairs[:, 0], pairs[:, 1]]
+            own_similarity = similarity[pairs[:, 0], pairs[:, 1]]
+            scale = model.contrastive_head.scale(torch.ones_like(own_similarity)).cpu()
+            matching = matching + scale * own_similarity
         scores = two_stage_scores(similarity, pairs, matching)
         return Gallery(scores, owner, similarity), captions, paths
 
@@ -236,11 +236,18 @@ def print_metrics(metrics: dict[str, float], gallery: Gallery) -> None:
     Console(width=100).print(table)
 
 
-def write_rankings(file: Path, gallery: Gallery, captions: list[str], paths: list[str]) -> None:
-    """Writes the ten best texts of every image and the ten best images of every text."""
+def write_rankings(
+    file: Path,
+    gallery: Gallery,
+    captions: list[str],
+    paths: list[str],
+    metrics: dict[str, float],
+) -> None:
+    """Writes the metrics, the ten best texts of every image and images of every text."""
     best_texts = gallery.scores.topk(min(10, len(captions)), 1).indices.tolist()
     best_images = gallery.scores.topk(min(10, len(paths)), 0).indices.T.tolist()
     content = {
+        'metrics': metrics,
         'images': paths,
         'texts': captions,
         'owner': gallery.owner.tolist(),

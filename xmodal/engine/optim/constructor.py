@@ -51,7 +51,8 @@ class NoDecayConstructor:
             if parameter.requires_grad:
                 (kept if leaves_undecayed(name, parameter) else decayed).append(parameter)
         groups = [{'params': decayed}, {'params': kept, 'weight_decay': 0.0}]
-        optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': [g for g in groups if g]})
+        groups = [group for group in groups if group['params']]
+        optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': groups})
         self.wrapper_cfg.setdefault('type', 'AnyDeviceOptimWrapper')
         return OPTIM_WRAPPERS.build({**self.wrapper_cfg, 'optimizer': optimizer})
 

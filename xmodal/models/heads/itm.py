@@ -31,10 +31,14 @@ class ITMHead(nn.Module):
 
     Args:
         embed_dims: D.
+        hardness: how hard negatives are: they are drawn with probability softmax(hardness · logits)
+            of the contrastive logits; 1 is ALBEF's, 0 draws any. A fusion encoder that starts from
+            random weights learns from hard negatives alone only after a long plateau.
     """
 
-    def __init__(self, embed_dims: int) -> None:
+    def __init__(self, embed_dims: int, hardness: float = 1.0) -> None:
         super().__init__()
+        self.hardness = hardness
         self.classifier = nn.Linear(embed_dims, 2)
 
     def forward(self, text_tokens: Tensor) -> Tensor:
@@ -52,6 +56,7 @@ class ITMHead(nn.Module):
             Rows of image and text (3B, 2), labels (3B,) int64, and weights (3B,), 0 for a negative
             that could not be drawn.
         """
+        logits = self.hardness * logits
         own = torch.arange(len(logits), device=logits.device)
         other_text, has_text = sample_negatives(logits, same)
         other_image, has_image = sample_negatives(logits.T, same.T)

@@ -1,0 +1,5 @@
+# The embedded run of ACE-RPE with a position that the package does not know.
+_base_ = '../../configs/acerpe/pretrain_shapes.py'
+
+custom_imports = dict(imports=['projects.similarity_bias.similarity_bias'])
+model = dict(network=dict(position=dict(_delete_=True, type='SimilarityBias')))

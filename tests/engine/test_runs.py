@@ -1,0 +1,242 @@
+"""Runs that are interrupted, resumed and told to stop."""
+
+import itertools
+import math
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.dataset import pseudo_collate
+from mmengine.hooks import Hook
+
+from xmodal.engine.launch import build_runner
+from xmodal.registry import HOOKS
+
+NUMBERS = itertools.count()
+# A config holds no functions: hooks of the tests find theirs here, by place.
+CALLS = []
+
+
+@HOOKS.register_module(force=True)
+class CallAt(Hook):
+    """Calls a function before one iteration."""
+
+    def __init__(self, iteration, place):
+        self.iteration, self.place = iteration, place
+
+    def before_train_iter(self, runner, batch_idx, data_batch=None):
+        if runner.iter == self.iteration:
+            CALLS[self.place](runner)
+
+
+def call_at(iteration, function):
+    CALLS.append(function)
+    return dict(type='CallAt', iteration=iteration, place=len(CALLS) - 1)
+
+
+def train(config, **changes):
+    """Trains a copy of a config and returns the runner."""
+    config = config.copy()
+    config.experiment_name = str(next(NUMBERS))  # the loggers of one process need names
+    config.merge_from_dict(changes)
+    runner = build_runner(config)
+    runner.train()
+    return runner
+
+
+def load(path):
+    return torch.load(path, weights_only=True)
+
+
+def assert_equal(one, other, path=''):
+    """Every tensor bit for bit, at any depth."""
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other), path
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), path
+        for key in one:
+            assert_equal(one[key], other[key], f'{path}.{key}')
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), path
+        for place, pair in enumerate(zip(one, other, strict=True)):
+            assert_equal(*pair, f'{path}[{place}]')
+    elif not isinstance(one, str):
+        assert one == other, path
+
+
+def assert_same_end(whole, resumed):
+    for key in ('state_dict', 'optimizer', 'param_schedulers'):
+        assert_equal(load(whole)[key], load(resumed)[key], key)
+
+
+def stop(runner):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+@pytest.mark.parametrize('steps', [1, 2])
+def test_a_run_resumed_in_the_middle_of_an_epoch_equals_the_uninterrupted_one(
+    tiny_config, tmp_path, workers, steps
+):
+    options = {
+        'train_dataloader.num_workers': workers,
+        'optim_wrapper.accumulative_counts': steps,
+        'default_hooks.checkpoint.by_epoch': False,
+        'default_hooks.checkpoint.interval': 2,
+    }
+    epoch = 4 * steps
+    train(tiny_config, work_dir=str(tmp_path / 'whole'), **options)
+    cut = options | {'work_dir': str(tmp_path / 'cut')}
+    # After the checkpoint in the middle of the second epoch.
+    interrupted = tiny_config.copy()
+    interrupted.custom_hooks.append(call_at(epoch + 3, stop))
+    with pytest.raises(KeyboardInterrupt):
+        train(interrupted, **cut)
+    assert not (tmp_path / f'cut/iter_{2 * epoch}.pth').exists()
+    resumed = train(tiny_config, resume=True, **cut)
+    assert resumed.iter == 2 * epoch
+    last = f'iter_{2 * epoch}.pth'
+    assert_same_end(tmp_path / 'whole' / last, tmp_path / 'cut' / last)
+
+
+def test_a_run_resumed_after_an_epoch_equals_the_uninterrupted_one(tiny_config, tmp_path):
+    train(tiny_config, work_dir=str(tmp_path / 'whole'))
+    interrupted = tiny_config.copy()
+    interrupted.custom_hooks.append(call_at(4, stop))
+    with pytest.raises(KeyboardInterrupt):
+        train(interrupted, work_dir=str(tmp_path / 'cut'))
+    train(tiny_config, work_dir=str(tmp_path / 'cut'), resume=True)
+    assert_same_end(tmp_path / 'whole/epoch_2.pth', tmp_path / 'cut/epoch_2.pth')
+
+
+def test_after_sigterm_a_run_saves_exits_with_0_and_resumes_to_the_same_end(tiny_config, tmp_path):
+    train(tiny_config, work_dir=str(tmp_path / 'whole'))
+    preempted = tiny_config.copy()
+
+    def preempt(runner):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    preempted.custom_hooks.append(call_at(5, preempt))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as exit_status:
+        train(preempted, work_dir=str(tmp_path / 'cut'))
+    signal.signal(signal.SIGTERM, before)
+    assert exit_status.value.code == 0
+    assert (tmp_path / 'cut/last_checkpoint').read_text().endswith('iter_6.pth')
+    train(tiny_config, work_dir=str(tmp_path / 'cut'), resume=True)
+    assert_same_end(tmp_path / 'whole/epoch_2.pth', tmp_path / 'cut/epoch_2.pth')
+
+
+def test_a_checkpoint_holds_the_queue_the_twin_and_the_temperature(tiny_config):
+    runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    state = load(f'{runner.work_dir}/epoch_1.pth')['state_dict']
+    assert state['queue.pointer'] == 32 % 20
+    assert (state['queue.image_ids'] >= 0).all()
+    assert 'heads.itc.log_temperature' in state
+    assert any(key.startswith('twin.') for key in state)
+
+
+def test_a_failed_save_leaves_the_checkpoint_before_it_whole(tiny_config, monkeypatch):
+    runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    path = f'{runner.work_dir}/epoch_1.pth'
+    before = load(path)
+
+    def disk_full(content, file, *_, **__):
+        Path(file).write_bytes(b'half')
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr('mmengine.runner.runner.save_checkpoint', lambda c, f, **_: disk_full(c, f))
+    with pytest.raises(OSError, match='No space left'):
+        runner.save_checkpoint(runner.work_dir, 'epoch_1.pth')
+    assert_equal(load(path)['state_dict'], before['state_dict'])
+
+
+def spoil(count):
+    """A hook function that makes losses of ``count`` iterations infinite."""
+
+    def call(runner):
+        head, left = runner.model.heads['itc'], [count]
+        true_loss = head.loss
+
+        def loss(*args):
+            losses = true_loss(*args)
+            if left[0]:
+                left[0] -= 1
+                losses['loss_itc'] = losses['loss_itc'] * torch.inf
+            return losses
+
+        head.loss = loss
+
+    return call
+
+
+def test_one_loss_that_is_not_finite_skips_its_step_and_is_counted(tiny_config):
+    tiny_config.custom_hooks.append(call_at(2, spoil(2)))
+    runner = train(tiny_config)
+    assert runner.optim_wrapper.skipped == 2
+    assert all(p.isfinite().all() for p in runner.model.parameters())
+
+
+def test_three_in_a_row_end_the_run_with_what_was_in_the_batch(tiny_config):
+    tiny_config.custom_hooks.append(call_at(2, spoil(3)))
+    expected = r'(?s)iteration 5 .*loss_itc inf.*3th in a row.*\.png: '
+    with pytest.raises(RuntimeError, match=expected):
+        train(tiny_config)
+
+
+def test_a_share_of_broken_images_above_the_limit_ends_the_run_with_the_list(
+    tiny_config, tiny_world, tmp_path
+):
+    root = shutil.copytree(tiny_world, tmp_path / 'broken')
+    (root / 'images/train/000/000003.png').write_bytes(b'no picture')
+    with pytest.raises(RuntimeError, match=r'(?s)images are broken.*000003\.png'):
+        train(tiny_config, **{'train_dataloader.dataset.data_root': str(root)})
+
+
+def test_heads_begin_when_the_config_says(tiny_config):
+    seen = []
+    tiny_config.custom_hooks = [
+        dict(type='HeadStartHook', epochs=dict(itm=1, mlm=1)),
+        call_at(0, lambda r: seen.append(r.model.active_heads)),
+        call_at(4, lambda r: seen.append(r.model.active_heads)),
+    ]
+    train(tiny_config)
+    assert seen == [{'itc', 'ace', 'mim'}, {'itc', 'ace', 'mim', 'itm', 'mlm'}]
+
+
+def test_bfloat16_trains_and_keeps_weights_in_float32(tiny_config):
+    runner = train(tiny_config, **{'optim_wrapper.dtype': 'bfloat16', 'train_cfg.max_epochs': 1})
+    assert all(p.dtype == torch.float32 and p.isfinite().all() for p in runner.model.parameters())
+
+
+def test_a_model_learns_a_few_samples(tiny_config):
+    """Contrast among eight scenes of 32 begins at log 8 and ends near nothing."""
+    losses = []
+    tiny_config.merge_from_dict(
+        dict(
+            model=dict(queue_length=0, momentum=None),
+            train_cfg=dict(max_epochs=80),
+            param_scheduler=[],
+            default_hooks=dict(checkpoint=dict(interval=100)),
+        )
+    )
+    tiny_config.model.heads = dict(itc=dict(type='ITCHead'))
+    tiny_config.custom_hooks = [
+        call_at(0, lambda runner: losses.append(contrast(runner))),
+        call_at(319, lambda runner: losses.append(contrast(runner))),
+    ]
+    train(tiny_config)
+    first, last = losses
+    assert first == pytest.approx(math.log(8), abs=0.2)
+    assert last < 0.3 * first
+
+
+@torch.no_grad()
+def contrast(runner):
+    """The contrastive loss of the first eight scenes, with their first captions."""
+    samples = [runner.train_dataloader.dataset[(index, 0)] for index in range(8)]
+    batch = runner.model.data_preprocessor(pseudo_collate(samples), True)
+    return float(runner.model(**batch, mode='loss')['loss_itc'])

@@ -1,0 +1,62 @@
+"""Writes the report of a run: curves, metrics, retrieved examples, heat maps, configuration.
+
+    python tools/test.py CONFIG CHECKPOINT --cfg-options \\
+        test_cfg.save_rankings=work_dirs/pretrain_shapes/rankings.json
+    python tools/analysis/report.py work_dirs/pretrain_shapes
+
+One self-contained file, WORK_DIR/report.html, made anew each time.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from mmengine.config import Config
+
+from xmodal.apis import Inferencer
+from xmodal.engine.errors import run_or_explain
+from xmodal.visualization.report import write_report
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('work_dir', type=Path, help='of a run that was trained and tested')
+    parser.add_argument('--checkpoint', type=Path, help='default: the last of the run')
+    parser.add_argument('--rankings', type=Path, help='default: WORK_DIR/rankings.json')
+    return parser.parse_args()
+
+
+def find(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
+    """The run's config, checkpoint and rankings.
+
+    Raises:
+        FileNotFoundError: says which is missing and how to make it.
+    """
+    configs = sorted(work_dir.glob('*.py'))
+    last = work_dir / 'last_checkpoint'
+    if not configs or not (args.checkpoint or last.is_file()):
+        raise FileNotFoundError(f'{work_dir} is not the folder of a run: train one first')
+    checkpoint = args.checkpoint or Path(last.read_text().strip())
+    rankings = args.rankings or work_dir / 'rankings.json'
+    if not rankings.is_file():
+        raise FileNotFoundError(
+            f'{rankings} is not there: make it with `python tools/test.py {configs[0]} '
+            f'{checkpoint} --cfg-options test_cfg.save_rankings={rankings}`'
+        )
+    return configs[0], checkpoint, rankings
+
+
+def main() -> None:
+    """Writes the report."""
+    args = parse_args()
+    config_file, checkpoint, rankings = find(args.work_dir, args)
+    config = Config.fromfile(config_file)
+    inferencer = Inferencer(config, checkpoint)
+    out = args.work_dir / 'report.html'
+    write_report(args.work_dir, config, inferencer, json.loads(rankings.read_text()), out)
+    print(f'{out}: open it in a browser')
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

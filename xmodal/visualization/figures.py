@@ -1,0 +1,82 @@
+"""Figures of the report as strings that stand inside a page."""
+
+import base64
+import io
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import cv2
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+COLOUR = '#3b6fd4'
+
+
+def read_scalars(work_dir: Path) -> dict[str, list[tuple[int, float]]]:
+    """What a run logged: by name, (iteration, value) in order; of a resumed run, the last value.
+
+    Raises:
+        FileNotFoundError: when the folder holds no log.
+    """
+    files = sorted(work_dir.glob('*/vis_data/scalars.json'))
+    if not files:
+        raise FileNotFoundError(f'{work_dir} holds no log of a run (*/vis_data/scalars.json)')
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for file in files:
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            for name, value in row.items():
+                if isinstance(value, int | float) and 'step' in row:
+                    found[name][row['step']] = value
+    return {name: sorted(points.items()) for name, points in found.items()}
+
+
+def draw_curve(name: str, points: list[tuple[int, float]]) -> str:
+    """A small curve over the iterations, as SVG."""
+    figure = Figure(figsize=(3.4, 1.9), layout='constrained')
+    axes = figure.subplots()
+    axes.plot(*zip(*points, strict=True), color=COLOUR, linewidth=1.6)
+    axes.set_title(name, loc='left', fontsize=9, color='#555')
+    axes.tick_params(labelsize=7, colors='#777', length=0)
+    axes.grid(axis='y', color='#ddd', linewidth=0.6)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    return to_svg(figure)
+
+
+def to_svg(figure: Figure) -> str:
+    """A figure as SVG that can stand inside a page."""
+    buffer = io.StringIO()
+    with matplotlib.rc_context({'svg.fonttype': 'path', 'svg.hashsalt': 'xmodal'}):
+        figure.savefig(buffer, format='svg', transparent=True, metadata={'Date': None})
+    text = buffer.getvalue()
+    return text[text.index('<svg') :]
+
+
+def to_uri(image: np.ndarray) -> str:
+    """An RGB picture (H, W, 3), uint8, as a data URI; photographs as JPEG."""
+    suffix, mime = ('.png', 'png') if image.shape[0] <= 128 else ('.jpg', 'jpeg')
+    _, data = cv2.imencode(suffix, image[..., ::-1])
+    return f'data:image/{mime};base64,{base64.b64encode(data.tobytes()).decode()}'
+
+
+def lay_over(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
+    """A heat map (h, w) over a picture (H, W, 3), scaled to its own largest value."""
+    height, width = image.shape[:2]
+    heat = heat / heat.max() if heat.max() > 0 else heat
+    smooth = cv2.resize(heat.astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC)
+    smooth = smooth.clip(0, 1)
+    paint = cv2.applyColorMap((smooth * 255).astype(np.uint8), cv2.COLORMAP_INFERNO)[..., ::-1]
+    weight = 0.65 * smooth[..., None] + 0.15
+    return (image * (1 - weight) + paint * weight).astype(np.uint8)
+
+
+def mark_cells(image: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """A picture dimmed except where cells of a grid (h, w) are chosen, by their share in 0…1."""
+    height, width = image.shape[:2]
+    cells = cv2.resize(
+        share.astype(np.float32), (width, height), interpolation=cv2.INTER_NEAREST
+    )[..., None]
+    return (image * (0.2 + 0.8 * cells)).astype(np.uint8)

@@ -1,0 +1,190 @@
+"""The report of a run: one page, nothing outside it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import cv2
+import jinja2
+import numpy as np
+import torch
+from mmengine.config import Config
+from torch import nn
+
+from xmodal.structures import Encoded
+from xmodal.visualization.anchors import anchor_maps
+from xmodal.visualization.figures import draw_curve, lay_over, mark_cells, read_scalars, to_uri
+from xmodal.visualization.grad_cam import grad_cam
+
+# Words that no patch shows.
+FUNCTION_WORDS = frozenset(
+    'a an the is are of to in on at by for with and or that which there it its his her their can '
+    'be seen picture lies lie this while as from'.split()
+)
+
+
+class Encoder(Protocol):
+    """A model that encodes picture files and texts."""
+
+    model: nn.Module
+
+    def encode(self, images: Sequence[str], texts: Sequence[str]) -> tuple[Encoded, Encoded]: ...
+
+
+class Example(NamedTuple):
+    """A query with what was found for it, (content, whether it is right) each."""
+
+    query: str
+    found: list[tuple[str, bool]]
+
+
+class HeatMaps(NamedTuple):
+    """One picture with its text: the whole text's map, and (word, Grad-CAM, anchors or '') each."""
+
+    image: str
+    text: str
+    whole: str
+    words: list[tuple[str, str, str]]
+
+
+def write_report(
+    work_dir: Path,
+    config: Config,
+    inferencer: Encoder,
+    rankings: dict,
+    out: Path,
+    examples: int = 4,
+) -> None:
+    """Writes the page.
+
+    Args:
+        work_dir: of the run, with its logs.
+        config: of the run.
+        inferencer: the trained model, with a way to encode files: :class:`xmodal.apis.Inferencer`.
+        rankings: what the retrieval loop saved.
+        out: file to write.
+        examples: queries shown of each kind.
+    """
+    scalars = read_scalars(work_dir)
+    curves = [
+        draw_curve(name, points)
+        for name, points in sorted(scalars.items(), key=lambda item: _order(item[0]))
+        if _order(name) < 9 and len(points) > 1
+    ]
+    # Spread over the set, not the best ones.
+    count = len(rankings['images'])
+    shown = np.linspace(0, count - 1, examples + 2).astype(int)[1:-1].tolist()
+    page = _template().render(
+        title=work_dir.name,
+        metrics=rankings['metrics'],
+        chance=chance_recall(rankings),
+        images=count,
+        texts=len(rankings['texts']),
+        curves=curves,
+        found_images=[_images_of_text(rankings, image) for image in shown],
+        found_texts=[_texts_of_image(rankings, image) for image in shown],
+        heat_maps=_draw_heat_maps(inferencer, rankings, shown),
+        config=config.pretty_text,
+        iterations=max(step for points in scalars.values() for step, _ in points),
+    )
+    out.write_text(page, encoding='utf-8')
+
+
+def chance_recall(rankings: dict) -> float:
+    """Mean recall, in percent, of rankings in random order."""
+    images, texts = len(rankings['images']), len(rankings['texts'])
+    own = np.bincount(rankings['owner'], minlength=images)
+    recalls = []
+    for k in (1, 5, 10):
+        # Hypergeometric: none of an image's own texts among the first k.
+        missed = np.ones(images)
+        for drawn in range(k):
+            missed *= np.clip((texts - own - drawn) / (texts - drawn), 0, 1)
+        recalls += [float((1 - missed).mean()), min(k / images, 1)]
+    return 100 * float(np.mean(recalls))
+
+
+def _order(name: str) -> int:
+    """Losses first, then what is measured of them; 9 for what is not shown."""
+    for place, part in enumerate(('loss', 'mean_recall', 'accuracy', 'share', 'temperature', 'lr')):
+        if part in name and not name.startswith('base_'):
+            return place
+    return 9
+
+
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader('xmodal.visualization', package_path='')
+    return jinja2.Environment(loader=loader, autoescape=True).get_template('report.html.jinja')
+
+
+def _picture(path: str) -> np.ndarray:
+    """A picture file as RGB, at most 320 pixels high."""
+    image = cv2.imread(path)
+    if image is None:
+        raise FileNotFoundError(f'{path}, named by the rankings, can not be read')
+    height = image.shape[0]
+    if height > 320:
+        image = cv2.resize(image, None, fx=320 / height, fy=320 / height)
+    return image[..., ::-1]
+
+
+def _images_of_text(rankings: dict, image: int) -> Example:
+    text = rankings['owner'].index(image)
+    best = rankings['images_of_text'][text][:3]
+    found = [(to_uri(_picture(rankings['images'][i])), i == image) for i in best]
+    return Example(rankings['texts'][text], found)
+
+
+def _texts_of_image(rankings: dict, image: int) -> Example:
+    best = rankings['texts_of_image'][image][:3]
+    found = [(rankings['texts'][t], rankings['owner'][t] == image) for t in best]
+    return Example(to_uri(_picture(rankings['images'][image])), found)
+
+
+def _draw_heat_maps(inferencer: Encoder, rankings: dict, shown: list[int]) -> list[HeatMaps]:
+    """Heat maps of four words each; nothing for a model without a matching head."""
+    if 'itm' not in inferencer.model.heads:
+        return []
+    return [
+        _draw_heat_map(
+            inferencer, rankings['images'][image], rankings['texts'][rankings['owner'].index(image)]
+        )
+        for image in shown
+    ]
+
+
+def _draw_heat_map(inferencer: Encoder, path: str, text: str) -> HeatMaps:
+    model = inferencer.model
+    image, encoded = inferencer.encode([path], [text])
+    words, whole = grad_cam(model, image.tokens, encoded.tokens)
+    anchors = anchor_maps(model, image.tokens, encoded.tokens)
+    picture = _picture(path)
+    tokenizer = model.data_preprocessor.tokenizer
+    ids = model.data_preprocessor.tokenize([text])[0][0]
+    pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
+    drawn = []
+    for place in choose_words(pieces, words[0]):
+        located = ''
+        if anchors is not None:
+            share = anchors[0][0, place].float().mean(-1)
+            located = to_uri(mark_cells(picture, share.cpu().numpy()))
+        heat = to_uri(lay_over(picture, words[0, place].float().cpu().numpy()))
+        drawn.append((pieces[place], heat, located))
+    whole_map = to_uri(lay_over(picture, whole[0].float().cpu().numpy()))
+    return HeatMaps(to_uri(picture), text, whole_map, drawn)
+
+
+def choose_words(pieces: list[str], maps: torch.Tensor, count: int = 4) -> list[int]:
+    """Places of the words that matter most to the match, in the order of the text.
+
+    Args:
+        pieces: word pieces of a text, with special ones.
+        maps: (1 + N, h, w).
+        count: at most so many.
+    """
+    first = {}
+    for place, piece in enumerate(pieces):
+        if piece[0] not in '[#' and piece.isalpha() and piece not in FUNCTION_WORDS:
+            first.setdefault(piece, place)
+    places = sorted(first.values(), key=lambda place: -float(maps[place].sum()))
+    return sorted(places[:count])
