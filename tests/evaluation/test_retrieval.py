@@ -1,0 +1,126 @@
+"""Retrieval metrics, against literal loops."""
+
+import pytest
+import torch
+
+from xmodal.engine.launch import build_runner
+from xmodal.evaluation.retrieval import (
+    Gallery,
+    candidate_pairs,
+    ranks,
+    retrieval_metrics,
+    two_stage_scores,
+)
+
+
+def literal_metrics(scores, owner):
+    """Recalls, median and MRR by sorting, with ties against us."""
+    images, texts = scores.shape
+    found = {'i2t': [], 't2i': []}
+    for i in range(images):
+        order = sorted(range(texts), key=lambda t: (-scores[i, t].item(), owner[t] == i))
+        found['i2t'].append(1 + next(p for p, t in enumerate(order) if owner[t] == i))
+    for t in range(texts):
+        order = sorted(range(images), key=lambda i: (-scores[i, t].item(), owner[t] == i))
+        found['t2i'].append(1 + order.index(int(owner[t])))
+    metrics, recalls = {}, []
+    for way, places in found.items():
+        for k in (1, 5, 10):
+            recall = 100 * sum(place <= k for place in places) / len(places)
+            metrics[f'{way}/R@{k}'] = recall
+            recalls.append(recall)
+        middle = sorted(places)
+        half = len(places) // 2
+        median = middle[half] if len(places) % 2 else (middle[half - 1] + middle[half]) / 2
+        metrics[f'{way}/median_rank'] = median
+        metrics[f'{way}/mrr'] = 100 * sum(1 / place for place in places) / len(places)
+    return metrics | {'rsum': sum(recalls), 'mean_recall': sum(recalls) / 6}
+
+
+@pytest.fixture(params=[False, True], ids=['distinct', 'ties'])
+def gallery(request):
+    torch.manual_seed(0)
+    owner = torch.arange(20).repeat_interleave(torch.tensor([1, 2, 5, 3] * 5))
+    scores = torch.randn(20, len(owner))
+    scores[owner, torch.arange(len(owner))] += 1
+    return Gallery(scores.round() if request.param else scores, owner)
+
+
+def test_metrics_are_those_of_a_literal_loop(gallery):
+    assert retrieval_metrics(gallery) == pytest.approx(literal_metrics(*gallery[:2]))
+
+
+def test_folds_are_searched_apart_in_order(gallery):
+    parts = []
+    for first in range(0, 20, 5):
+        columns = [t for t, i in enumerate(gallery.owner.tolist()) if first <= i < first + 5]
+        own = gallery.scores[first : first + 5][:, columns]
+        parts.append(literal_metrics(own, gallery.owner[columns] - first))
+    found = retrieval_metrics(gallery, folds=4)
+    for name in parts[0]:
+        assert found[name] == pytest.approx(sum(part[name] for part in parts) / 4)
+
+
+def test_equal_scores_everywhere_are_the_worst_rank_and_not_the_best():
+    found = ranks(torch.zeros(3, 9), torch.eye(3, 9, dtype=torch.bool))
+    assert found.tolist() == [9, 9, 9]
+
+
+def test_scores_that_are_nan_and_folds_that_do_not_divide_are_errors(gallery):
+    with pytest.raises(ValueError, match='1 of 18 scores are NaN'):
+        scores = torch.zeros(3, 6)
+        scores[0, 0] = torch.nan
+        ranks(scores, torch.ones(3, 6, dtype=torch.bool))
+    with pytest.raises(ValueError, match='20 images do not divide into 3 folds'):
+        retrieval_metrics(gallery, folds=3)
+
+
+def test_candidates_are_the_best_of_every_row_and_column(gallery):
+    expected = set()
+    for i, row in enumerate(gallery.scores):
+        expected |= {(i, t) for t in row.topk(3).indices.tolist()}
+    for t, column in enumerate(gallery.scores.T):
+        expected |= {(i, t) for i in column.topk(3).indices.tolist()}
+    found = candidate_pairs(gallery.scores, 3)
+    assert sorted(map(tuple, found.tolist())) == sorted(expected) and len(found) == len(expected)
+
+
+def test_ranked_again_stand_before_the_others_in_matching_order(gallery):
+    pairs = candidate_pairs(gallery.scores, 4)
+    matching = torch.randn(len(pairs))
+    scores = two_stage_scores(gallery.scores, pairs, matching)
+    again = {tuple(pair): value for pair, value in zip(pairs.tolist(), matching, strict=True)}
+    for i, row in enumerate(scores):
+        order = row.argsort(descending=True).tolist()
+        first = sorted((t for k, t in again if k == i), key=lambda t: -again[i, t])
+        assert order[: len(first)] == first
+        left = [gallery.scores[i, t] for t in order[len(first) :]]
+        assert left == sorted(left, reverse=True)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('add', [False, True])
+def test_the_loop_with_all_candidates_ranks_by_matching_every_pair(tiny_config, add):
+    tiny_config.test_cfg.update(rerank_topk=50, pair_batch=7, add_similarity=add)
+    runner = build_runner(tiny_config)
+    loop = runner.build_test_loop(tiny_config.test_cfg)
+    model = runner.model.eval()
+    gallery, captions, paths = loop.score(model)
+    assert len(captions) == 50 and len(set(paths)) == 10
+    dataset = loop.dataloader.dataset
+    for i in range(0, 10, 3):
+        sample = dataset[i]
+        for t in range(0, 50, 7):
+            sample['data_samples'].text = [captions[t]]
+            inputs = model.data_preprocessor(
+                dict(inputs=[sample['inputs']], data_samples=[sample['data_samples']]), False
+            )['inputs']
+            image = model.encode_image(inputs.images)
+            text = model.encode_text(inputs.input_ids, inputs.attention_mask)
+            fused = model.fuse(image.tokens, text.tokens)
+            no, yes = model.heads['itm'](fused.text_tokens)[0]
+            expected = yes - no
+            if add:
+                cosine = (image.vector * text.vector).sum()
+                expected = expected + cosine / model.heads['itc'].temperature
+            assert gallery.scores[i, t].item() == pytest.approx(expected.item(), abs=1e-4)

@@ -1,0 +1,137 @@
+"""Heat maps and anchors, against literal loops; and the page."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from xmodal.apis import Inferencer
+from xmodal.engine.launch import build_runner
+from xmodal.registry import MODELS
+from xmodal.visualization import anchor_maps, grad_cam
+from xmodal.visualization.report import chance_recall, choose_words, write_report
+
+
+@pytest.fixture
+def model(tiny_config):
+    torch.manual_seed(0)
+    model = MODELS.build(tiny_config.model).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+@pytest.fixture
+def pair(model):
+    with torch.no_grad():
+        image = model.encode_image(torch.randn(2, 3, 32, 32))
+        mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+        text = model.encode_text(torch.randint(5, 60, (2, 6)), mask)
+    return image.tokens, text.tokens
+
+
+def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair):
+    image, text = pair
+    words, whole = grad_cam(model, image, text)
+    image = image._replace(embeddings=image.embeddings.clone().requires_grad_())
+    fused = model.fuse(image, text, need_attentions=True)
+    attention = fused.attentions[0].text_to_image
+    for b in range(2):
+        no, yes = model.heads['itm'](fused.text_tokens)[b]
+        gradient = torch.autograd.grad(yes - no, attention, retain_graph=True)[0][b]
+        count = int(text.attention_mask[b].sum())
+        total = torch.zeros(4, 4)
+        for n in range(count):
+            expected = torch.zeros(4, 4)
+            for patch in range(16):
+                for head in range(2):
+                    slope = gradient[head, n, 1 + patch].item()
+                    share = attention[b, head, n, 1 + patch].item()
+                    expected[patch // 4, patch % 4] += max(slope, 0) * share / 2
+            torch.testing.assert_close(words[b, n], expected, atol=1e-6, rtol=1e-4)
+            total += expected
+        torch.testing.assert_close(whole[b], total / count, atol=1e-6, rtol=1e-4)
+    assert whole.max() > 0
+
+
+@torch.no_grad()
+def test_anchors_are_where_a_groups_cosine_reaches_delta(model, pair):
+    image, text = pair
+    anchors, closeness = anchor_maps(model, image, text)
+    assert anchors.shape == closeness.shape == (2, 6, 4, 4, 8)
+    for n in (1, 3):
+        for patch in (0, 7, 15):
+            for group in range(8):
+                part = slice(4 * group, 4 * group + 4)
+                one, other = image.embeddings[1, 1 + patch, part], text.embeddings[1, n, part]
+                cosine = torch.nn.functional.cosine_similarity(one, other, dim=0)
+                found = anchors[1, n, patch // 4, patch % 4, group]
+                assert bool(found) == bool(cosine >= 0.05)
+    assert ((closeness >= 0) & (closeness <= 1)).all()
+
+
+def test_a_model_without_matching_has_no_grad_cam(tiny_config, pair):
+    tiny_config.model.heads = dict(itc=dict(type='ITCHead'))
+    with pytest.raises(ValueError, match="has no head 'itm'"):
+        grad_cam(MODELS.build(tiny_config.model), *pair)
+
+
+def test_words_shown_are_those_with_most_heat_in_the_order_of_the_text():
+    pieces = ['[CLS]', 'the', 'red', 'ring', 'left', 'of', 'blue', 'bar', 'red', '##ish', '[SEP]']
+    maps = torch.tensor([9, 9, 5, 1, 4, 9, 3, 2, 8, 9, 9.0])[:, None, None].expand(-1, 2, 2)
+    assert [pieces[i] for i in choose_words(pieces, maps)] == ['red', 'left', 'blue', 'bar']
+
+
+def test_chance_is_what_random_rankings_reach():
+    owner = [i for i in range(6) for _ in range(1 + i % 3)]
+    rankings = {'images': list('abcdef'), 'texts': owner, 'owner': owner}
+    torch.manual_seed(0)
+    found = []
+    for _ in range(4000):
+        texts, images = torch.randperm(len(owner)).tolist(), torch.randperm(6).tolist()
+        for k in (1, 5, 10):
+            found.append(sum(i in [owner[t] for t in texts[:k]] for i in range(6)) / 6)
+            found.append(min(k, 6) / 6 if k > 1 else float(images[0] == 0))
+    assert chance_recall(rankings) == pytest.approx(100 * sum(found) / len(found), abs=1)
+
+
+def test_the_page_stands_alone_and_marks_what_is_right(tiny_config):
+    tiny_config.train_cfg.max_epochs = 1
+    tiny_config.default_hooks.logger.interval = 1
+    rankings_file = f'{tiny_config.work_dir}/rankings.json'
+    tiny_config.test_cfg.update(save_rankings=rankings_file)
+    tiny_config.experiment_name = 'page'
+    runner = build_runner(tiny_config)
+    runner.train()
+    runner.test()
+    rankings = json.loads(open(rankings_file).read())
+    inferencer = Inferencer(tiny_config, f'{tiny_config.work_dir}/epoch_1.pth')
+    out = Path(tiny_config.work_dir, 'report.html')
+    write_report(Path(tiny_config.work_dir), tiny_config, inferencer, rankings, out, examples=3)
+    page = out.read_text()
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+    assert not re.search(r'url\((?!#)', page)
+    assert page.count('<svg') >= 5  # a curve of each loss
+    right = 0
+    for image in (2, 4, 6):  # three of ten, evenly
+        text = rankings['owner'].index(image)
+        right += image in rankings['images_of_text'][text][:3]
+    assert page.count('class="found right"') == right
+    assert page.count('alt="Grad-CAM of') >= 3
+
+
+@torch.no_grad()
+def test_similarity_of_files_is_what_the_retrieval_loop_computes(tiny_config, tiny_world):
+    tiny_config.experiment_name = 'similarity'
+    tiny_config.test_cfg.rerank_topk = 0
+    runner = build_runner(tiny_config)
+    torch.save(runner.model.state_dict(), f'{tiny_config.work_dir}/start.pth')
+    runner.model.eval()
+    loop = runner.build_test_loop(tiny_config.test_cfg)
+    gallery, captions, paths = loop.score(runner.model)
+    inferencer = Inferencer(tiny_config, f'{tiny_config.work_dir}/start.pth')
+    found = inferencer.similarity(paths[2:5], captions[:7])
+    torch.testing.assert_close(found, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)
+    assert inferencer.match(paths[:2], captions[:3]).shape == (2, 3)
