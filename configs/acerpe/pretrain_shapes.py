@@ -25,7 +25,7 @@ model = dict(
                 hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
             ),
         ),
-        position=dict(type='ace_rpe', groups=8, delta=0.05, tau=1e4),
+        position=dict(type='ace_rpe', groups=4, delta=0.05, tau=1e4),
         fusion=dict(
             type='FusionEncoder', depth=2, embed_dims=width, num_heads=4, dropout=0.0,
             streams='both',
@@ -45,9 +45,9 @@ model = dict(
     momentum=None,
 )
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=10, val_interval=5)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=9, val_interval=3)
 # From random weights contrast comes first; with pretrained encoders all heads begin together.
-custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=8, itm=8, mlm=8, mim=8))]
+custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=7, itm=7, mlm=7, mim=7))]
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
     constructor='NoDecayConstructor',
@@ -57,7 +57,7 @@ optim_wrapper = dict(
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
     dict(
-        type='CosineAnnealingLR', eta_min=1e-5, begin=6, end=train_cfg['max_epochs'],
+        type='CosineAnnealingLR', eta_min=1e-5, begin=5, end=train_cfg['max_epochs'],
         by_epoch=True, convert_to_iter_based=True,
     ),
 ]

@@ -60,11 +60,11 @@ def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair)
 def test_anchors_are_where_a_groups_cosine_reaches_delta(model, pair):
     image, text = pair
     anchors, closeness = anchor_maps(model, image, text)
-    assert anchors.shape == closeness.shape == (2, 6, 4, 4, 8)
+    assert anchors.shape == closeness.shape == (2, 6, 4, 4, 4)
     for n in (1, 3):
         for patch in (0, 7, 15):
-            for group in range(8):
-                part = slice(4 * group, 4 * group + 4)
+            for group in range(4):
+                part = slice(8 * group, 8 * group + 8)
                 one, other = image.embeddings[1, 1 + patch, part], text.embeddings[1, n, part]
                 cosine = torch.nn.functional.cosine_similarity(one, other, dim=0)
                 found = anchors[1, n, patch // 4, patch % 4, group]
