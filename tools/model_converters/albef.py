@@ -1,6 +1,7 @@
 """ALBEF's released weights to a checkpoint of this package.
 
-    python tools/model_converters/albef.py ALBEF_4M.pth albef_4m.pth --config configs/acerpe/albef_4m.py
+    python tools/model_converters/albef.py ALBEF_4M.pth albef_4m.pth \\
+        --config configs/acerpe/albef_4m.py
     python tools/model_converters/albef.py ALBEF_4M.pth acerpe_init.pth \\
         --config configs/acerpe/pretrain_4m.py --image-blocks 0 1 2 3 4 5
 

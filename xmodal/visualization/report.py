@@ -85,7 +85,7 @@ def write_report(
         found_texts=[_texts_of_image(rankings, image) for image in shown],
         heat_maps=_draw_heat_maps(inferencer, rankings, shown),
         config=config.pretty_text,
-        iterations=max(step for points in scalars.values() for step, _ in points),
+        epochs=config.train_cfg.max_epochs,
     )
     out.write_text(page, encoding='utf-8')
 

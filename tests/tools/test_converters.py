@@ -1,0 +1,121 @@
+"""Converters to ALBEF's format, on small inputs in the published layouts."""
+
+import json
+import sys
+
+import pytest
+
+from tools.dataset_converters import (
+    albef_paths,
+    csv_to_albef,
+    flickr8k,
+    img2dataset,
+    visual_genome,
+)
+
+
+def run(monkeypatch, module, *arguments):
+    monkeypatch.setattr(sys, 'argv', ['converter', *map(str, arguments)])
+    module.main()
+
+
+def touch(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+
+
+def load(path):
+    return json.loads(path.read_text())
+
+
+def test_a_table_becomes_a_list_with_the_captions_of_a_picture_together(tmp_path, monkeypatch):
+    touch(tmp_path, 'a/1.jpg', '2.jpg')
+    table = tmp_path / 'captions.csv'
+    table.write_text('image,caption\na/1.jpg,"one, two"\n2.jpg,three\na/1.jpg,four\n')
+    out = tmp_path / 'train.json'
+    run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
+    assert load(out) == [
+        {'image': 'a/1.jpg', 'caption': ['one, two', 'four']},
+        {'image': '2.jpg', 'caption': ['three']},
+    ]
+    with pytest.raises(FileExistsError, match='is there already'):
+        run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
+
+
+def test_a_table_with_missing_pictures_or_columns_says_which(tmp_path, monkeypatch):
+    table = tmp_path / 'captions.tsv'
+    table.write_text('image\ttext\n9.jpg\tone\n')
+    common = table, '--root', tmp_path, '--out', tmp_path / 'out.json'
+    with pytest.raises(SystemExit, match="no column 'caption', its header is"):
+        run(monkeypatch, csv_to_albef, *common)
+    with pytest.raises(SystemExit, match=r'(?s)1 of 1 pictures .*9\.jpg'):
+        run(monkeypatch, csv_to_albef, *common, '--caption-column', 'text')
+
+
+def test_flickr8k_as_published(tmp_path, monkeypatch):
+    root = tmp_path / 'flickr8k'
+    touch(root, 'Flicker8k_Dataset/1.jpg', 'Flicker8k_Dataset/2.jpg')
+    captions = '1.jpg#0\tA dog .\n1.jpg#1\tA cat .\n2.jpg#0\tA bird .\n'
+    (root / 'Flickr8k.token.txt').write_text(captions)
+    (root / 'Flickr_8k.trainImages.txt').write_text('1.jpg\n3.jpg\n')
+    (root / 'Flickr_8k.devImages.txt').write_text('2.jpg\n')
+    run(monkeypatch, flickr8k, root)
+    images = 'flickr8k/Flicker8k_Dataset'
+    assert load(root / 'albef/train.json') == [
+        {'image': f'{images}/1.jpg', 'caption': ['A dog .', 'A cat .']}
+    ]
+    assert load(root / 'albef/dev.json') == [{'image': f'{images}/2.jpg', 'caption': ['A bird .']}]
+
+
+def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
+    touch(tmp_path, 'coco/train2014/1.jpg')
+    source = tmp_path / 'theirs.json'
+    items = [
+        {'image': '/export/home/data/coco/train2014/1.jpg', 'caption': 'one'},
+        {'image': '/export/home/data/coco/train2014/1.jpg', 'caption': ['two']},
+        {'image': '/export/home/data/coco/val2014/2.jpg', 'caption': 'not there'},
+    ]
+    source.write_text(json.dumps(items))
+    out = tmp_path / 'ours.json'
+    run(
+        monkeypatch, albef_paths, source, '--out', out, '--root', tmp_path,
+        '--pattern', '.*/(train|val)2014/', '--replacement', r'coco/\g<1>2014/',
+    )  # fmt: skip
+    assert load(out) == [{'image': 'coco/train2014/1.jpg', 'caption': ['one', 'two']}]
+
+
+def test_files_and_shards_of_img2dataset(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / 'cc3m'
+    touch(folder, '00000/000000000.jpg', '00000/000000001.jpg')
+    (folder / '00000/000000000.txt').write_text('a sunset \n')
+    out = tmp_path / 'cc3m.json'
+    run(monkeypatch, img2dataset, folder, '--root', tmp_path, '--out', out)
+    assert load(out) == [{'image': 'cc3m/00000/000000000.jpg', 'caption': 'a sunset'}]
+    touch(folder, '00000.tar', '00001.tar')
+    (folder / '00000_stats.json').write_text('{"successes": 7}')
+    run(monkeypatch, img2dataset, folder)
+    printed = capsys.readouterr().out
+    assert '{00000..00001}.tar' in printed and 'num_samples=7' in printed
+
+
+def test_visual_genome_without_the_pictures_of_cocos_test(tmp_path, monkeypatch):
+    touch(tmp_path, 'vg/VG_100K/1.jpg', 'vg/VG_100K_2/2.jpg')
+    folder = tmp_path / 'annotations'
+    folder.mkdir()
+    regions = [
+        {'id': 1, 'regions': [{'phrase': 'a dog'}, {'phrase': 'a big brown dog '}]},
+        {'id': 2, 'regions': [{'phrase': 'a held out cat'}]},
+        {'id': 3, 'regions': [{'phrase': 'not there'}]},
+    ]
+    (folder / 'region_descriptions.json').write_text(json.dumps(regions))
+    images = [{'image_id': n, 'coco_id': c} for n, c in ((1, None), (2, 77), (3, None))]
+    (folder / 'image_data.json').write_text(json.dumps(images))
+    karpathy = tmp_path / 'dataset_coco.json'
+    karpathy.write_text(json.dumps({'images': [{'split': 'test', 'cocoid': 77}]}))
+    out = tmp_path / 'vg.json'
+    run(
+        monkeypatch, visual_genome, folder, '--root', tmp_path, '--out', out,
+        '--exclude-coco', karpathy, '--longest', 1,
+    )  # fmt: skip
+    assert load(out) == [{'image': 'vg/VG_100K/1.jpg', 'caption': ['a big brown dog']}]

@@ -1,0 +1,118 @@
+"""The command lines: errors in one sentence, and several processes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import build_runner
+
+
+@pytest.fixture
+def config_file(tiny_config, tmp_path):
+    path = tmp_path / 'tiny.py'
+    tiny_config.pop('work_dir')
+    tiny_config.dump(path)
+    return str(path)
+
+
+def call(capsys, monkeypatch, tool, *arguments):
+    """Calls a tool as the command line does: its exit status and what it printed."""
+    monkeypatch.setattr(sys, 'argv', [tool, *map(str, arguments)])
+    module = __import__(f'tools.{tool}', fromlist=['main'])
+    with pytest.raises(SystemExit) as status:
+        run_or_explain(module.main)
+    return status.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    'option, message',
+    [
+        ('model.heads.itm.hardnes=1', r"ITMHead takes no key 'hardnes', did you mean 'hardness'?"),
+        ('model.network.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
+        ('model.network.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
+        ('train_dataloader.dataset.ann_file=none.json', 'none.json is not there'),
+        ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
+        ('optim_wraper.dtype=bfloat16', "unknown key 'optim_wraper', did you mean"),
+    ],
+)
+def test_a_mistake_in_a_config_ends_at_build_time_with_a_sentence(
+    config_file, tmp_path, capsys, monkeypatch, option, message
+):
+    arguments = config_file, '--work-dir', tmp_path / 'run', '--cfg-options', option
+    status, printed = call(capsys, monkeypatch, 'train', *arguments)
+    sentence = printed[printed.index('error: ') :]
+    assert status == 2
+    assert message in sentence
+    assert 'Traceback' not in sentence and len(sentence.splitlines()) <= 3
+
+
+def test_a_missing_config_and_checkpoint_are_named(config_file, capsys, monkeypatch):
+    status, printed = call(capsys, monkeypatch, 'train', 'configs/none.py')
+    assert status == 2 and 'config configs/none.py is not there' in printed
+    status, printed = call(capsys, monkeypatch, 'test', config_file, 'none.pth')
+    assert status == 2 and 'checkpoint none.pth is not there' in printed
+
+
+def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):
+    (tmp_path / 'run').mkdir()
+    (tmp_path / 'run/epoch_1.pth').write_bytes(b'mine')
+    arguments = config_file, '--work-dir', tmp_path / 'run'
+    status, printed = call(capsys, monkeypatch, 'train', *arguments)
+    assert status == 2 and 'holds an earlier run (epoch_1.pth): add --resume' in printed
+    assert (tmp_path / 'run/epoch_1.pth').read_bytes() == b'mine'
+
+
+def free_port():
+    with socket.socket() as server:
+        server.bind(('127.0.0.1', 0))
+        return server.getsockname()[1]
+
+
+def run_script(script, *arguments, check=True):
+    environment = os.environ | {
+        'PORT': str(free_port()),
+        'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}',
+        'OMP_NUM_THREADS': '1',
+    }
+    return subprocess.run(
+        [script, *map(str, arguments)], env=environment, capture_output=True, text=True, check=check
+    )
+
+
+def test_two_processes_train_and_evaluate_to_the_numbers_of_one(
+    config_file, tiny_config, tmp_path
+):
+    run = tmp_path / 'run'
+    run_script('tools/dist_train.sh', config_file, 2, '--work-dir', run)
+    options = ['--cfg-options', f'test_cfg.save_rankings={tmp_path}/two.json']
+    checkpoint = run / 'epoch_2.pth'
+    run_script('tools/dist_test.sh', config_file, checkpoint, 2, '--work-dir', run, *options)
+
+    tiny_config.work_dir = str(tmp_path / 'one')
+    tiny_config.load_from = str(checkpoint)
+    tiny_config.test_cfg.save_rankings = f'{tmp_path}/one.json'
+    tiny_config.experiment_name = 'one process'
+    build_runner(tiny_config).test()
+    two, one = (json.loads((tmp_path / f'{n}.json').read_text()) for n in ('two', 'one'))
+    assert two == one
+
+
+def test_a_batch_that_does_not_divide_is_an_error(config_file, tmp_path):
+    options = ['--cfg-options', 'train_dataloader.global_batch_size=7']
+    found = run_script(
+        'tools/dist_train.sh', config_file, 2, '--work-dir', tmp_path / 'run', *options, check=False
+    )
+    assert found.returncode != 0
+    assert 'global_batch_size=7 is not a multiple of 2 process(es)' in found.stderr
+
+
+@pytest.mark.parametrize('script', ['dist_train', 'dist_test', 'slurm_train', 'slurm_test'])
+def test_scripts_say_how_they_are_used(script):
+    found = run_script(f'tools/{script}.sh', check=False)
+    assert found.returncode == 2 and f'tools/{script}.sh' in found.stdout
