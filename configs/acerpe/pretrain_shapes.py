@@ -45,7 +45,7 @@ model = dict(
     momentum=None,
 )
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=9, val_interval=3)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8, val_interval=4)
 # From random weights contrast comes first; with pretrained encoders all heads begin together.
 custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=7, itm=7, mlm=7, mim=7))]
 optim_wrapper = dict(

@@ -93,9 +93,12 @@ class CaptionDataset(Dataset):
         in the sample's ``skipped``.
 
         Raises:
+            IndexError: past the end.
             BrokenImageError: in test mode; in training after twenty broken images in a row.
         """
         index, epoch = draw if isinstance(draw, tuple) else (draw, 0)
+        if not 0 <= index < len(self):  # what ends `for sample in dataset`
+            raise IndexError(f'sample {index} of a data set of {len(self)}')
         if self.test_mode:
             return self.pipeline(self._describe(index, random.Random(0)))
         with isolated_random(self.seed, epoch, index):

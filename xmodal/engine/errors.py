@@ -79,13 +79,15 @@ def explain(error: Exception) -> str | None:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether the innermost frame is xmodal's, or a file that the user named is missing."""
+    """Whether it was raised by xmodal or a tool, or a file that the user named is missing."""
     if isinstance(error, FileNotFoundError):
         return True
     frame = error.__traceback__
     while frame and frame.tb_next:
         frame = frame.tb_next
-    return bool(frame) and frame.tb_frame.f_globals.get('__name__', '').startswith('xmodal')
+    return bool(frame) and frame.tb_frame.f_globals.get('__name__', '').startswith(
+        ('xmodal', 'tools', '__main__')
+    )
 
 
 def _resembles(key: str) -> bool:

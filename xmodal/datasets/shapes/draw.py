@@ -78,20 +78,20 @@ def _texture(name: str, size: int) -> np.ndarray:
     elif name == 'dotted':
         # Every other row of dots is shifted by half a period, as on a printed cloth.
         x = x + (y // period % 2) * period / 2
-        covered[np.hypot(x % period - period / 2, y % period - period / 2) < 0.28 * period] = 1
+        covered[np.hypot(x % period - period / 2, y % period - period / 2) < 0.36 * period] = 1
     return cv2.resize(covered, (size, size), interpolation=cv2.INTER_AREA)
 
 
 def _polygons(shape: str) -> list[np.ndarray]:
     """Corners of a shape within the unit circle; a cross is two bars."""
     if shape == 'square':
-        return [_rectangle(0.8, 0.8)]
+        return [_rectangle(0.7, 0.7)]
     if shape == 'bar':
-        return [_rectangle(1.0, 0.34)]
+        return [_rectangle(0.94, 0.33)]
     if shape == 'cross':
-        return [_rectangle(0.98, 0.3), _rectangle(0.3, 0.98)]
+        return [_rectangle(0.95, 0.3), _rectangle(0.3, 0.95)]
     if shape == 'triangle':
-        return [np.array([(0, -1), (0.92, 0.75), (-0.92, 0.75)])]
+        return [np.array([(0, -1), (0.86, 0.5), (-0.86, 0.5)])]
     if shape == 'diamond':
         return [np.array([(0, -1), (0.66, 0), (0, 1), (-0.66, 0)])]
     angles = np.arange(10) * np.pi / 5
