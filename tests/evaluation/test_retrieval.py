@@ -113,7 +113,7 @@ def test_the_loop_with_all_candidates_ranks_by_matching_every_pair(tiny_config, 
         for t in range(0, 50, 7):
             sample['data_samples'].text = [captions[t]]
             inputs = model.data_preprocessor(
-                dict(inputs=[sample['inputs']], data_samples=[sample['data_samples']]), False
+                dict(inputs=sample['inputs'][None], data_samples=[sample['data_samples']]), False
             )['inputs']
             image = model.encode_image(inputs.images)
             text = model.encode_text(inputs.input_ids, inputs.attention_mask)

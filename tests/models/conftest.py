@@ -129,7 +129,7 @@ def samples():
             data_samples.append(sample)
         size = (len(captions), 3, side, side)
         images = torch.randint(0, 256, size, dtype=torch.uint8)
-        return dict(inputs=list(images), data_samples=data_samples)
+        return dict(inputs=images, data_samples=data_samples)
 
     return make
 

@@ -25,7 +25,7 @@ def preprocessor(vocabulary):
     return make
 
 
-def test_images_are_stacked_and_normalised(preprocessor, samples):
+def test_images_are_normalised(preprocessor, samples):
     data = samples(['word0', 'word1'])
     images = preprocessor()(data)['inputs'].images
     assert images.shape == (2, 3, 24, 24)

@@ -14,6 +14,18 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 
+CONFIG = """\
+_base_ = 'pretrain_4m.py'
+train_dataloader = dict(
+    sampler=None,  # the shards shuffle themselves
+    dataset=dict(
+        _delete_=True,
+        type='WebDatasetShards',
+        shards='{shards}',  # {count} of them
+        num_samples={total},
+        pipeline={{{{_base_.train_pipeline}}}},
+    ),
+)"""
 IMAGES = {'.jpg', '.jpeg', '.png', '.webp'}
 
 
@@ -48,13 +60,10 @@ def main() -> None:
     total = successes(args.folder)
     if shards := sorted(args.folder.glob('*.tar')):
         first, last = shards[0].stem, shards[-1].stem
-        print('train_dataloader = dict(')
-        print('    sampler=None,')
-        print('    dataset=dict(')
-        print("        type='WebDatasetShards',")
-        print(f"        shards='{args.folder}/{{{first}..{last}}}.tar',  # {len(shards)} shards")
-        print(f'        num_samples={total},' + ('' if total else '  # count the pairs'))
-        print('    ),\n)')
+        print(CONFIG.format(
+            shards=f'{args.folder}/{{{first}..{last}}}.tar', count=len(shards),
+            total=total or 'None,  # not counted by img2dataset: fill in the number of pairs',
+        ))  # fmt: skip
         return
     if args.out is None or args.root is None:
         raise SystemExit(f'{args.folder} holds files, no shards: --root and --out are needed')

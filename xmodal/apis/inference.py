@@ -5,9 +5,9 @@ from pathlib import Path
 
 import torch
 from mmengine.config import Config
-from mmengine.dataset import pseudo_collate
 from torch import Tensor, nn
 
+from xmodal.datasets.collate import stack_images
 from xmodal.datasets.transforms.image_text import build_pipeline
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import Encoded
@@ -76,7 +76,7 @@ class Inferencer:
             )
             for index, path in enumerate(images)
         ]
-        batch = self.model.data_preprocessor(pseudo_collate(samples), False)['inputs']
+        batch = self.model.data_preprocessor(stack_images(samples), False)['inputs']
         image = self.model.encode_image(batch.images)
         return image, self.model.encode_text(batch.input_ids, batch.attention_mask)
 

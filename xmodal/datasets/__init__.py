@@ -7,6 +7,7 @@ from xmodal.datasets.captions import (
     CocoCaptionDataset,
     KarpathyDataset,
 )
+from xmodal.datasets.collate import stack_images
 from xmodal.datasets.streaming import WebDatasetShards
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     'KarpathyDataset',
     'WebDatasetShards',
     'samplers',
+    'stack_images',
     'transforms',
 ]

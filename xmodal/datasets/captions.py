@@ -71,8 +71,13 @@ class CaptionDataset(Dataset):
                     'each set; for the embedded world run '
                     '`python tools/make_shapes.py --out data/shapes`.'
                 )
-        options = {'reader': type(self).__name__, 'max_words': max_words, **self.index_options()}
-        self.index = open_index(files, options, self._checked_entries)
+        options = {
+            'reader': type(self).__name__,
+            'max_words': max_words,
+            'by_image': test_mode,
+            **self.index_options(),
+        }
+        self.index = open_index(files, options, self._indexed_entries)
         self._check_images(files[0])
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
@@ -131,6 +136,11 @@ class CaptionDataset(Dataset):
             'text': text,
             'sample_index': index,
         }
+
+    def _indexed_entries(self, file: Path) -> Iterable[Entry]:
+        """What the index holds: as in the file, in test mode one entry an image."""
+        entries = self._checked_entries(file)
+        return _by_image(entries) if self.test_mode else entries
 
     def _checked_entries(self, file: Path) -> Iterable[Entry]:
         """``read_entries`` with clean captions, and errors that name file, place and format."""
@@ -202,18 +212,7 @@ class KarpathyDataset(CaptionDataset):
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """One entry an image of the splits."""
-        images = json.loads(file.read_text('utf-8'))['images']
-        found = {image['split'] for image in images}
-        if missing := set(self.splits) - found:
-            raise ValueError(
-                f'there is no split {sorted(missing)}, dataset.split must be of {sorted(found)}'
-            )
-        for image in _shown(images, file):
-            if image['split'] in self.splits:
-                path = Path(image.get('filepath', ''), image['filename'])
-                captions = [sentence['raw'] for sentence in image['sentences']]
-                number = image.get('cocoid', image.get('imgid'))
-                yield Entry(str(path), captions, _as_number(number))
+        return read_karpathy(file, self.splits)
 
 
 @DATASETS.register_module()
@@ -230,6 +229,35 @@ class CocoCaptionDataset(CaptionDataset):
             captions[annotation['image_id']].append(annotation['caption'])
         for image in _shown(content['images'], file):
             yield Entry(image['file_name'], captions[image['id']], image['id'])
+
+
+def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
+    """Yields the images of some splits of a file in Karpathy's layout.
+
+    Raises:
+        ValueError: when the file has no such split.
+    """
+    images = json.loads(file.read_text('utf-8'))['images']
+    found = {image['split'] for image in images}
+    if missing := set(splits) - found:
+        raise ValueError(
+            f'there is no split {sorted(missing)}, split must be of {sorted(found)}'
+        )
+    for image in _shown(images, file):
+        if image['split'] in splits:
+            path = Path(image.get('filepath', ''), image['filename'])
+            captions = [sentence['raw'] for sentence in image['sentences']]
+            number = image.get('cocoid', image.get('imgid'))
+            yield Entry(str(path), captions, _as_number(number))
+
+
+def _by_image(entries: Iterable[Entry]) -> Iterable[Entry]:
+    """Entries of the same image as one, in the order of their first."""
+    found: dict[int | str, Entry] = {}
+    for entry in entries:
+        key = entry.image if entry.image_id is None else entry.image_id
+        found.setdefault(key, entry._replace(captions=[])).captions.extend(entry.captions)
+    return found.values()
 
 
 def _as_number(image_id: int | str | None) -> int | None:

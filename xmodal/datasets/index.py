@@ -19,7 +19,7 @@ from mmengine.logging import print_log
 
 from xmodal.datasets.seeding import derive_seed
 
-_VERSION = 2
+_VERSION = 3  # raise it with every change of what an index holds
 
 
 class Entry(NamedTuple):
@@ -44,8 +44,9 @@ class StringArray:
     """
 
     def __init__(self, stem: Path) -> None:
-        self._bytes = np.memmap(stem.with_suffix('.bytes'), mode='r', dtype=np.uint8)
-        self._ends = np.load(stem.with_suffix('.npy'), mmap_mode='r')
+        # As plain arrays of the same memory, which are quicker to index.
+        self._bytes = np.asarray(np.memmap(stem.with_suffix('.bytes'), mode='r', dtype=np.uint8))
+        self._ends = np.asarray(np.load(stem.with_suffix('.npy'), mmap_mode='r'))
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -111,8 +112,8 @@ def open_index(
     """Opens the index of annotation files, building it the first time.
 
     It lies next to the first file, or in the user's cache where that folder is read-only, under a
-    name made from the files' sizes and times and the options: a changed file gets a new index. Of
-    several processes one builds and the others wait.
+    name made from the files' places, sizes and times and the options: a changed file gets a new
+    index. Of several processes one builds and the others wait.
 
     Args:
         files: annotation files.
@@ -122,14 +123,18 @@ def open_index(
     Raises:
         ValueError: when no file has an image with a caption.
     """
-    stamps = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    beside = files[0].parent
+    # Relative, so that a data folder may move or be mounted elsewhere without a new index.
+    stamps = [(os.path.relpath(f, beside), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
     key = json.dumps([_VERSION, stamps, options], sort_keys=True)
     name = f'{files[0].name}.{hashlib.sha256(key.encode()).hexdigest()[:12]}.xmodal_index'
-    cache = Path(os.environ.get('XDG_CACHE_HOME', Path.home() / '.cache')) / 'xmodal'
-    for parent in (files[0].parent, cache):
+    # One cache serves many folders, whose files may have names, sizes and times in common.
+    cache = Path(os.environ.get('XDG_CACHE_HOME', Path.home() / '.cache'), 'xmodal')
+    cache /= hashlib.sha256(str(beside.resolve()).encode()).hexdigest()[:12]
+    for parent in (beside, cache):
         if (parent / name).exists():
             return CaptionIndex(parent / name)
-    parent = files[0].parent if os.access(files[0].parent, os.W_OK) else cache
+    parent = beside if os.access(beside, os.W_OK) else cache
     parent.mkdir(parents=True, exist_ok=True)
     folder, building = parent / name, parent / f'.{name}.building'
     with FileLock(parent / '.xmodal_index.lock'):
@@ -149,7 +154,7 @@ def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entr
     images, captions = StringWriter(folder / 'images'), StringWriter(folder / 'captions')
     image_ids, identities, first_caption = array('q'), array('q'), array('q', [0])
     empty = 0
-    for number, file in enumerate(files):
+    for file in files:
         for entry in read(file):
             kept = [caption for caption in entry.captions if caption]
             empty += len(entry.captions) - len(kept)
@@ -159,17 +164,16 @@ def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entr
                 captions.append(caption)
             first_caption.append(first_caption[-1] + len(kept))
             images.append(entry.image)
-            if entry.image_id is None:
-                identities.append(derive_seed(entry.image))
-            else:
-                identities.append(derive_seed(number, entry.image_id))
+            identities.append(derive_seed(entry.image))
+            if entry.image_id is not None:
                 image_ids.append(entry.image_id)
     images.close()
     captions.close()
     names = ', '.join(map(str, files))
     if not identities:
         raise ValueError(f'no image with a caption that is not empty in {names}')
-    # Two files number their images independently: their ids are kept only where there is one file.
+    # Two files number their images independently: their own ids are kept only where there is one
+    # file that has an id for all; else the path says which image it is.
     own = len(files) == 1 and len(image_ids) == len(identities)
     ids = np.frombuffer(image_ids, np.int64) if own else _numbered(identities)
     np.save(folder / 'image_ids.npy', ids)

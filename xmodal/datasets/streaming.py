@@ -24,12 +24,14 @@ _IMAGES = ('jpg', 'jpeg', 'png', 'webp')
 class WebDatasetShards(IterableDataset):
     """Pairs of ``KEY.jpg`` and ``KEY.txt`` in tar shards, as img2dataset writes them.
 
-    An epoch shuffles the shards and then the samples in a buffer, from the seed and the epoch
-    alone. Ranks and workers have shards of their own and read them again and again, so the stream
-    has no end: the training loop takes ``len(loader)`` batches an epoch, on every rank the same
-    number. Training resumes exactly at the start of an epoch; within one it reads past what was
-    seen without decoding it, which is exact where every worker had handed out equally many batches
-    and no image was broken.
+    An epoch shuffles the shards, deals them out to ranks and workers, and shuffles the samples of
+    each in a buffer, from the seed and the epoch alone. A worker that is through with its shards
+    begins again, so the stream has no end: the training loop takes ``len(loader)`` batches an
+    epoch, on every rank the same number. Where all workers get equally many samples that is every
+    sample once; else the fullest leave out what they could not show, other samples each epoch.
+    Training resumes exactly at the start of an epoch; within one it reads past what was seen
+    without decoding it, which is exact where every worker had handed out equally many batches and
+    no image was broken.
 
     Pairs whose caption is empty after cleaning are passed over.
 
@@ -83,14 +85,16 @@ class WebDatasetShards(IterableDataset):
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
         place, places = (worker.id, worker.num_workers) if worker else (0, 1)
-        own = self.shards[self._rank * places + place :: self._world_size * places]
+        epoch = int(self._epoch)
+        order = random.Random(derive_seed(self.seed, epoch)).sample(self.shards, len(self.shards))
+        own = order[self._rank * places + place :: self._world_size * places]
         if not own:
             raise ValueError(
                 f'{len(self.shards)} shard(s) are too few for {self._world_size} rank(s) x '
                 f'{places} worker(s): each reads shards of its own. Use fewer workers '
                 '(train_dataloader.num_workers) or write smaller shards.'
             )
-        return self._samples(own, int(self._epoch), int(self._skipped) // places)
+        return self._samples(own, epoch, int(self._skipped) // places)
 
     def _samples(self, shards: list[str], epoch: int, skipped: int) -> Iterator[dict]:
         """Samples without end; one that is broken is replaced by the next."""
@@ -126,7 +130,11 @@ class WebDatasetShards(IterableDataset):
                 wds.tarfile_to_samples(handler=note),
                 wds.detshuffle(self.shuffle_buffer, self.shuffle_buffer // 10, seed=seed),
             ):
-                pair = self._pair(raw)
+                try:
+                    pair = self._pair(raw)
+                except ValueError as error:
+                    broken.append(f'{raw["__url__"]}:{raw["__key__"]}.json: {error}')
+                    continue
                 if pair['text'] and pair['img_bytes'] is not None:
                     found += 1
                     yield pair
@@ -138,7 +146,7 @@ class WebDatasetShards(IterableDataset):
 
     def _pair(self, raw: dict) -> dict:
         """Image bytes and clean text of a member of a shard."""
-        text = raw['txt'].decode() if 'txt' in raw else ''
+        text = raw.get('txt', b'').decode(errors='replace')
         if not text and 'json' in raw:
             text = json.loads(raw['json']).get('caption') or ''
         image = next((raw[kind] for kind in _IMAGES if kind in raw), None)

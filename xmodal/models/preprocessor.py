@@ -70,12 +70,12 @@ class ImageTextPreprocessor(BaseDataPreprocessor):
         self.max_length = max_length
 
     def forward(self, data: dict, training: bool = False) -> dict:
-        """Turns ``dict(inputs, data_samples)`` of lists into the arguments of a model.
+        """Turns ``dict(inputs, data_samples)``, a tensor and a list, into a model's arguments.
 
         In test mode a sample's text is a list: all its captions stand one after another in the
         text rows, and ``text_image_ids`` says whose they are.
         """
-        images = torch.stack([image.to(self.device, non_blocking=True) for image in data['inputs']])
+        images = data['inputs'].to(self.device, non_blocking=True)
         samples: list[DataSample] = data['data_samples']
         captions = [[s.text] if isinstance(s.text, str) else s.text for s in samples]
         texts = [text for own in captions for text in own]
@@ -93,7 +93,7 @@ class ImageTextPreprocessor(BaseDataPreprocessor):
 
     def normalize(self, images: Tensor) -> Tensor:
         """uint8 pixels (B, 3, H, W) to zero mean and unit deviation."""
-        return (images.float() - self.mean) / self.std
+        return images.float().sub_(self.mean).div_(self.std)
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` and bool ``attention_mask``, both (T, N)."""

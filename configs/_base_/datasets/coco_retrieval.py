@@ -26,7 +26,7 @@ train_dataloader = dict(
     pin_memory=True,
     drop_last=True,
     sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root=data_root,
@@ -41,7 +41,7 @@ val_dataloader = dict(
     batch_size=64,
     num_workers=4,
     sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root=data_root,
@@ -56,7 +56,7 @@ test_dataloader = dict(
     batch_size=64,
     num_workers=4,
     sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root=data_root,

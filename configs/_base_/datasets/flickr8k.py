@@ -19,7 +19,7 @@ train_dataloader = dict(
     persistent_workers=True,
     drop_last=True,
     sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,
@@ -31,7 +31,7 @@ val_dataloader = dict(
     batch_size=64,
     num_workers=2,
     sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,

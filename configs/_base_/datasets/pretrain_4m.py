@@ -16,9 +16,10 @@ train_dataloader = dict(
     pin_memory=True,
     drop_last=True,
     sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
+        captions='each',  # 5.1M pairs an epoch, of 4.0M images
         data_root='data/',
         data_prefix=dict(image='pretrain'),
         ann_file=[

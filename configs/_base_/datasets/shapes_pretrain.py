@@ -9,7 +9,7 @@ train_dataloader = dict(
     persistent_workers=True,
     drop_last=True,
     sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,
@@ -21,7 +21,7 @@ val_dataloader = dict(
     batch_size=100,
     num_workers=1,
     sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,
@@ -34,7 +34,7 @@ test_dataloader = dict(
     batch_size=100,
     num_workers=1,
     sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='pseudo_collate'),
+    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,

@@ -1,0 +1,58 @@
+"""Splits of Karpathy's files to ALBEF's format, for pre-training on COCO.
+
+    python tools/dataset_converters/karpathy.py data/karpathy/dataset_coco.json \\
+        --split train restval --root data/pretrain --image-folder coco --out data/albef/coco.json
+
+Retrieval configs read Karpathy's files as they are and need no conversion.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.datasets.captions import read_karpathy
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('file', type=Path, help='dataset_coco.json, dataset_flickr30k.json, …')
+    parser.add_argument('--split', nargs='+', required=True, help='train, restval, val, test')
+    parser.add_argument('--root', type=Path, required=True, help='folder that paths are below')
+    parser.add_argument('--image-folder', default='', help='folder of the images, below --root')
+    parser.add_argument('--out', type=Path, required=True, help='file to write')
+    return parser.parse_args()
+
+
+def records(
+    file: Path, splits: list[str], root: Path, folder: str, missing: list[Path]
+) -> Iterator[dict]:
+    """A record for each picture that is there; the others are noted in ``missing``."""
+    for entry in read_karpathy(file, splits):
+        path = Path(folder, entry.image)
+        if (root / path).exists():
+            yield {
+                'image': path.as_posix(),
+                'caption': entry.captions,
+                'image_id': entry.image_id,
+            }
+        else:
+            missing.append(root / path)
+
+
+def main() -> None:
+    """Converts the splits of a file."""
+    args = parse_args()
+    missing: list[Path] = []
+    try:
+        found = records(args.file, args.split, args.root, args.image_folder, missing)
+        count = write_albef_json(args.out, found)
+    except ValueError as error:
+        example = f'; {missing[0]} is not there: check --root, --image-folder' if missing else ''
+        raise SystemExit(f'{args.file}: {error}{example}') from error
+    print(f'{args.out}: {count} pictures; {len(missing)} are not below {args.root}')
+
+
+if __name__ == '__main__':
+    main()
