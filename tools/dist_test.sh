@@ -6,7 +6,7 @@ set -euo pipefail
 [ $# -ge 3 ] || { sed -n 2,4p "$0" | cut -c3-; exit 2; }
 cd "$(dirname "$0")/.."
 
-python -m torch.distributed.run \
+exec python -m torch.distributed.run \
     --nnodes="${NNODES:-1}" --node_rank="${NODE_RANK:-0}" \
     --master_addr="${MASTER_ADDR:-127.0.0.1}" --master_port="${PORT:-29500}" \
     --nproc_per_node="$3" tools/test.py "$1" "$2" --launcher pytorch "${@:4}"

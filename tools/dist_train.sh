@@ -6,7 +6,20 @@ set -euo pipefail
 [ $# -ge 2 ] || { sed -n 2,4p "$0" | cut -c3-; exit 2; }
 cd "$(dirname "$0")/.."
 
+set -m # signals reach the launcher through this script alone
 python -m torch.distributed.run \
     --nnodes="${NNODES:-1}" --node_rank="${NODE_RANK:-0}" \
     --master_addr="${MASTER_ADDR:-127.0.0.1}" --master_port="${PORT:-29500}" \
-    --nproc_per_node="$2" tools/train.py "$1" --launcher pytorch "${@:3}"
+    --nproc_per_node="$2" tools/train.py "$1" --launcher pytorch "${@:3}" &
+launcher=$!
+# On SIGTERM the processes save and exit with 0, and the launcher after them; told itself, it would
+# call that a failure.
+trap 'pkill -TERM -P $launcher' TERM
+trap 'kill -INT $launcher' INT
+status=0
+wait $launcher || status=$?
+while kill -0 $launcher 2>/dev/null; do # a signal ended the wait
+    status=0
+    wait $launcher || status=$?
+done
+exit $status

@@ -10,6 +10,6 @@ per_node=${GPUS_PER_NODE:-8}
 [ "$per_node" -le "$gpus" ] || per_node=$gpus
 
 # shellcheck disable=SC2086  # SRUN_ARGS are several words
-srun -p "$1" --job-name="$2" --gres=gpu:"$per_node" --ntasks="$gpus" \
+exec srun -p "$1" --job-name="$2" --gres=gpu:"$per_node" --ntasks="$gpus" \
     --ntasks-per-node="$per_node" --cpus-per-task="${CPUS_PER_TASK:-5}" --kill-on-bad-exit=1 \
     ${SRUN_ARGS:-} python -u tools/test.py "$3" "$4" --launcher slurm "${@:5}"

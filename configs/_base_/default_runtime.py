@@ -8,7 +8,7 @@ default_hooks = dict(
     sampler_seed=dict(type='DistSamplerSeedHook'),
     logger=dict(type='LoggerHook', interval=50),  # losses, learning rate, memory, ETA
     param_scheduler=dict(type='ParamSchedulerHook'),
-    checkpoint=dict(type='CheckpointHook', interval=1, max_keep_ckpts=2),
+    checkpoint=dict(type='ExactCheckpointHook', interval=1, max_keep_ckpts=2),
     reproducible=dict(type='ReproducibleHook'),
     non_finite=dict(type='NonFiniteHook', limit=3),
     broken_images=dict(type='BrokenImageHook', limit=0.001),

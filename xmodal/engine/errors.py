@@ -17,7 +17,8 @@ TOP_LEVEL_KEYS = frozenset(
     auto_scale_lr optim_wrapper param_scheduler val_evaluator test_evaluator default_hooks
     custom_hooks custom_imports data_preprocessor load_from resume launcher env_cfg log_processor
     log_level visualizer default_scope randomness experiment_name work_dir runner_type
-    model_wrapper_cfg find_unused_parameters sync_bn compile activation_checkpointing""".split()
+    model_wrapper_cfg fsdp find_unused_parameters sync_bn compile activation_checkpointing
+    """.split()
 )
 
 

@@ -4,12 +4,16 @@ import os
 from pathlib import Path
 
 import torch
+from mmengine.device import get_device
 from mmengine.dist import get_world_size, master_only
+from mmengine.model import is_model_wrapper
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
 
 from xmodal.engine.checkpoint import from_plain, to_plain
-from xmodal.registry import RUNNERS
+from xmodal.engine.memory import recompute_activations
+from xmodal.engine.sharding import ShardedModel
+from xmodal.registry import MODELS, RUNNERS
 
 
 @RUNNERS.register_module()
@@ -19,7 +23,13 @@ class XModalRunner(Runner):
     * The same config runs on a CPU, one GPU, or many processes of either kind.
     * ``train_dataloader.global_batch_size`` is shared out over ranks and accumulation.
     * Checkpoints load with ``weights_only=True`` and appear under their name only when whole.
+
+    Attributes:
+        sharded: the model shared out over the ranks (the config's key ``fsdp``), or None.
     """
+
+    sharded: ShardedModel | None = None
+    _gathered: dict = {}  # whole tensors of a sharded model, while a checkpoint is being saved
 
     def setup_env(self, env_cfg: dict) -> None:
         """Sets up processes; on CPUs these talk through gloo."""
@@ -35,6 +45,8 @@ class XModalRunner(Runner):
 
     def wrap_model(self, model_wrapper_cfg: dict | None, model: nn.Module) -> nn.Module:
         """Wraps the model for several processes; on CPUs without device numbers."""
+        if self.cfg.get('fsdp'):
+            return model.to(get_device())  # shared out when training begins
         if self.distributed and not torch.cuda.is_available():
             model_wrapper_cfg = {
                 'type': 'MMDistributedDataParallel',
@@ -44,6 +56,29 @@ class XModalRunner(Runner):
                 **(model_wrapper_cfg or {}),
             }
         return super().wrap_model(model_wrapper_cfg, model)
+
+    def train(self) -> nn.Module:
+        """Trains; for ``activation_checkpointing`` and ``fsdp`` see docs/training.md."""
+        # MMEngine reads the same key, but passes on no keyword arguments.
+        if names := self.cfg.pop('activation_checkpointing', None):
+            recompute_activations(self.model, names)
+        if self.distributed and self.cfg.get('fsdp'):
+            super()._init_model_weights()
+            self.sharded = ShardedModel(self.model, self.cfg.fsdp.units)
+        return super().train()
+
+    def _init_model_weights(self) -> None:
+        """Loads pretrained weights; before a model is shared out, which is earlier."""
+        if self.sharded is None:
+            super()._init_model_weights()
+
+    def whole_model(self) -> nn.Module:
+        """The model without wrapper and with whole parameters; every rank must call this."""
+        if self.sharded is None:
+            return self.model.module if is_model_wrapper(self.model) else self.model
+        model = MODELS.build(self.cfg.model).to(get_device())
+        model.load_state_dict(self.sharded.gather_weights(), strict=False)
+        return model
 
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop, with this rank's share of the batch."""
@@ -57,6 +92,11 @@ class XModalRunner(Runner):
         total = dataloader.pop('global_batch_size', None)
         if total is None:
             return dataloader
+        if 'batch_size' in dataloader:
+            raise ValueError(
+                'train_dataloader has both global_batch_size (of all processes) and batch_size (of '
+                'one): leave one out'
+            )
         ranks = get_world_size()
         steps = self.cfg.get('optim_wrapper', {}).get('accumulative_counts', 1)
         if total % (ranks * steps):
@@ -73,18 +113,43 @@ class XModalRunner(Runner):
             checkpoint = kwargs['checkpoint']
             if 'message_hub' in checkpoint:
                 checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
+            if self.sharded:
+                self._scatter(checkpoint)
         super().call_hook(fn_name, **kwargs)
         if fn_name == 'before_save_checkpoint':
             checkpoint = kwargs['checkpoint']
             for key in checkpoint.keys() - {'state_dict', 'optimizer'}:
                 checkpoint[key] = to_plain(checkpoint[key])
+            checkpoint.update(self._gathered)
+
+    def _scatter(self, checkpoint: dict) -> None:
+        """This rank's part of a whole checkpoint, in place."""
+        key = 'state_dict' if 'state_dict' in checkpoint else 'model'
+        checkpoint[key] = self.sharded.scatter_weights(checkpoint[key])
+        if 'optimizer' in checkpoint:
+            checkpoint['optimizer'] = self.sharded.scatter_optimizer(
+                self.optim_wrapper.optimizer, checkpoint['optimizer']
+            )
+
+    def save_checkpoint(self, *args, **kwargs) -> None:
+        """Saves on the first rank, where nobody can see the file before it is whole."""
+        if self.sharded:
+            wrapper = self.optim_wrapper
+            self._gathered = {
+                'state_dict': self.sharded.gather_weights(),
+                'optimizer': self.sharded.gather_optimizer(wrapper.optimizer, wrapper.state_dict()),
+            }
+        self._save_whole(*args, **kwargs)
+        self._gathered = {}
 
     @master_only
-    def save_checkpoint(self, out_dir: str, filename: str, *args, **kwargs) -> None:
+    def _save_whole(self, out_dir: str, filename: str, *args, **kwargs) -> None:
         """Writes beside the checkpoint's place and moves it there when it is on the disk."""
-        unfinished = f'.{filename}.unfinished'
-        super().save_checkpoint(out_dir, unfinished, *args, **kwargs)
-        path = Path(out_dir, unfinished)
-        with open(path, 'rb') as file:
-            os.fsync(file.fileno())
-        path.replace(Path(out_dir, filename))
+        path = Path(out_dir, f'.{filename}.unfinished')
+        try:
+            super().save_checkpoint(out_dir, path.name, *args, **kwargs)
+            with open(path, 'rb') as file:
+                os.fsync(file.fileno())
+            path.replace(Path(out_dir, filename))
+        finally:
+            path.unlink(missing_ok=True)

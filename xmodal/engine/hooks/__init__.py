@@ -2,10 +2,16 @@
 
 from xmodal.engine.hooks.data import BrokenImageHook
 from xmodal.engine.hooks.momentum import HeadStartHook, MomentumDistillationHook
-from xmodal.engine.hooks.robust import NonFiniteHook, PreemptionHook, ReproducibleHook
+from xmodal.engine.hooks.robust import (
+    ExactCheckpointHook,
+    NonFiniteHook,
+    PreemptionHook,
+    ReproducibleHook,
+)
 
 __all__ = [
     'BrokenImageHook',
+    'ExactCheckpointHook',
     'HeadStartHook',
     'MomentumDistillationHook',
     'NonFiniteHook',

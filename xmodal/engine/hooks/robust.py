@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import torch
 from mmengine.dist import all_reduce, get_rank, is_distributed, is_main_process
-from mmengine.hooks import Hook
+from mmengine.hooks import CheckpointHook, Hook
 from mmengine.runner import Runner
 
 from xmodal.datasets.seeding import derive_seed
@@ -72,9 +72,39 @@ class NonFiniteHook(Hook):
             return
         listed = '\n  '.join(samples[:32])
         raise RuntimeError(
-            f'{found}, the {in_a_row}th in a row. Lower the learning rate, clip gradients '
+            f'{found}, {in_a_row} in a row. Lower the learning rate, clip gradients '
             '(optim_wrapper.clip_grad), or look for broken samples in the batch:\n  ' + listed
         )
+
+
+@HOOKS.register_module()
+class ExactCheckpointHook(CheckpointHook):
+    """MMEngine's checkpoints, at places from which a run goes on exactly.
+
+    A checkpoint that is due between accumulated steps waits for the step: pending gradients are in
+    no checkpoint.
+
+    Args:
+        max_keep_ckpts: see :class:`mmengine.hooks.CheckpointHook`; 1 is refused.
+        **others: likewise.
+    """
+
+    def __init__(self, max_keep_ckpts: int = -1, **others) -> None:
+        if max_keep_ckpts == 1:
+            raise ValueError(
+                'default_hooks.checkpoint.max_keep_ckpts=1 deletes the only checkpoint before the '
+                'next is whole: keep at least 2'
+            )
+        super().__init__(max_keep_ckpts=max_keep_ckpts, **others)
+        self._due = False
+
+    def every_n_train_iters(self, runner: Runner, n: int, start: int = 0) -> bool:
+        """Whether a checkpoint is due and can be exact."""
+        self._due |= super().every_n_train_iters(runner, n, start)
+        if not self._due or not runner.optim_wrapper.should_update():
+            return False
+        self._due = False
+        return True
 
 
 @HOOKS.register_module()

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 from mmengine.dist import all_gather_object, get_dist_info, is_main_process
-from mmengine.model import is_model_wrapper
 from mmengine.runner import BaseLoop, Runner
 from rich.console import Console
 from rich.table import Table
@@ -93,9 +92,7 @@ class RetrievalLoop(BaseLoop):
         mode = 'test' if self.runner._test_loop is self else 'val'
         self.runner.call_hook(f'before_{mode}')
         self.runner.call_hook(f'before_{mode}_epoch')
-        self.runner.model.eval()
-        model = self.runner.model
-        model = model.module if is_model_wrapper(model) else model
+        model = self.runner.whole_model().eval()
         gallery, captions, paths = self.score(model)
         metrics = self.metric(gallery)
         if gallery.similarity is not None:

@@ -15,7 +15,8 @@ from xmodal.registry import OPTIM_WRAPPERS
 class AnyDeviceOptimWrapper(OptimWrapper):
     """MMEngine's OptimWrapper with autocast on CPU and GPU.
 
-    A loss that is not finite, on any rank, skips the step on all of them.
+    A loss that is not finite, on any rank, skips the step on all of them, and drops what was
+    accumulated for it.
 
     Args:
         dtype: 'bfloat16', 'float16' (CUDA only, with a gradient scaler) or None for float32.
@@ -64,11 +65,12 @@ class AnyDeviceOptimWrapper(OptimWrapper):
             self.skipped += 1
             self.skipped_in_a_row += 1
             self.zero_grad()
-        elif self.should_update():
+        else:
             self.skipped_in_a_row = 0
-            self.step(**(step_kwargs or {}))
-            self.zero_grad(**(zero_kwargs or {}))
-            self.stepped = True
+            if self.should_update():
+                self.step(**(step_kwargs or {}))
+                self.zero_grad(**(zero_kwargs or {}))
+                self.stepped = True
         self.message_hub.update_scalar('train/skipped_steps', self.skipped)
 
     def backward(self, loss: Tensor, **kwargs) -> None:

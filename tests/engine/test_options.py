@@ -1,0 +1,35 @@
+"""Options of a run that change its cost and not its numbers."""
+
+import pytest
+import torch
+from runs import assert_equal, load, train
+
+ALL = ['Block', 'BertLayer', 'FusionEncoder']
+
+
+def end(config, tmp_path, name, **changes):
+    """The last checkpoint's weights of one epoch."""
+    train(config, work_dir=str(tmp_path / name), **{'train_cfg.max_epochs': 1, **changes})
+    return load(tmp_path / name / 'epoch_1.pth')['state_dict']
+
+
+def test_recomputed_activations_change_neither_weights_nor_their_names(tiny_config, tmp_path):
+    # Dropout: what is computed again draws the same.
+    tiny_config.model.network.fusion.dropout = 0.1
+    kept = end(tiny_config, tmp_path, 'kept')
+    again = end(tiny_config, tmp_path, 'again', activation_checkpointing=ALL)
+    assert_equal(kept, again)
+
+
+def test_recomputing_an_unknown_module_is_an_error(tiny_config):
+    with pytest.raises(ValueError, match=r"names \['Blok'\], but the model is made of .*'Block'"):
+        train(tiny_config, activation_checkpointing=['Blok'])
+
+
+def test_a_compiled_run_learns_the_same(tiny_config, tmp_path):
+    tiny_config.model.heads = {'itc': tiny_config.model.heads.itc}
+    plain = end(tiny_config, tmp_path, 'plain')
+    compiled = end(tiny_config, tmp_path, 'compiled', compile=dict(backend='eager'))
+    assert plain.keys() == compiled.keys()
+    # Float noise: four steps of Adam move a weight by up to 4e-3.
+    torch.testing.assert_close(plain, compiled, atol=1e-4, rtol=1e-4)
