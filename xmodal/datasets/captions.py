@@ -1,29 +1,21 @@
 """Readers of image-caption sets, each in its own on-disk format."""
 
 import json
-import logging
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import numpy as np
-from mmengine.logging import print_log
-from torch.utils.data import Dataset
 from tqdm import tqdm
 
+from xmodal.datasets.base import SampleDataset, check_images, find_files, sampled
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
-from xmodal.datasets.seeding import isolated_random
 from xmodal.datasets.text import clean_caption
-from xmodal.datasets.transforms import BrokenImageError, build_pipeline
 from xmodal.registry import DATASETS
 
 
-class CaptionDataset(Dataset):
+class CaptionDataset(SampleDataset):
     """Images with captions; a subclass says how its annotation file is read.
-
-    In training every random choice of a sample (the caption drawn, the augmentation) follows from
-    the seed, the epoch and the sample's index, in whatever process it is made.
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
@@ -57,20 +49,11 @@ class CaptionDataset(Dataset):
     ) -> None:
         if captions not in ('draw', 'each'):
             raise ValueError(f"dataset.captions='{captions}', expected 'draw' or 'each'")
+        super().__init__(pipeline, test_mode, seed)
         self.image_root = Path(data_root, (data_prefix or {}).get('image', ''))
         self.by_caption = captions == 'each' and not test_mode
-        self.test_mode, self.max_words, self.seed = test_mode, max_words, seed
-        self.pipeline = build_pipeline(pipeline)
-        names = [ann_file] if isinstance(ann_file, str) else ann_file
-        files = [Path(data_root, name) for name in names]
-        for file in files:
-            if not file.exists():
-                raise FileNotFoundError(
-                    f'{type(self).__name__}: {file} is not there (dataset.ann_file, relative to '
-                    f"data_root='{data_root}' and to {Path.cwd()}). docs/data.md says how to get "
-                    'each set; for the embedded world run '
-                    '`python tools/make_shapes.py --out data/shapes`.'
-                )
+        self.max_words = max_words
+        files = find_files(self, ann_file, data_root)
         options = {
             'reader': type(self).__name__,
             'max_words': max_words,
@@ -78,7 +61,8 @@ class CaptionDataset(Dataset):
             **self.index_options(),
         }
         self.index = open_index(files, options, self._indexed_entries)
-        self._check_images(files[0])
+        paths = [self.image_root / image for image in sampled(self.index.images)]
+        check_images(paths, files[0])
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """Yields the images of an annotation file with their captions."""
@@ -91,39 +75,8 @@ class CaptionDataset(Dataset):
     def __len__(self) -> int:
         return len(self.index.texts if self.by_caption else self.index.images)
 
-    def __getitem__(self, draw: int | tuple[int, int]) -> dict:
-        """A sample; ``draw`` is its index, or index and epoch.
-
-        In training an image that can't be read is replaced by another, and its path is handed on
-        in the sample's ``skipped``.
-
-        Raises:
-            IndexError: past the end.
-            BrokenImageError: in test mode; in training after twenty broken images in a row.
-        """
-        index, epoch = draw if isinstance(draw, tuple) else (draw, 0)
-        if not 0 <= index < len(self):  # what ends `for sample in dataset`
-            raise IndexError(f'sample {index} of a data set of {len(self)}')
-        if self.test_mode:
-            return self.pipeline(self._describe(index, random.Random(0)))
-        with isolated_random(self.seed, epoch, index):
-            chooser = random.Random(f'{self.seed} {epoch} {index}')
-            skipped: list[str] = []
-            while True:
-                described = self._describe(index, chooser)
-                try:
-                    return self.pipeline({**described, 'skipped': skipped})
-                except BrokenImageError as error:
-                    skipped.append(str(error))
-                    if len(skipped) == 20:
-                        raise BrokenImageError(
-                            '20 broken images in a row, check data_root and data_prefix.image of '
-                            'the dataset:\n  ' + '\n  '.join(skipped)
-                        ) from error
-                    index = chooser.randrange(len(self))
-
-    def _describe(self, index: int, chooser: random.Random) -> dict:
-        """What the pipeline starts from."""
+    def describe(self, index: int, chooser: random.Random) -> dict:
+        """An image with a caption, in test mode with all of them."""
         image = self.index.owner(index) if self.by_caption else index
         if self.by_caption:
             text = self.index.texts[index]
@@ -156,24 +109,6 @@ class CaptionDataset(Dataset):
                 f'{file} can not be read by {type(self).__name__} after {done} images: {what}. '
                 f'Expected {self.layout}'
             ) from error
-
-    def _check_images(self, file: Path) -> None:
-        """Looks whether a few images are there."""
-        sampled = np.unique(np.linspace(0, len(self.index.images) - 1, 16).astype(int))
-        paths = [self.image_root / self.index.images[int(i)] for i in sampled]
-        missing = [path for path in paths if not path.exists()]
-        if len(missing) == len(paths):
-            raise FileNotFoundError(
-                f'none of the images {file} names is there, for instance {paths[0]}: check '
-                'data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
-            )
-        if missing:
-            print_log(
-                f'{len(missing)} of {len(paths)} images looked at are not there, for instance '
-                f'{missing[0]} ({file})',
-                'current',
-                level=logging.WARNING,
-            )
 
 
 @DATASETS.register_module()

@@ -75,7 +75,8 @@ class ImageTextPreprocessor(BaseDataPreprocessor):
         In test mode a sample's text is a list: all its captions stand one after another in the
         text rows, and ``text_image_ids`` says whose they are.
         """
-        images = data['inputs'].to(self.device, non_blocking=True)
+        # Several images a sample, (B, K, 3, H, W), stand one after another.
+        images = data['inputs'].flatten(0, -4).to(self.device, non_blocking=True)
         samples: list[DataSample] = data['data_samples']
         captions = [[s.text] if isinstance(s.text, str) else s.text for s in samples]
         texts = [text for own in captions for text in own]

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -170,7 +170,14 @@ def _warp(
 
 @TRANSFORMS.register_module()
 class PackImageText(BaseTransform):
-    """Ends a pipeline: ``inputs`` and ``data_samples`` out of the results."""
+    """Ends a pipeline: ``inputs`` and ``data_samples`` out of the results.
+
+    Args:
+        fields: further results that the data sample takes over, ``('label',)``.
+    """
+
+    def __init__(self, fields: Sequence[str] = ()) -> None:
+        self.fields = ('image_id', 'text', *fields)
 
     def transform(self, results: dict) -> dict:
         """``dict(inputs=uint8 (3, H, W), data_samples=DataSample)``."""
@@ -181,7 +188,8 @@ class PackImageText(BaseTransform):
                 'skipped': results.get('skipped', []),
             }
         )
-        sample.image_id, sample.text = results['image_id'], results['text']
+        for field in self.fields:
+            sample.set_field(results[field], field)
         return {'inputs': results['img'], 'data_samples': sample}
 
 

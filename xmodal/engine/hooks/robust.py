@@ -64,7 +64,7 @@ class NonFiniteHook(Hook):
         in_a_row = runner.optim_wrapper.skipped_in_a_row
         if not in_a_row:
             return
-        losses = ', '.join(f'{k} {float(v):g}' for k, v in outputs.items() if 'loss' in k)
+        losses = ', '.join(f'{k} {float(v.detach()):g}' for k, v in outputs.items() if 'loss' in k)
         samples = [f'{s.image_path}: {s.text!r}' for s in data_batch['data_samples']]
         found = f'loss not finite at iteration {runner.iter + 1} ({losses})'
         if in_a_row < self.limit:

@@ -1,0 +1,116 @@
+"""What every data set of images with text does alike."""
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from mmengine.logging import print_log
+from torch.utils.data import Dataset
+
+from xmodal.datasets.seeding import isolated_random
+from xmodal.datasets.transforms import BrokenImageError, build_pipeline
+
+
+class SampleDataset(Dataset):
+    """Samples whose random choices follow from the seed, and that outlive broken images.
+
+    In training every random choice of a sample (what is drawn, the augmentation) follows from the
+    seed, the epoch and the sample's index, in whatever process it is made. A subclass says how many
+    samples there are (``__len__``) and what the pipeline starts from (``describe``).
+
+    Args:
+        pipeline: transforms, from what ``describe`` gives to ``inputs`` and ``data_samples``.
+        test_mode: nothing random, and a broken image is an error.
+        seed: of all random choices.
+    """
+
+    def __init__(
+        self, pipeline: list[dict | Callable] = (), test_mode: bool = False, seed: int = 0
+    ) -> None:
+        self.pipeline = build_pipeline(pipeline)
+        self.test_mode, self.seed = test_mode, seed
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def describe(self, index: int, chooser: random.Random) -> dict:
+        """What the pipeline starts from; random choices are the chooser's."""
+        raise NotImplementedError
+
+    def __getitem__(self, draw: int | tuple[int, int]) -> dict:
+        """A sample; ``draw`` is its index, or index and epoch.
+
+        In training an image that can't be read is replaced by another, and its path is handed on
+        in the sample's ``skipped``.
+
+        Raises:
+            IndexError: past the end.
+            BrokenImageError: in test mode; in training after twenty broken images in a row.
+        """
+        index, epoch = draw if isinstance(draw, tuple) else (draw, 0)
+        if not 0 <= index < len(self):  # what ends `for sample in dataset`
+            raise IndexError(f'sample {index} of a data set of {len(self)}')
+        if self.test_mode:
+            return self.pipeline(self.describe(index, random.Random(0)))
+        with isolated_random(self.seed, epoch, index):
+            chooser = random.Random(f'{self.seed} {epoch} {index}')
+            skipped: list[str] = []
+            while True:
+                described = self.describe(index, chooser)
+                try:
+                    return self.pipeline({**described, 'skipped': skipped})
+                except BrokenImageError as error:
+                    skipped.append(str(error))
+                    if len(skipped) == 20:
+                        raise BrokenImageError(
+                            '20 broken images in a row, check data_root and data_prefix.image of '
+                            'the dataset:\n  ' + '\n  '.join(skipped)
+                        ) from error
+                    index = chooser.randrange(len(self))
+
+
+def find_files(owner: object, ann_file: str | list[str], data_root: str) -> list[Path]:
+    """Annotation files, below ``data_root``.
+
+    Raises:
+        FileNotFoundError: names the data set, the file and where it was looked for.
+    """
+    names = [ann_file] if isinstance(ann_file, str) else ann_file
+    files = [Path(data_root, name) for name in names]
+    for file in files:
+        if not file.exists():
+            raise FileNotFoundError(
+                f'{type(owner).__name__}: {file} is not there (dataset.ann_file, relative to '
+                f"data_root='{data_root}' and to {Path.cwd()}). docs/data.md says how to get each "
+                'set; for the embedded world run `python tools/make_shapes.py --out data/shapes`.'
+            )
+    return files
+
+
+def sampled(items: Sequence, count: int = 16) -> list:
+    """A few items from all over a sequence."""
+    places = np.unique(np.linspace(0, len(items) - 1, count).astype(int))
+    return [items[int(place)] for place in places]
+
+
+def check_images(paths: list[Path], file: Path) -> None:
+    """Looks whether some of the images that an annotation file names are there.
+
+    Raises:
+        FileNotFoundError: when none is.
+    """
+    missing = [path for path in paths if not path.exists()]
+    if len(missing) == len(paths):
+        raise FileNotFoundError(
+            f'none of the images {file} names is there, for instance {paths[0]}: check '
+            'data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
+        )
+    if missing:
+        print_log(
+            f'{len(missing)} of {len(paths)} images looked at are not there, for instance '
+            f'{missing[0]} ({file})',
+            'current',
+            level=logging.WARNING,
+        )
