@@ -12,8 +12,9 @@ import numpy as np
 from tqdm import tqdm
 
 from xmodal.datasets.shapes.draw import draw_scene
-from xmodal.datasets.shapes.exporters import EXPORTERS, Record
+from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.grammar import write_captions
+from xmodal.datasets.shapes.record import Record
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 
 FORMAT_VERSION = 3  # raise it with every change of what a build holds

@@ -4,50 +4,19 @@ An exporter takes the folder and ``{split: [Record, …]}``, and writes its file
 read by the very readers that read the real sets.
 """
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from xmodal.datasets.shapes.grammar import vocabulary
-from xmodal.datasets.shapes.scene import SHAPES, Scene
-
-
-@dataclass(frozen=True)
-class Record:
-    """A described scene, as the exporters see it.
-
-    Attributes:
-        scene: the scene.
-        captions: what is said of it.
-        boxes: x, y, width, height of each thing, in pixels, from its drawn mask.
-        areas: pixels of each mask.
-        size: side of the image, in pixels.
-        image: path below ``images/``.
-    """
-
-    scene: Scene
-    captions: tuple[str, ...]
-    boxes: tuple[tuple[int, int, int, int], ...]
-    areas: tuple[int, ...]
-    size: int
-    image: str
-
-
-Splits = dict[str, list[Record]]
-# Image ids are unique over the splits, as they are in COCO.
-_FIRST_ID = {'train': 0, 'val': 1_000_000, 'test': 2_000_000}
-
-
-def image_id(split: str, record: Record) -> int:
-    """The id of an image in every format."""
-    return _FIRST_ID[split] + record.scene.index
+from xmodal.datasets.shapes.record import Record, Splits, image_id, write_json
+from xmodal.datasets.shapes.scene import SHAPES
 
 
 def write_albef(folder: Path, splits: Splits) -> None:
     """``albef/SPLIT.json``: a list of image, captions and image_id."""
     for split, records in splits.items():
-        _dump(
+        write_json(
             folder / 'albef' / f'{split}.json',
             [
                 {
@@ -84,7 +53,8 @@ def write_karpathy(folder: Path, splits: Splits) -> None:
                     'sentences': sentences,
                 }
             )
-    _dump(folder / 'karpathy' / 'dataset_shapes.json', {'dataset': 'shapes', 'images': images})
+    content = {'dataset': 'shapes', 'images': images}
+    write_json(folder / 'karpathy' / 'dataset_shapes.json', content)
 
 
 def write_coco(folder: Path, splits: Splits) -> None:
@@ -115,20 +85,25 @@ def write_coco(folder: Path, splits: Splits) -> None:
                     }
                 )
         info = {'description': 'xmodal shapes'}
-        _dump(
+        write_json(
             folder / 'coco' / f'captions_{split}.json',
             {'info': info, 'images': images, 'annotations': captions},
         )
-        _dump(
+        write_json(
             folder / 'coco' / f'instances_{split}.json',
             {'info': info, 'images': images, 'annotations': instances, 'categories': categories},
         )
 
 
 def write_vocabulary(folder: Path, splits: Splits) -> None:
-    """``vocab.txt``: the words of the grammar, in the form of BERT's vocabulary."""
-    (folder / 'vocab.txt').write_text('\n'.join(vocabulary()) + '\n', 'utf-8')
+    """``vocab.txt``: the words of the grammar, then those of the tasks, as BERT's vocabulary."""
+    words = dict.fromkeys(chain(vocabulary(), *TASK_WORDS))
+    (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', 'utf-8')
 
+
+# Words that tasks need besides those of the captions, a tuple a task: new ones at the end, since
+# token ids of trained models follow from the order; 128 words in all at most.
+TASK_WORDS: tuple[tuple[str, ...], ...] = ()
 
 EXPORTERS: tuple[Callable[[Path, Splits], None], ...] = (
     write_albef,
@@ -136,8 +111,3 @@ EXPORTERS: tuple[Callable[[Path, Splits], None], ...] = (
     write_coco,
     write_vocabulary,
 )
-
-
-def _dump(file: Path, content: object) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content), 'utf-8')

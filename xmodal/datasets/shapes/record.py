@@ -1,0 +1,55 @@
+"""What exporters start from, and how they write."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from xmodal.datasets.shapes.scene import Scene
+
+
+@dataclass(frozen=True)
+class Record:
+    """A described scene, as the exporters see it.
+
+    Attributes:
+        scene: the scene.
+        captions: what is said of it.
+        boxes: x, y, width, height of each thing, in pixels, from its drawn mask.
+        areas: pixels of each mask.
+        size: side of the image, in pixels.
+        image: path below ``images/``.
+    """
+
+    scene: Scene
+    captions: tuple[str, ...]
+    boxes: tuple[tuple[int, int, int, int], ...]
+    areas: tuple[int, ...]
+    size: int
+    image: str
+
+
+Splits = dict[str, list[Record]]
+# Image ids are unique over the splits, as they are in COCO.
+_FIRST_ID = {'train': 0, 'val': 1_000_000, 'test': 2_000_000}
+
+
+def image_id(split: str, record: Record) -> int:
+    """The id of an image in every format."""
+    return _FIRST_ID[split] + record.scene.index
+
+
+def write_json(file: Path, content: object) -> None:
+    """Writes a file, and its folder where there is none."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content), 'utf-8')
+
+
+def write_json_list(file: Path, head: dict, key: str, items: Iterable[object]) -> None:
+    """Writes ``{**head, key: [items]}``, an item a line, without holding all of them."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file, 'w', encoding='utf-8') as output:
+        output.write(f'{json.dumps(head)[:-1]}, "{key}": [')
+        for number, item in enumerate(items):
+            output.write((',\n' if number else '\n') + json.dumps(item))
+        output.write('\n]}\n')
