@@ -1,51 +1,11 @@
 # ACE-RPE on the embedded world: what `make quickstart` runs, minutes on two CPU cores.
-_base_ = ['../_base_/datasets/shapes_pretrain.py', '../_base_/default_runtime.py']
+_base_ = [
+    '../_base_/models/acerpe_shapes.py',
+    '../_base_/datasets/shapes_pretrain.py',
+    '../_base_/default_runtime.py',
+]
 
-# Small enough to learn within minutes from random weights; the parts are those of pretrain_4m.py.
-width = 128
-model = dict(
-    type='CrossModalPretrainer',
-    data_preprocessor=dict(
-        type='ImageTextPreprocessor',
-        mean=[127.5, 127.5, 127.5],
-        std=[63.75, 63.75, 63.75],
-        tokenizer=dict(pretrained='data/shapes/vocab.txt'),
-        max_length=32,
-    ),
-    network=dict(
-        image_encoder=dict(
-            type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=96, patch_size=16,
-            embed_dim=width, num_heads=4, depth=3, weight_init='jax',
-        ),
-        text_encoder=dict(
-            type='BertTextEncoder',
-            config=dict(
-                vocab_size=128, hidden_size=width, num_hidden_layers=2, num_attention_heads=4,
-                intermediate_size=4 * width, max_position_embeddings=32, initializer_range=0.06,
-                hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-            ),
-        ),
-        position=dict(type='ace_rpe', groups=4, delta=0.05, tau=1e4),
-        fusion=dict(
-            type='FusionEncoder', depth=2, embed_dims=width, num_heads=4, dropout=0.0,
-            streams='both',
-        ),
-        vector_dims=128,
-    ),
-    heads=dict(
-        itc=dict(type='ITCHead'),
-        ace=dict(type='AnchorHead', token_scale=50.0),  # λ of Eq. 1: the best pairs alone
-        itm=dict(type='ITMHead', hardness=0.1),
-        mlm=dict(type='MLMHead'),
-        mim=dict(type='MIMHead', block=16, source='image_encoder'),
-    ),
-    # A teacher that follows slowly is no better than random weights for longer than this run takes:
-    # neither a queue nor a twin, the batch's own vectors are the keys.
-    queue_length=0,
-    momentum=None,
-)
-
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8, val_interval=4)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=9, val_interval=3)
 # From random weights contrast comes first; with pretrained encoders all heads begin together.
 custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=7, itm=7, mlm=7, mim=7))]
 optim_wrapper = dict(

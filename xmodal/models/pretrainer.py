@@ -1,13 +1,12 @@
 """Pre-training with momentum distillation: ACE-RPE, and ALBEF as a special case."""
 
 import torch
-from mmengine.model import BaseModel
 from torch import Tensor, nn
 
-from xmodal.models.momentum import MomentumTwin
 from xmodal.models.necks.position import Relation
 from xmodal.models.network import CrossModalNetwork
 from xmodal.models.queue import Keys, MomentumQueue
+from xmodal.models.taught import TaughtModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Encoded, Fused, ImageTextBatch, Tokens
 
@@ -15,7 +14,7 @@ HEADS = ('itc', 'ace', 'itm', 'mlm', 'mim')
 
 
 @MODELS.register_module()
-class CrossModalPretrainer(BaseModel):
+class CrossModalPretrainer(TaughtModel):
     """Image and text encoder, position, fusion encoder, and any of five pre-training heads.
 
     encode → relate → fuse → heads. A head that is left out of ``heads`` is neither built nor paid
@@ -24,14 +23,14 @@ class CrossModalPretrainer(BaseModel):
     Args:
         data_preprocessor: config of the preprocessor.
         network: arguments of :class:`CrossModalNetwork`.
-        heads: configs by name: ``itc``, ``ace``, ``itm``, ``mlm``, ``mim``.
+        heads: configs by name: ``itc``, ``ace``, ``itm``, ``mlm``, ``mim``; None leaves out one
+            that an inherited config has.
         queue_length: K − 1 or so, the length of the dictionaries O_x and O_y.
         momentum: m of the twin; None for no twin: the online vectors are the keys. Either way no
             gradient reaches a key; with it, random encoders take four times as long to leave
             the point where all vectors are alike.
 
     Attributes:
-        distillation_weight: α, the share of soft targets; a hook raises it during training.
         active_heads: names of the heads that are trained; a hook may let some begin later.
     """
 
@@ -39,11 +38,12 @@ class CrossModalPretrainer(BaseModel):
         self,
         data_preprocessor: dict,
         network: dict,
-        heads: dict[str, dict],
+        heads: dict[str, dict | None],
         queue_length: int = 65536,
         momentum: float | None = 0.995,
     ) -> None:
-        super().__init__(data_preprocessor)
+        super().__init__(data_preprocessor, network)
+        heads = {name: head for name, head in heads.items() if head is not None}
         unknown = sorted(set(heads) - set(HEADS))
         if unknown:
             raise ValueError(f'model.heads has {unknown}, expected some of {", ".join(HEADS)}')
@@ -52,37 +52,26 @@ class CrossModalPretrainer(BaseModel):
                 "model.heads has 'itm', whose hard negatives are drawn by a contrastive head: add "
                 "'itc' or 'ace'"
             )
-        self.network = CrossModalNetwork(**network)
-        self._check_vocabulary()
         self.heads = nn.ModuleDict()
         for name in HEADS:
             if name in heads:
                 self.heads[name] = MODELS.build({**heads[name], **self._sizes(name)})
         self.active_heads = frozenset(self.heads)
-        self.twin = None if momentum is None else MomentumTwin(self._taught(), momentum)
+        self.make_twin(momentum)
         self.queue = MomentumQueue(queue_length, self.network.image_projection.out_features)
-        self.distillation_weight = 0.0
         tokenizer = self.data_preprocessor.tokenizer
         self.mask_id = tokenizer.mask_token_id
         special_ids = torch.tensor(tokenizer.all_special_ids)
         self.register_buffer('special_ids', special_ids, persistent=False)
-        self.register_load_state_dict_pre_hook(_make_missing_twin)
 
     @property
     def contrastive_head(self) -> nn.Module:
         """The head by whose similarity negatives are drawn and candidates are ranked."""
         return self.heads['itc'] if 'itc' in self.heads else self.heads['ace']
 
-    def init_weights(self) -> None:
-        """Loads pretrained weights where the config names some, and makes the twin equal."""
-        self.network.init_weights()
-        if self.twin:
-            self.twin.copy_from(self._taught())
-
-    def update_momentum(self) -> None:
-        """Moves the twin; to be called after every step of the optimizer."""
-        if self.twin:
-            self.twin.update(self._taught())
+    def taught(self) -> dict[str, str]:
+        """The network, and the head whose targets are distilled."""
+        return super().taught() | ({'mlm': 'heads.mlm'} if 'mlm' in self.heads else {})
 
     def forward(
         self,
@@ -218,13 +207,6 @@ class CrossModalPretrainer(BaseModel):
             patches = self.network.fuse(image.tokens, text.tokens).image_tokens
         return head.loss(patches, batch.images, mask)
 
-    def _taught(self) -> nn.ModuleDict:
-        """What has a momentum twin: the network, and the head whose targets are distilled."""
-        modules = {'network': self.network}
-        if 'mlm' in self.heads:
-            modules['mlm'] = self.heads['mlm']
-        return nn.ModuleDict(modules)
-
     def _sizes(self, name: str) -> dict[str, int]:
         """The arguments of a head that follow from the network."""
         embed_dims = self.network.fusion.embed_dims
@@ -235,23 +217,3 @@ class CrossModalPretrainer(BaseModel):
         if name == 'mlm':
             return dict(embed_dims=embed_dims, vocab_size=self.network.text_encoder.vocab_size)
         return dict(embed_dims=embed_dims, patch_size=self.network.image_encoder.patch_size)
-
-    def _check_vocabulary(self) -> None:
-        words, known = len(self.data_preprocessor.tokenizer), self.network.text_encoder.vocab_size
-        if words > known:
-            raise ValueError(
-                f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
-                'raise it, or name the vocabulary that belongs to the text encoder'
-            )
-
-
-def _make_missing_twin(
-    model: CrossModalPretrainer, state_dict: dict[str, Tensor], prefix: str, *_
-) -> None:
-    """Weights without a momentum twin (a converted or fine-tuned model) get one by copy."""
-    if not model.twin or any(key.startswith(f'{prefix}twin.') for key in state_dict):
-        return
-    for online, twin in (('network.', 'network.'), ('heads.mlm.', 'mlm.')):
-        for key in [key for key in state_dict if key.startswith(prefix + online)]:
-            name = key.removeprefix(prefix + online)
-            state_dict[f'{prefix}twin.module.{twin}{name}'] = state_dict[key]

@@ -27,7 +27,7 @@ COLOURS = {  # RGB
     'grey': (130, 130, 130),
     'black': (25, 25, 25),
 }
-SIZES = {'small': (0.095, 0.11), 'large': (0.15, 0.175)}  # radius, share of the image's side
+SIZES = {'small': (0.105, 0.12), 'large': (0.165, 0.19)}  # radius, share of the image's side
 TEXTURES = ('solid', 'striped', 'dotted')
 OPPOSITE = {'left of': 'right of', 'right of': 'left of', 'above': 'below', 'below': 'above'}
 DIRECTIONS = tuple(OPPOSITE)
