@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from xmodal.engine.launch import build_runner
+from xmodal.engine.loops.matching import match_pairs
 from xmodal.evaluation.retrieval import (
     Gallery,
     candidate_pairs,
@@ -11,6 +12,7 @@ from xmodal.evaluation.retrieval import (
     retrieval_metrics,
     two_stage_scores,
 )
+from xmodal.registry import MODELS
 
 
 def literal_metrics(scores, owner):
@@ -81,12 +83,28 @@ def test_candidates_are_the_best_of_every_row_and_column(gallery):
         expected |= {(i, t) for t in row.topk(3).indices.tolist()}
     for t, column in enumerate(gallery.scores.T):
         expected |= {(i, t) for i in column.topk(3).indices.tolist()}
-    found = candidate_pairs(gallery.scores, 3)
+    found = candidate_pairs(gallery.scores, gallery.owner, 3)
     assert sorted(map(tuple, found.tolist())) == sorted(expected) and len(found) == len(expected)
 
 
+def test_candidates_are_of_a_querys_own_fold(gallery):
+    # Of equal scores any may be a candidate.
+    gallery = gallery._replace(scores=torch.randn(gallery.scores.shape))
+    found = set(map(tuple, candidate_pairs(gallery.scores, gallery.owner, 3, folds=4).tolist()))
+    expected = set()
+    for first in range(0, 20, 5):
+        columns = [t for t, i in enumerate(gallery.owner.tolist()) if first <= i < first + 5]
+        own = gallery.scores[first : first + 5][:, columns]
+        pairs = candidate_pairs(own, gallery.owner[columns] - first, 3).tolist()
+        expected |= {(first + i, columns[t]) for i, t in pairs}
+    assert found == expected
+    everything = candidate_pairs(gallery.scores, gallery.owner, 100, folds=4)
+    fold = gallery.owner // 5
+    assert len(everything) == sum(5 * int((fold == f).sum()) for f in range(4))
+
+
 def test_ranked_again_stand_before_the_others_in_matching_order(gallery):
-    pairs = candidate_pairs(gallery.scores, 4)
+    pairs = candidate_pairs(gallery.scores, gallery.owner, 4)
     matching = torch.randn(len(pairs))
     scores = two_stage_scores(gallery.scores, pairs, matching)
     again = {tuple(pair): value for pair, value in zip(pairs.tolist(), matching, strict=True)}
@@ -124,3 +142,38 @@ def test_the_loop_with_all_candidates_ranks_by_matching_every_pair(tiny_config, 
                 cosine = (image.vector * text.vector).sum()
                 expected = expected + cosine / model.heads['itc'].temperature
             assert gallery.scores[i, t].item() == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_pairs_are_scored_alike_in_any_order_and_in_blocks(tiny_config, monkeypatch):
+    model = MODELS.build(tiny_config.model).eval()
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    with torch.no_grad():
+        images = model.encode_image(torch.randn(4, 3, 32, 32)).tokens
+    mask = torch.arange(9) < torch.tensor([4, 9, 6, 7, 5, 8, 4])[:, None]
+    texts = torch.randint(5, 60, (7, 9)).masked_fill(~mask, 0), mask
+    pairs = torch.ones(4, 7).nonzero()[torch.randperm(28)]
+    whole = match_pairs(model, images, texts, pairs, pair_batch=100)
+    monkeypatch.setattr('xmodal.engine.loops.matching.TEXTS_AT_ONCE', 3)
+    torch.testing.assert_close(
+        match_pairs(model, images, texts, pairs, pair_batch=4), whole, atol=1e-5, rtol=1e-4
+    )
+    for (i, t), score in zip(pairs.tolist(), whole, strict=True):
+        words = int(mask[t].sum())
+        text = model.encode_text(texts[0][t : t + 1, :words], mask[t : t + 1, :words]).tokens
+        fused = model.fuse(images.select(torch.tensor([i])), text)
+        no, yes = model.heads['itm'](fused.text_tokens)[0]
+        assert score.item() == pytest.approx((yes - no).item(), abs=1e-4)
+
+
+def test_metrics_with_all_candidates_are_those_of_every_pair_fold_by_fold(tiny_config):
+    tiny_config.test_evaluator.folds = 5
+    tiny_config.test_cfg.update(rerank_topk=50, add_similarity=False)
+    runner = build_runner(tiny_config)
+    loop = runner.build_test_loop(tiny_config.test_cfg)
+    found = loop.evaluate(runner.model.eval())
+    loop.metric.folds = 1  # every pair of all images
+    gallery, _, _ = loop.score(runner.model)
+    expected = retrieval_metrics(gallery, folds=5)
+    assert {name: found[name] for name in expected} == pytest.approx(expected)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,74 @@ def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair)
             total += expected
         torch.testing.assert_close(whole[b], total / count, atol=1e-6, rtol=1e-4)
     assert whole.max() > 0
+
+
+def deep(tiny_config, streams):
+    """A model of three fusion layers, so that there are layers above and below."""
+    tiny_config.model.network.fusion.update(depth=3, streams=streams)
+    torch.manual_seed(1)
+    model = MODELS.build(tiny_config.model).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+def literal_map(model, image, text, layer):
+    """The map of one pair by back-propagation through everything."""
+    image = image._replace(embeddings=image.embeddings.clone().requires_grad_())
+    fused = model.fuse(image, text, need_attentions=True)
+    attention = fused.attentions[layer].text_to_image
+    no, yes = model.heads['itm'](fused.text_tokens)[0]
+    (gradient,) = torch.autograd.grad(yes - no, attention)
+    return (attention * gradient.clamp(min=0)).detach().mean(1)[0, :, 1:].mean(0).view(4, 4)
+
+
+@pytest.mark.parametrize('streams', ['both', 'text'])
+@pytest.mark.parametrize('layer', [None, 0, 2])
+def test_a_pairs_map_is_the_same_alone_and_in_a_batch(tiny_config, pair, streams, layer):
+    model, (image, text) = deep(tiny_config, streams), pair
+    _, maps = grad_cam(model, image, text, layer)
+    for b in range(2):
+        row = torch.tensor([b])
+        count = int(text.attention_mask[b].sum())
+        alone = text.select(row)
+        alone = alone._replace(
+            embeddings=alone.embeddings[:, :count], attention_mask=alone.attention_mask[:, :count]
+        )
+        # The default is the third of six layers, the second of three.
+        expected = literal_map(model, image.select(row), alone, 1 if layer is None else layer)
+        torch.testing.assert_close(maps[b], expected, atol=1e-6, rtol=1e-4)
+        assert expected.max() > 0
+
+
+def test_grad_cam_records_gradients_above_its_layer_alone_and_keeps_nothing(tiny_config, pair):
+    model = deep(tiny_config, 'both')
+    recorded, kept = [], []
+
+    def note(module, arguments, output):
+        recorded.append(output[0].requires_grad)
+        kept.append(weakref.ref(output[0]))
+
+    for layer in model.network.fusion.layers:
+        layer.cross_attention.register_forward_hook(note)
+    words, whole = grad_cam(model, *pair, layer=1)
+    # Words, then patches, of each layer; of the last the words alone are wanted.
+    assert recorded == [False, False, True, True, True]
+    assert not any(reference() is not None for reference in kept)
+    assert not words.requires_grad and not whole.requires_grad
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.is_grad_enabled()
+    layers = model.network.fusion.layers
+    assert not any(layer.cross_attention._forward_pre_hooks for layer in layers)
+
+
+def test_frozen_weights_and_no_grad_around_change_no_map(tiny_config, pair):
+    model = deep(tiny_config, 'both')
+    _, expected = grad_cam(model, *pair)
+    model.requires_grad_(False)
+    with torch.no_grad():
+        _, found = grad_cam(model, *pair)
+    assert torch.equal(found, expected)
 
 
 @torch.no_grad()

@@ -53,6 +53,17 @@ def summarize(found: Tensor) -> dict[str, float]:
     return metrics
 
 
+def fold_of_images(images: int, folds: int) -> Tensor:
+    """The part each image is in, in order, (images,) int64.
+
+    Raises:
+        ValueError: when the images do not divide into the folds.
+    """
+    if images % folds:
+        raise ValueError(f'{images} images do not divide into {folds} folds')
+    return torch.arange(images) // (images // folds)
+
+
 def retrieval_metrics(gallery: Gallery, folds: int = 1) -> dict[str, float]:
     """Metrics of text retrieval (``i2t``) and image retrieval (``t2i``).
 
@@ -67,12 +78,11 @@ def retrieval_metrics(gallery: Gallery, folds: int = 1) -> dict[str, float]:
     Raises:
         ValueError: when the images do not divide into the folds.
     """
-    images = len(gallery.scores)
-    if images % folds:
-        raise ValueError(f'{images} images do not divide into {folds} folds')
+    fold = fold_of_images(len(gallery.scores), folds)
     parts = []
-    for rows in torch.arange(images).chunk(folds):
-        columns = torch.isin(gallery.owner, rows)
+    for number in range(folds):
+        rows = (fold == number).nonzero().squeeze(1)
+        columns = fold[gallery.owner] == number
         owner = gallery.owner[columns] - rows[0]
         parts.append(_fold_metrics(gallery.scores[rows][:, columns], owner))
     if folds == 1:
@@ -124,14 +134,23 @@ def two_stage_scores(similarity: Tensor, pairs: Tensor, matching: Tensor) -> Ten
     return scores
 
 
-def candidate_pairs(similarity: Tensor, topk: int) -> Tensor:
+def candidate_pairs(similarity: Tensor, owner: Tensor, topk: int, folds: int = 1) -> Tensor:
     """The best ``topk`` texts of every image and images of every text, each pair once.
+
+    Args:
+        similarity: (images, texts).
+        owner: row of the image each text belongs to, (texts,) int64.
+        topk: candidates of each query.
+        folds: parts of the images that are searched apart; candidates are of a query's own part.
 
     Returns:
         (P, 2) int64, ordered by image.
     """
     images, texts = similarity.shape
+    fold = fold_of_images(images, folds)
+    apart = fold[:, None] != fold[owner]
+    similarity = similarity.masked_fill(apart, -torch.inf)
     chosen = torch.zeros_like(similarity, dtype=torch.bool)
     chosen.scatter_(1, similarity.topk(min(topk, texts), dim=1).indices, True)
     chosen.scatter_(0, similarity.topk(min(topk, images), dim=0).indices, True)
-    return chosen.nonzero()
+    return (chosen & ~apart).nonzero()

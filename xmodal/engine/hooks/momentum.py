@@ -11,6 +11,9 @@ from xmodal.registry import HOOKS
 class MomentumDistillationHook(Hook):
     """Raises the weight of the teacher's soft targets and moves the teacher.
 
+    A run that starts from the weights of another (``load_from``) starts with an empty queue: what
+    that one left in it has identities of other data, which may be those of different images here.
+
     Args:
         alpha: α, the weight at the end of the ramp.
         ramp_epochs: epochs over which it rises from 0, linearly (ALBEF: the first).
@@ -18,6 +21,13 @@ class MomentumDistillationHook(Hook):
 
     def __init__(self, alpha: float = 0.4, ramp_epochs: int = 1) -> None:
         self.alpha, self.ramp_epochs = alpha, ramp_epochs
+
+    def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
+        """Puts the model's own queue in the place of another run's."""
+        model = _unwrap(runner)
+        if hasattr(model, 'queue') and not runner._resume:
+            weights = checkpoint.get('state_dict', checkpoint)
+            weights.update(model.queue.state_dict(prefix='queue.'))
 
     def before_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None
@@ -57,8 +67,8 @@ class HeadStartHook(Hook):
         Raises:
             ValueError: when a name is no head of the model.
         """
-        heads = _unwrap(runner).heads
-        if unknown := sorted(set(self.epochs) - set(heads)):
+        heads = set(runner.cfg.model.heads)  # with those that the config leaves out by None
+        if unknown := sorted(set(self.epochs) - heads):
             raise ValueError(
                 f'HeadStartHook.epochs names {unknown}, but the heads are {sorted(heads)}'
             )

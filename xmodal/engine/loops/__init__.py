@@ -1,6 +1,7 @@
 """Loops over data."""
 
+from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.engine.loops.retrieval import RetrievalLoop
 from xmodal.engine.loops.train import ExactEpochTrainLoop
 
-__all__ = ['ExactEpochTrainLoop', 'RetrievalLoop']
+__all__ = ['ExactEpochTrainLoop', 'GroundingLoop', 'RetrievalLoop']

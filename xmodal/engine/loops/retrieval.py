@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import torch
 from mmengine.dist import all_gather_object, get_dist_info, is_main_process
-from mmengine.runner import BaseLoop, Runner
+from mmengine.runner import Runner
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
+from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.engine.loops.matching import match_pairs
 from xmodal.evaluation.retrieval import (
     RECALLS,
     Gallery,
@@ -50,7 +52,7 @@ class EncodedSet(NamedTuple):
 
 
 @LOOPS.register_module()
-class RetrievalLoop(BaseLoop):
+class RetrievalLoop(EvaluationLoop):
     """Encodes a test set, ranks by vectors, and ranks the best again by image-text matching.
 
     Every rank encodes its share of the set. Vectors and word pieces are gathered; the images'
@@ -87,12 +89,8 @@ class RetrievalLoop(BaseLoop):
         self.save_rankings = save_rankings
 
     @torch.no_grad()
-    def run(self) -> dict[str, float]:
-        """Evaluates, prints a table, and returns the metrics."""
-        mode = 'test' if self.runner._test_loop is self else 'val'
-        self.runner.call_hook(f'before_{mode}')
-        self.runner.call_hook(f'before_{mode}_epoch')
-        model = self.runner.whole_model().eval()
+    def evaluate(self, model: nn.Module) -> dict[str, float]:
+        """Scores all pairs, prints a table, and returns the metrics."""
         gallery, captions, paths = self.score(model)
         metrics = self.metric(gallery)
         if gallery.similarity is not None:
@@ -102,8 +100,6 @@ class RetrievalLoop(BaseLoop):
             print_metrics(metrics, gallery)
             if self.save_rankings:
                 write_rankings(Path(self.save_rankings), gallery, captions, paths, metrics)
-        self.runner.call_hook(f'after_{mode}_epoch', metrics=metrics)
-        self.runner.call_hook(f'after_{mode}')
         return metrics
 
     def score(self, model: nn.Module) -> tuple[Gallery, list[str], list[str]]:
@@ -134,7 +130,7 @@ class RetrievalLoop(BaseLoop):
         rank = get_dist_info()[0]
         own_rows = place[offsets[rank] : offsets[rank + 1]]
         texts = _pad_texts(parts, text_order)
-        pairs, matching = self._rerank(model, own, own_rows, texts, similarity)
+        pairs, matching = self._rerank(model, own, own_rows, texts, similarity, owner)
         gathered = all_gather_object((pairs, matching))
         pairs = torch.cat([part[0] for part in gathered])
         matching = torch.cat([part[1] for part in gathered])
@@ -184,27 +180,15 @@ class RetrievalLoop(BaseLoop):
         own_rows: Tensor,
         texts: tuple[Tensor, Tensor],
         similarity: Tensor,
+        owner: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Matching scores of the candidate pairs whose image is this rank's."""
-        device = next(model.parameters()).device
         local = torch.full((len(similarity),), -1)
         local[own_rows] = torch.arange(len(own_rows))
-        pairs = candidate_pairs(similarity, self.rerank_topk)
+        pairs = candidate_pairs(similarity, owner, self.rerank_topk, self.metric.folds)
         pairs = pairs[local[pairs[:, 0]] >= 0]
-        scores = []
-        chunks = pairs.split(self.pair_batch)
-        for chunk in tqdm(chunks, 're-ranking', disable=not is_main_process()):
-            # Ordered by image, so that a chunk has few of them: each is prepared once.
-            images, image_rows = chunk[:, 0].unique(return_inverse=True)
-            words, text_rows = chunk[:, 1].unique(return_inverse=True)
-            image = own.image_tokens.select(local[images])
-            image = image._replace(embeddings=image.embeddings.to(device))
-            input_ids, mask = (x[words].to(device) for x in texts)
-            longest = int(mask.sum(1).max())
-            text = model.encode_text(input_ids[:, :longest], mask[:, :longest]).tokens
-            rows = torch.stack([image_rows, text_rows], 1).to(device)
-            scores.append(model.match(image, text, rows).cpu())
-        return pairs, torch.cat(scores) if scores else torch.zeros(0)
+        own_pairs = torch.stack([local[pairs[:, 0]], pairs[:, 1]], 1)
+        return pairs, match_pairs(model, own.image_tokens, texts, own_pairs, self.pair_batch)
 
 
 def _pad_texts(parts: list[EncodedSet], order: Tensor) -> tuple[Tensor, Tensor]:

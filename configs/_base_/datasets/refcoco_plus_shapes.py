@@ -1,0 +1,64 @@
+# Weakly supervised grounding on the embedded world, `python tools/make_shapes.py --out
+# data/shapes`, in the files of RefCOCO+; the boxes to choose from are those of all things of the
+# scene. testA has the compositions of training, testB those kept from it. No flip: expressions say
+# left of.
+data_root = 'data/shapes/'
+ann_file = 'refcoco+/refs(unc).p'
+instances = 'refcoco+/instances.json'
+train_pipeline = [dict(type='LoadImage'), dict(type='PackImageText')]
+test_pipeline = [
+    dict(type='LoadImage'),
+    dict(
+        type='PackImageText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
+    ),
+]
+train_dataloader = dict(
+    global_batch_size=64,
+    num_workers=1,
+    persistent_workers=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='ReferDataset',
+        data_root=data_root,
+        ann_file=ann_file,
+        instances=instances,
+        split='train',
+        pipeline=train_pipeline,
+    ),
+)
+val_dataloader = dict(
+    batch_size=100,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='ReferDataset',
+        data_root=data_root,
+        ann_file=ann_file,
+        instances=instances,
+        split='val',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+test_dataloader = dict(
+    batch_size=100,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='ReferDataset',
+        data_root=data_root,
+        ann_file=ann_file,
+        instances=instances,
+        split=['val', 'testA', 'testB'],
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+val_evaluator = dict(type='GroundingMetric')
+test_evaluator = dict(type='GroundingMetric')
+val_cfg = dict(type='GroundingLoop')
+test_cfg = dict(type='GroundingLoop')

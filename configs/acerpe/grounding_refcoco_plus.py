@@ -1,0 +1,37 @@
+# Weakly supervised grounding on RefCOCO+ (Sec. 4.2; Table 5): fine-tuned as retrieval, on images
+# with expressions and no boxes; tested by Grad-CAM on the proposals of MAttNet's detector.
+# `tools/dist_train.sh configs/acerpe/grounding_refcoco_plus.py 8`
+_base_ = [
+    '../_base_/models/acerpe_base.py',
+    '../_base_/datasets/refcoco_plus.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(
+    data_preprocessor=dict(max_length=30),
+    network=dict(
+        image_encoder=dict(image_size=384, pretrained=False),  # its position embedding is resampled
+        text_encoder=dict(pretrained=None),
+    ),
+    # As pre-training, without the two that predict what is hidden.
+    heads=dict(mlm=None, mim=None),
+)
+load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
+
+# ALBEF's recipe (its Grounding.yaml), which Sec. 4.2 follows
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_dataloader = dict(global_batch_size=256)
+custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
+default_hooks = dict(checkpoint=dict(save_best='val/accuracy', rule='greater'))
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    dtype='bfloat16',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=1e-5, weight_decay=0.02),
+)
+param_scheduler = [
+    dict(
+        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
+        convert_to_iter_based=True,
+    ),
+]

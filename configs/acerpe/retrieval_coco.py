@@ -1,0 +1,37 @@
+# Retrieval on COCO, fine-tuned at 384 x 384 (Sec. 4.2; Tables 1 and 3): the 5K test images.
+# retrieval_coco_1k.py tests the same checkpoint on five folds of 1K.
+# `tools/dist_train.sh configs/acerpe/retrieval_coco.py 8`
+_base_ = [
+    '../_base_/models/acerpe_base.py',
+    '../_base_/datasets/coco_retrieval.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(
+    data_preprocessor=dict(max_length=30),
+    network=dict(
+        image_encoder=dict(image_size=384, pretrained=False),  # its position embedding is resampled
+        text_encoder=dict(pretrained=None),
+    ),
+    # As pre-training, without the two that predict what is hidden.
+    heads=dict(mlm=None, mim=None),
+)
+load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
+
+# ALBEF's recipe (its Retrieval_coco.yaml), which Sec. 4.2 follows
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_dataloader = dict(global_batch_size=256)
+custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
+default_hooks = dict(checkpoint=dict(save_best='mean_recall', rule='greater'))
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    dtype='bfloat16',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=1e-5, weight_decay=0.02),
+)
+param_scheduler = [
+    dict(
+        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
+        convert_to_iter_based=True,
+    ),
+]

@@ -1,0 +1,23 @@
+# Retrieval on the embedded world, fine-tuned from pretrain_shapes.py: minutes on two CPU cores.
+_base_ = [
+    '../_base_/models/acerpe_shapes.py',
+    '../_base_/datasets/shapes_retrieval.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(heads=dict(ace=None, mlm=None, mim=None, itm=dict(hardness=1.0)))
+load_from = 'work_dirs/pretrain_shapes/epoch_10.pth'
+
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=5e-4, weight_decay=0.02),
+    clip_grad=dict(max_norm=5.0),
+)
+param_scheduler = [
+    dict(
+        type='CosineAnnealingLR', eta_min=1e-5, T_max=train_cfg['max_epochs'], by_epoch=True,
+        convert_to_iter_based=True,
+    ),
+]

@@ -1,0 +1,229 @@
+"""Readers of referring expressions, in REFER's and in ALBEF's format."""
+
+import json
+import os
+import pickle
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from pycocotools.coco import COCO
+
+from xmodal.datasets.referring import AlbefReferringDataset, ReferDataset, read_plain_pickle
+
+FIELDS = ('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
+TRAIN = [dict(type='LoadImage'), dict(type='PackImageText')]
+TEST = [dict(type='LoadImage'), dict(type='PackImageText', fields=FIELDS)]
+
+
+def sentences(*texts, first):
+    return [
+        {'sent_id': first + place, 'sent': text, 'raw': text.upper(), 'tokens': text.split()}
+        for place, text in enumerate(texts)
+    ]
+
+
+# Two images; entries as REFER's, with the file name that is no file's.
+REFERENCES = [
+    dict(ref_id=5, ann_id=50, image_id=581857, category_id=1, split='train', sent_ids=[0, 1],
+         file_name='COCO_train2014_000000581857_50.jpg',
+         sentences=sentences('navy blue shirt', 'woman, back', first=0)),
+    dict(ref_id=6, ann_id=51, image_id=581857, category_id=1, split='val', sent_ids=[2],
+         file_name='COCO_train2014_000000581857_51.jpg',
+         sentences=sentences('the half-eaten one', first=2)),
+    dict(ref_id=9, ann_id=60, image_id=42, category_id=3, split='testA', sent_ids=[3],
+         file_name='COCO_train2014_000000000042_60.jpg', sentences=sentences('cat', first=3)),
+    dict(ref_id=10, ann_id=61, image_id=42, category_id=3, split='testB', sent_ids=[4],
+         file_name='COCO_train2014_000000000042_61.jpg', sentences=sentences('rug', first=4)),
+]  # fmt: skip
+INSTANCES = dict(
+    images=[
+        dict(id=581857, file_name='COCO_train2014_000000581857.jpg', height=20, width=30),
+        dict(id=42, file_name='COCO_train2014_000000000042.jpg', height=16, width=24),
+    ],
+    annotations=[
+        dict(id=50, image_id=581857, bbox=[1.5, 2.0, 10.25, 9.0], category_id=1, area=70),
+        dict(id=51, image_id=581857, bbox=[20.0, 0.0, 10.0, 20.0], category_id=1, area=70),
+        dict(id=52, image_id=581857, bbox=[20.0, 3.0, 0.0, 5.0], category_id=1, area=0),
+        dict(id=60, image_id=42, bbox=[0.0, 0.0, 8.0, 8.0], category_id=3, area=60),
+        dict(id=61, image_id=42, bbox=[8.0, 8.0, 8.0, 8.0], category_id=3, area=60),
+    ],
+    categories=[dict(id=1, name='person'), dict(id=3, name='cat')],
+)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A folder in the layout of docs/tasks/grounding.md."""
+    pictures, files = tmp_path / 'coco/train2014', tmp_path / 'refcoco+'
+    pictures.mkdir(parents=True)
+    files.mkdir()
+    for image in INSTANCES['images']:
+        picture = np.full((image['height'], image['width'], 3), 90, np.uint8)
+        cv2.imwrite(str(pictures / image['file_name']), picture)
+    (files / 'refs(unc).p').write_bytes(pickle.dumps(REFERENCES, protocol=2))
+    (files / 'instances.json').write_text(json.dumps(INSTANCES))
+    return tmp_path
+
+
+@pytest.fixture
+def read(root):
+    """Builds a reader of that folder."""
+
+    def make(split, test_mode=True, **others):
+        return ReferDataset(
+            'refcoco+/refs(unc).p', split=split, instances='refcoco+/instances.json',
+            data_root=str(root), data_prefix=dict(image='coco/train2014'), test_mode=test_mode,
+            pipeline=TEST if test_mode else TRAIN, **others,
+        )  # fmt: skip
+
+    return make
+
+
+def test_training_has_every_expression_with_its_image_and_no_box(read):
+    found = [sample['data_samples'] for sample in read('train', test_mode=False)]
+    assert [(s.image_id, s.text) for s in found] == [
+        (581857, 'navy blue shirt'),
+        (581857, 'woman back'),
+    ]
+    assert all(s.image_path.endswith('train2014/COCO_train2014_000000581857.jpg') for s in found)
+    assert not any(hasattr(s, name) for s in found for name in FIELDS)
+
+
+def test_a_test_has_the_true_box_and_the_annotated_boxes_that_have_an_area(read):
+    found = read(['val', 'testA'])[0]['data_samples']
+    assert (found.ref_id, found.sent_id, found.split, found.text) == (
+        6, 2, 'val', 'the half eaten one',
+    )  # fmt: skip
+    assert found.size == (20, 30)
+    assert found.box == [20.0, 0.0, 10.0, 20.0]
+    assert found.proposals == [[1.5, 2.0, 10.25, 9.0], [20.0, 0.0, 10.0, 20.0]]
+    assert [s['data_samples'].split for s in read(['testB', 'testA'])] == ['testA', 'testB']
+
+
+DETECTIONS = [
+    {'image_id': 42, 'box': [1, 2, 3, 4], 'score': 0.9, 'category_id': 1, 'det_id': 0},
+    {'image_id': 7, 'box': [1, 1, 1, 1], 'score': 0.9},
+    {'image_id': 42, 'box': [5, 5, 2.5, 2], 'score': 0.5},
+    {'image_id': 42, 'box': [5, 5, 2.5, 0], 'score': 0.5},
+]
+
+
+@pytest.mark.parametrize(
+    'content',
+    [DETECTIONS, {'7': [[1, 1, 1, 1]], '42': [[1, 2, 3, 4, 0.9], [5, 5, 2.5, 2], [5, 5, 2.5, 0]]}],
+    ids=['MAttNet', 'ALBEF'],
+)
+def test_proposals_are_a_detectors_in_either_format(read, root, content):
+    (root / 'dets.json').write_text(json.dumps(content))
+    found = read('testA', proposals='dets.json')[0]['data_samples']
+    assert found.proposals == [[1, 2, 3, 4], [5, 5, 2.5, 2]]
+
+
+def test_an_image_without_proposals_and_a_file_of_another_format_are_named(read, root):
+    (root / 'dets.json').write_text(json.dumps(DETECTIONS))
+    with pytest.raises(ValueError, match=r'dets\.json has no box for 1 of 2 images.*581857'):
+        read(['val', 'testA'], proposals='dets.json')
+    (root / 'dets.json').write_text(json.dumps([{'image_id': 42, 'bbox': [1, 2, 3, 4]}]))
+    with pytest.raises(ValueError, match=r"dets\.json can not be read as proposals.*'box'"):
+        read('testA', proposals='dets.json')
+
+
+def test_albefs_lists_give_the_same_test_and_number_the_images_in_training(read, root):
+    image = 'coco/train2014/COCO_train2014_000000000042.jpg'
+    other = 'coco/train2014/COCO_train2014_000000581857.jpg'
+    (root / 'train.json').write_text(json.dumps(
+        [{'image': i, 'text': t} for i, t in ((image, 'A cat.'), (other, 'b'), (image, 'c'))]
+    ))  # fmt: skip
+    train = AlbefReferringDataset('train.json', data_root=str(root), pipeline=TRAIN)
+    found = [sample['data_samples'] for sample in train]
+    assert [(s.image_id, s.text) for s in found] == [(0, 'a cat'), (1, 'b'), (0, 'c')]
+
+    (root / 'test.json').write_text(json.dumps([{'image': image, 'text': 'rug', 'ref_id': 10}]))
+    files = dict(references='refcoco+/refs(unc).p', instances='refcoco+/instances.json')
+    common = dict(data_root=str(root), pipeline=TEST, test_mode=True)
+    test = AlbefReferringDataset('test.json', **files, **common)[0]
+    expected = read('testB')[0]
+    assert torch.equal(test['inputs'], expected['inputs'])
+    found, expected = test['data_samples'], expected['data_samples']
+    for name in ('text', 'image_id', *set(FIELDS) - {'sent_id'}):
+        assert getattr(found, name) == getattr(expected, name), name
+
+    with pytest.raises(ValueError, match=r'test mode dataset\.references and dataset\.instances'):
+        AlbefReferringDataset('test.json', **common)
+    (root / 'test.json').write_text(json.dumps([{'image': image, 'text': 'rug', 'ref_id': 77}]))
+    with pytest.raises(ValueError, match=r'(?s)test\.json.*ref_id 77 is unknown'):
+        AlbefReferringDataset('test.json', **files, **common)
+
+
+class Malicious:
+    def __reduce__(self):
+        return os.system, ('touch stolen',)
+
+
+@pytest.mark.parametrize('protocol', [0, 2, 4])
+def test_a_pickle_that_would_run_something_is_refused_and_nothing_runs(
+    tmp_path, monkeypatch, protocol
+):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / 'refs(unc).p'
+    file.write_bytes(pickle.dumps([{'ref_id': 1}, Malicious()], protocol))
+    with pytest.raises(ValueError, match=r'refs\(unc\)\.p is not a pickle of plain.*system'):
+        read_plain_pickle(file)
+    assert not (tmp_path / 'stolen').exists()
+
+
+@pytest.mark.parametrize('content', [b'', b'no pickle', pickle.dumps(REFERENCES)[:-20]])
+def test_a_file_that_is_no_pickle_is_an_error_that_names_it(tmp_path, content):
+    (tmp_path / 'refs.p').write_bytes(content)
+    with pytest.raises(ValueError, match=r'refs\.p is not a pickle'):
+        read_plain_pickle(tmp_path / 'refs.p')
+
+
+def test_strings_of_python_2_are_read(tmp_path):
+    # [{'split': 'train', 'sent': 'caf\xe9'}], as Python 2 writes byte strings.
+    (tmp_path / 'refs.p').write_bytes(
+        b'\x80\x02]q\x01}q\x02(U\x05splitq\x03U\x05trainq\x04U\x04sentq\x05U\x04caf\xe9q\x06ua.'
+    )
+    assert read_plain_pickle(tmp_path / 'refs.p') == [{'split': 'train', 'sent': 'café'}]
+
+
+def test_unknown_splits_ids_and_layouts_are_errors_that_name_the_file(read, root):
+    with pytest.raises(ValueError, match=r"no split \['test'\].*testA"):
+        read('test')
+    file = root / 'refcoco+/refs(unc).p'
+    for change, message in (
+        ({'ann_id': 99}, 'ann_id 99 is unknown'),
+        ({'image_id': 99}, 'image_id 99 is unknown'),
+    ):
+        file.write_bytes(pickle.dumps([{**REFERENCES[1], **change}], protocol=2))
+        with pytest.raises(ValueError, match=rf'(?s)refs\(unc\)\.p.*{message}'):
+            read('val')
+    file.write_bytes(pickle.dumps([{'split': 'val', 'image_id': 42}], protocol=2))
+    with pytest.raises(ValueError, match=r"(?s)'sentences' is missing.*Expected a pickled list"):
+        read('val')
+    (root / 'refcoco+/instances.json').write_text('{"images": [{"id": 1}]}')
+    with pytest.raises(ValueError, match=r"instances\.json can not be read as COCO's instances"):
+        read('val')
+
+
+def test_the_embedded_worlds_files_are_refers(tiny_world):
+    references = read_plain_pickle(tiny_world / 'refcoco+/refs(unc).p')
+    coco = COCO(str(tiny_world / 'refcoco+/instances.json'))
+    assert {r['split'] for r in references} == {'train', 'val', 'testA', 'testB'}
+    for reference in references:
+        annotation = coco.anns[reference['ann_id']]
+        assert annotation['image_id'] == reference['image_id']
+        assert reference['sent_ids'] == [s['sent_id'] for s in reference['sentences']]
+    ids = [number for reference in references for number in reference['sent_ids']]
+    assert len(set(ids)) == len(ids)
+    assert len({reference['ref_id'] for reference in references}) == len(references)
+    dataset = ReferDataset(
+        'refcoco+/refs(unc).p', split=['val', 'testA', 'testB'], test_mode=True, pipeline=TEST,
+        instances='refcoco+/instances.json', data_root=str(tiny_world),
+    )  # fmt: skip
+    for sample in dataset:
+        found = sample['data_samples']
+        assert found.box in found.proposals and found.size == (32, 32)
+        assert sample['inputs'].shape == (3, 32, 32)

@@ -1,0 +1,29 @@
+"""What a run takes over from the weights it starts from."""
+
+import torch
+from runs import train
+
+from xmodal.engine.launch import build_runner
+from xmodal.models.queue import EMPTY
+
+
+def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_config, tmp_path):
+    first = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    checkpoint = f'{tiny_config.work_dir}/epoch_1.pth'
+    assert (first.model.queue.image_ids != EMPTY).all()
+
+    def load(**changes):
+        config = tiny_config.copy()
+        config.merge_from_dict({'load_from': checkpoint, **changes})
+        config.experiment_name = str(changes)
+        runner = build_runner(config)
+        runner.load_or_resume()
+        return runner.model
+
+    fresh = load(work_dir=str(tmp_path / 'fresh'))
+    assert (fresh.queue.image_ids == EMPTY).all()
+    shorter = load(work_dir=str(tmp_path / 'shorter'), **{'model.queue_length': 7})
+    assert len(shorter.queue.image_ids) == 7
+    for model in (fresh, shorter):
+        for name, value in first.model.network.state_dict().items():
+            assert torch.equal(model.network.state_dict()[name], value), name

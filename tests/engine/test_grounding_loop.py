@@ -1,0 +1,64 @@
+"""Grounding from files to metrics, on the tiny world."""
+
+import json
+
+import cv2
+import pytest
+import torch
+
+from xmodal.engine.launch import build_runner
+
+
+@pytest.fixture
+def config(shrink):
+    """The embedded grounding, tiny."""
+    config = shrink('configs/acerpe/grounding_shapes.py')
+    config.train_cfg.max_epochs = 1
+    config.experiment_name = 'grounding'
+    return config
+
+
+def test_expressions_train_as_captions_do_and_splits_are_tested_apart(config, tmp_path):
+    config.test_evaluator.save_predictions = str(tmp_path / 'boxes.json')
+    config.test_cfg.save_pictures = str(tmp_path / 'pictures')
+    runner = build_runner(config)
+    runner.train()
+    metrics = runner.test()
+    assert set(metrics) == {
+        f'{split}/{name}' for split in ('val', 'testA', 'testB')
+        for name in ('accuracy', 'pointing', 'chance')
+    }  # fmt: skip
+    boxes = json.loads((tmp_path / 'boxes.json').read_text())
+    assert len(boxes) == len(runner.test_dataloader.dataset)
+    pictures = sorted((tmp_path / 'pictures').iterdir())
+    assert [p.name for p in pictures] == sorted(f'{box["sent_id"]}.jpg' for box in boxes)
+    assert cv2.imread(str(pictures[0])).shape[1] >= 384
+    with pytest.raises(FileExistsError):
+        build_runner(config).test()
+
+
+def test_the_chosen_box_is_that_of_a_literal_map(config):
+    runner = build_runner(config)
+    model = runner.model.eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    loop = runner.build_test_loop(config.test_cfg)
+    sample = loop.dataloader.dataset[3]
+    batch = dict(inputs=sample['inputs'][None], data_samples=[sample['data_samples']])
+    (found,) = loop.predict(model, batch)
+
+    inputs = model.data_preprocessor(batch, False)['inputs']
+    image = model.encode_image(inputs.images).tokens
+    text = model.encode_text(inputs.input_ids, inputs.attention_mask).tokens
+    fused = model.fuse(image, text, need_attentions=True)
+    attention = fused.attentions[0].text_to_image
+    no, yes = model.heads['itm'](fused.text_tokens)[0]
+    (gradient,) = torch.autograd.grad(yes - no, attention)
+    heat = (attention * gradient.clamp(min=0)).mean(1)[0, :, 1:].mean(0).view(1, 1, 4, 4)
+    heat = torch.nn.functional.interpolate(heat.detach(), (32, 32), mode='bicubic')[0, 0]
+    torch.testing.assert_close(found.heat, heat, atol=1e-6, rtol=1e-4)
+    scores = [
+        heat[y : y + height, x : x + width].sum() / (width * height) ** 0.5
+        for x, y, width, height in (map(int, box) for box in found.proposals)
+    ]
+    assert found.chosen == max(range(len(scores)), key=lambda place: scores[place])
