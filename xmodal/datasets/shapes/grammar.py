@@ -229,8 +229,8 @@ class _Narrator:
     def _phrases(self, mention: Description) -> tuple[str, str]:
         """The noun phrase with its definite and its indefinite article."""
         looks = [self._say(name) for name in (mention.size, mention.texture) if name]
-        plural = _plural(mention.shape) if mention.count > 1 else mention.shape
-        phrase = ' '.join([*looks, mention.colour, plural])
+        noun = plural(mention.shape) if mention.count > 1 else mention.shape
+        phrase = ' '.join([*looks, mention.colour, noun])
         if mention.count > 1:
             phrase = f'{NUMBERS[mention.count]} {phrase}'
             return f'the {phrase}', phrase
@@ -278,7 +278,8 @@ def write_captions(seed: int, split: str, scene: Scene) -> list[tuple[str, State
     return list(captions.items())
 
 
-def _plural(shape: str) -> str:
+def plural(shape: str) -> str:
+    """The plural of a noun."""
     return f'{shape}es' if shape.endswith('s') else f'{shape}s'
 
 
@@ -289,6 +290,6 @@ def vocabulary() -> list[str]:
         *(word for text in templates for word in text.split() if not word.startswith('{')),
         *(word for wording in WORDINGS.values() for text in wording for word in text.split()),
         *('a', 'an', 'the', 'is', 'are', 'lies', 'lie', *NUMBERS.values(), *DIRECTIONS, *COLOURS),
-        *(form for shape in SHAPES for form in (shape, _plural(shape))),
+        *(form for shape in SHAPES for form in (shape, plural(shape))),
     ]
     return [*SPECIAL_TOKENS, *sorted({word for text in said for word in text.split()})]

@@ -73,7 +73,7 @@ class ResizeImage(BaseTransform):
 
 @TRANSFORMS.register_module()
 class RandomFlip(BaseTransform):
-    """Mirrors the image half of the time, unless the caption speaks of left or right.
+    """Mirrors the image half of the time, unless the text or an answer speaks of left or right.
 
     Args:
         probability: of a flip, where one is allowed.
@@ -84,7 +84,8 @@ class RandomFlip(BaseTransform):
 
     def transform(self, results: dict) -> dict:
         """Changes ``img``."""
-        if not _SIDES.search(results['text']) and torch.rand(()) < self.probability:
+        said = ' '.join([results['text'], *results.get('answers', ())])
+        if not _SIDES.search(said) and torch.rand(()) < self.probability:
             results['img'] = results['img'].flip(-1)
         return results
 

@@ -1,0 +1,61 @@
+# The embedded world as VQA v2: `python tools/make_shapes.py --out data/shapes`. No flip: questions
+# say left and right. Test scenes hold compositions that training lacks.
+data_root = 'data/shapes/'
+train_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='PackImageText', fields=('answers', 'answer_weights')),
+]
+test_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='PackImageText', fields=('question_id', 'human_answers', 'answer_type')),
+]
+train_dataloader = dict(
+    global_batch_size=64,
+    num_workers=1,
+    persistent_workers=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='VqaDataset',
+        data_root=data_root,
+        ann_file='vqa/questions_train.json',
+        answer_file='vqa/annotations_train.json',
+        image_info='coco/captions_train.json',
+        pipeline=train_pipeline,
+    ),
+)
+val_dataloader = dict(
+    batch_size=100,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='VqaDataset',
+        data_root=data_root,
+        ann_file='vqa/questions_val.json',
+        answer_file='vqa/annotations_val.json',
+        image_info='coco/captions_val.json',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+test_dataloader = dict(
+    batch_size=100,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='VqaDataset',
+        data_root=data_root,
+        ann_file='vqa/questions_test.json',
+        answer_file='vqa/annotations_test.json',
+        image_info='coco/captions_test.json',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+val_evaluator = dict(type='VqaMetric')
+test_evaluator = dict(type='VqaMetric')
+val_cfg = dict(type='ValLoop')
+test_cfg = dict(type='TestLoop')

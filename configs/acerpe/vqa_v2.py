@@ -1,0 +1,39 @@
+# ACE-RPE fine-tuned for VQA v2 (Sec. 4.2), by ALBEF's recipe: the paper gives none of its own.
+#   tools/dist_train.sh configs/acerpe/vqa_v2.py 8
+#   tools/dist_test.sh configs/acerpe/vqa_v2.py work_dirs/vqa_v2/epoch_8.pth 8 \
+#       --cfg-options test_evaluator.save_predictions=work_dirs/vqa_v2/test2015.json
+_base_ = [
+    '../_base_/models/acerpe_base.py',
+    '../_base_/datasets/vqa_v2.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(
+    _delete_=True,
+    type='AnswerGenerator',
+    data_preprocessor=_base_.model.data_preprocessor,
+    network=_base_.model.network,
+    momentum=0.995,  # m
+    answer_list='data/vqa/answer_list.json',
+    candidates=128,  # k
+)
+model['network']['image_encoder']['image_size'] = _base_.image_size
+load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
+
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8)
+train_dataloader = dict(global_batch_size=256)  # 8 GPUs x 32
+custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    dtype='bfloat16',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
+)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=400),  # from 1e-5
+    dict(
+        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
+        convert_to_iter_based=True,
+    ),
+]
+find_unused_parameters = True  # the contrastive projections

@@ -1,0 +1,60 @@
+"""The form in which VQA's evaluation compares answers."""
+
+import pytest
+
+from xmodal.datasets.answers import normalize_answer
+
+
+@pytest.mark.parametrize(
+    ('answer', 'expected'),
+    [
+        # articles, number words, case
+        ('The Dog', 'dog'),
+        ('a cat and an owl', 'cat and owl'),
+        ('another', 'another'),
+        ('None', '0'),
+        ('two dogs', '2 dogs'),
+        ('Ten', '10'),
+        ('eleven', 'eleven'),
+        # a mark between two letters becomes a space, beside a space it goes
+        ('black/white', 'black white'),
+        ('black / white', 'black white'),
+        ('t-shirt', 't shirt'),
+        ('yes!', 'yes'),
+        ('yes, sir', 'yes sir'),
+        ('red,white', 'red white'),
+        ('(left) side', 'left side'),
+        # a comma within a number takes all marks away
+        ('1,000', '1000'),
+        ('1,000-2', '10002'),
+        # full stops go, points of numbers stay
+        ('Sailboats.', 'sailboats'),
+        ('U.S.A.', 'usa'),
+        ('0.5', '0.5'),
+        ('5.', '5'),
+        ('a.5', 'a.5'),
+        # apostrophes
+        ('dont know', "don't know"),
+        ("don't know", "don't know"),
+        ('couldntve', 'couldntve'),
+        ("couldn'tve", "couldn't've"),
+        ("couldnt've", "couldn't've"),
+        ("yall'd've", "y'all'd've"),
+        ('twas', "'twas"),
+        ("somebody'd", 'somebodyd'),
+        ('its', 'its'),
+        ("man's", "man's"),
+        # the rest
+        ('what is:', 'what is:'),  # the official list of marks has no colon
+        ('', ''),
+        ('the', ''),
+    ],
+)
+def test_answers_are_normalised_as_in_the_official_script(answer, expected):
+    assert normalize_answer(answer) == expected
+
+
+def test_normalising_twice_is_normalising_once():
+    for answer in ('The two-piece t-shirt, dont ask', '1,000', 'U.S.A.', "y'alld've"):
+        once = normalize_answer(answer)
+        assert normalize_answer(once) == once

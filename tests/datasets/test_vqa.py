@@ -1,0 +1,221 @@
+"""Readers of visual question answering."""
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from xmodal.datasets import AlbefVqaDataset, VisualGenomeQuestionDataset, VqaDataset
+from xmodal.datasets.transforms import RandomFlip
+
+FIXTURES = Path('data/vl_fixtures')
+needs_fixtures = pytest.mark.skipif(
+    not FIXTURES.exists(), reason='data/vl_fixtures is not there: items in the official formats'
+)
+
+
+def dump(folder, name, content):
+    (folder / name).write_text(json.dumps(content))
+    return name
+
+
+def questions(*numbers, subtype='val2014', image_id=9):
+    return {
+        'data_subtype': subtype,
+        'questions': [
+            {'image_id': image_id, 'question': f'Is it {n}?', 'question_id': n} for n in numbers
+        ],
+    }
+
+
+def annotations(**answers):
+    """Annotations by question number: ``q1=['yes', …]``."""
+    return {
+        'annotations': [
+            {
+                'question_id': int(number[1:]),
+                'answer_type': 'yes/no',
+                'answers': [{'answer': a, 'answer_id': i} for i, a in enumerate(given, start=1)],
+            }
+            for number, given in answers.items()
+        ]
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with COCO's image 9 and Visual Genome's images 4 and 5."""
+    picture = np.zeros((4, 4, 3), np.uint8)
+    for name in (
+        'val2014/COCO_val2014_000000000009.jpg',
+        'test2015/COCO_test2015_000000000009.jpg',
+        'VG_100K/4.jpg',
+        'VG_100K_2/5.jpg',
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        cv2.imwrite(str(tmp_path / name), picture)
+    return tmp_path
+
+
+@pytest.fixture
+def vqa(folder):
+    """Reads questions and annotations, written to files."""
+
+    def make(asked, answered=None, **options):
+        dump(folder, 'questions.json', asked)
+        if answered is not None:
+            options['answer_file'] = dump(folder, 'annotations.json', answered)
+        return VqaDataset('questions.json', data_root=str(folder), **options)
+
+    return make
+
+
+def test_a_question_comes_with_its_answers_weighted_by_the_share_of_people(vqa, folder):
+    dataset = vqa(questions(1), annotations(q1=['yes'] * 7 + ['no'] * 2 + ['maybe']))
+    sample = dataset[0]
+    assert sample['img_path'] == str(folder / 'val2014/COCO_val2014_000000000009.jpg')
+    assert sample['text'] == 'is it 1'
+    assert sample['question_id'] == 1
+    assert sample['image_id'] == 9
+    assert sample['answers'] == ['yes', 'no', 'maybe']
+    assert sample['answer_weights'] == pytest.approx([0.7, 0.2, 0.1])
+    assert len(sample['human_answers']) == 10
+    assert sample['answer_type'] == 'yes/no'
+
+
+@pytest.mark.parametrize('subtype', ['test2015', 'test-dev2015'])
+def test_a_test_set_is_read_without_annotations(vqa, subtype):
+    dataset = vqa(questions(3, 1, subtype=subtype), test_mode=True)
+    assert [sample['question_id'] for sample in dataset] == [3, 1]
+    assert dataset[0]['human_answers'] == []
+    assert dataset[0]['img_path'].endswith('test2015/COCO_test2015_000000000009.jpg')
+
+
+def test_several_files_of_questions_each_have_their_annotations(folder):
+    for number in (1, 2):
+        dump(folder, f'q{number}.json', questions(number))
+        dump(folder, f'a{number}.json', annotations(**{f'q{number}': ['yes']}))
+    dataset = VqaDataset(
+        ['q1.json', 'q2.json'], answer_file=['a1.json', 'a2.json'], data_root=str(folder)
+    )
+    assert [sample['question_id'] for sample in dataset] == [1, 2]
+    with pytest.raises(ValueError, match='names 1 files and dataset.ann_file 2'):
+        VqaDataset(['q1.json', 'q2.json'], answer_file='a1.json', data_root=str(folder))
+
+
+def test_a_file_of_images_names_them_instead(vqa, folder):
+    info = {'images': [{'id': 9, 'file_name': 'VG_100K/4.jpg'}]}
+    dump(folder, 'info.json', info)
+    dataset = vqa(questions(1), annotations(q1=['yes']), image_info='info.json')
+    assert dataset[0]['img_path'] == str(folder / 'VG_100K/4.jpg')
+    with pytest.raises(ValueError, match='image_info does not name the image 8'):
+        vqa(questions(1, image_id=8), annotations(q1=['yes']), image_info='info.json')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'answered', 'message'),
+    [
+        (questions(1, 2), annotations(q1=['yes']), 'has no annotation of question 2'),
+        (questions(1), annotations(q1=['yes'], q5=['no']), '1 questions that are not there.* 5'),
+        (questions(1), annotations(q1=[]), 'question 1 in .*annotations.json has no answers'),
+        (questions(1, 1), annotations(q1=['yes']), 'question_id 1 is there twice'),
+        (questions(1), None, 'question 1 has no answer, and training needs one'),
+        ({'questions': [{'question_id': 1}]}, annotations(q1=['x']), "key 'image_id' is missing"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_that_names_the_file(vqa, asked, answered, message):
+    with pytest.raises(ValueError, match=f'questions.json can not be read.*{message}'):
+        vqa(asked, answered)
+
+
+def test_answers_of_visual_genome_are_brought_to_the_form_of_vqa(folder):
+    def item(image, number, answer):
+        return {'image_id': image, 'qa_id': number, 'question': 'What?', 'answer': answer}
+
+    qas = [item(4, 1, 'A teddy bear.'), item(4, 2, 'Two.'), item(4, 3, 'The.')]
+    dump(folder, 'qa.json', [{'id': 4, 'qas': qas}, {'id': 5, 'qas': [item(5, 4, 'Glass.')]}])
+    urls = {4: 'http://x/VG_100K/4.jpg', 5: 'http://x/VG_100K_2/5.jpg'}
+    dump(folder, 'images.json', [{'image_id': n, 'url': url} for n, url in urls.items()])
+    dataset = VisualGenomeQuestionDataset(
+        'qa.json', image_data='images.json', data_root=str(folder)
+    )
+    assert [sample['answers'] for sample in dataset] == [['teddy bear'], ['2'], ['glass']]
+    assert [sample['answer_weights'] for sample in dataset] == [[0.5]] * 3
+    assert [Path(sample['img_path']).parent.name for sample in dataset] == [
+        'VG_100K', 'VG_100K', 'VG_100K_2'
+    ]  # fmt: skip
+
+
+def test_albef_s_form_is_read_with_ten_answers_one_or_none(folder):
+    picture = 'val2014/COCO_val2014_000000000009.jpg'
+    trained = [
+        {'image': picture, 'question': 'A?', 'answer': ['yes'] * 9 + ['no'], 'dataset': 'vqa'},
+        {'image': '4.jpg', 'question': 'B?', 'answer': 'glass', 'dataset': 'vg'},
+    ]
+    dump(folder, 'train.json', trained)
+    prefix = dict(vg='VG_100K')
+    dataset = AlbefVqaDataset('train.json', data_root=str(folder), data_prefix=prefix)
+    assert dataset[0]['answers'] == ['yes', 'no']
+    assert dataset[0]['answer_weights'] == pytest.approx([0.9, 0.1])
+    assert dataset[1]['answer_weights'] == [0.5]
+    assert dataset[1]['img_path'] == str(folder / 'VG_100K/4.jpg')
+
+    asked = {'image': picture, 'question': 'C?', 'question_id': 77, 'dataset': 'vqa'}
+    dump(folder, 'test.json', [asked])
+    dataset = AlbefVqaDataset('test.json', data_root=str(folder), test_mode=True)
+    assert (dataset[0]['question_id'], dataset[0]['human_answers']) == (77, [])
+    with pytest.raises(ValueError, match='has no answer, and training needs one'):
+        AlbefVqaDataset('test.json', data_root=str(folder))
+    dump(folder, 'odd.json', [{**asked, 'dataset': 'gqa'}])
+    with pytest.raises(ValueError, match="dataset='gqa', expected 'vqa' or 'vg'"):
+        AlbefVqaDataset('odd.json', data_root=str(folder), test_mode=True)
+
+
+@pytest.mark.parametrize(('answers', 'flipped'), [(['left'], False), (['red'], True), ([], True)])
+def test_an_image_is_not_mirrored_when_an_answer_says_a_side(answers, flipped):
+    image = torch.arange(3).expand(3, 1, 3)
+    results = {'img': image, 'text': 'where does it look', 'answers': answers}
+    mirrored = RandomFlip(probability=1.0).transform(results)['img']
+    assert torch.equal(mirrored, image.flip(-1)) == flipped
+
+
+@needs_fixtures
+def test_official_items_of_vqa_v2_are_read():
+    dataset = VqaDataset(
+        'vqav2/questions.json',
+        answer_file='vqav2/annotations.json',
+        data_root=str(FIXTURES),
+        data_prefix=dict(image='images/vqav2'),
+        image_name='COCO_{subtype}_{image_id:012d}.jpg',
+    )
+    assert len(dataset) == 3
+    assert all(Path(sample['img_path']).exists() for sample in dataset)
+    assert dataset[0]['answers'][0] == 'net'
+    assert sum(dataset[0]['answer_weights']) == pytest.approx(1)
+
+
+@needs_fixtures
+def test_official_items_of_visual_genome_are_read():
+    dataset = VisualGenomeQuestionDataset(
+        'vgqa/question_answers.json',
+        data_root=str(FIXTURES),
+        data_prefix=dict(image='images/vgqa'),
+    )
+    answers = {sample['text']: sample['answers'] for sample in dataset}
+    assert answers['what is on the couch'] == ['teddy bear']
+    assert answers['what color is the couch'] == ['purple']
+
+
+def test_the_embedded_world_is_read_as_vqa_v2(tiny_world):
+    dataset = VqaDataset(
+        'vqa/questions_test.json',
+        answer_file='vqa/annotations_test.json',
+        image_info='coco/captions_test.json',
+        data_root=str(tiny_world),
+        test_mode=True,
+    )
+    assert all(len(sample['human_answers']) == 10 for sample in dataset)
+    assert all(Path(sample['img_path']).exists() for sample in dataset)

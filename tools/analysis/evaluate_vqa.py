@@ -1,0 +1,81 @@
+"""Scores a file of answers as VQA's official evaluation does, beside a reader of questions alone.
+
+    python tools/analysis/evaluate_vqa.py work_dirs/vqa_shapes/test.json \\
+        data/shapes/vqa/annotations_test.json --prior data/shapes/vqa/annotations_train.json
+
+The answers are what ``test_evaluator.save_predictions`` writes: [{"question_id", "answer"}, …].
+"""
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from xmodal.engine.errors import run_or_explain
+from xmodal.evaluation.vqa import HumanAnswers, score_submission
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('answers', type=Path, help='file of answers')
+    parser.add_argument('annotations', type=Path, help='what people answered')
+    parser.add_argument(
+        '--prior', type=Path,
+        help='annotations of the training set: compares with answering each type of question by '
+        'what is most often right for it there',
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+def prior_answers(training: list[dict], asked: list[dict]) -> list[dict]:
+    """The commonest training answer of each question's type, and of all for an unknown type."""
+    counts: dict[str, Counter] = {}
+    for item in training:
+        own = counts.setdefault(item['question_type'], Counter())
+        own[item['multiple_choice_answer']] += 1
+    commonest = {name: own.most_common(1)[0][0] for name, own in counts.items()}
+    fallback = sum(counts.values(), Counter()).most_common(1)[0][0]
+    return [
+        {
+            'question_id': item['question_id'],
+            'answer': commonest.get(item['question_type'], fallback),
+        }
+        for item in asked
+    ]
+
+
+def score(answers: list[dict], asked: list[dict]) -> dict[str, float]:
+    """Accuracies: overall, by answer type, by question type."""
+    scores: dict[str, float] = {}
+    for kind in ('answer_type', 'question_type'):
+        references = {
+            item['question_id']: HumanAnswers([a['answer'] for a in item['answers']], item[kind])
+            for item in asked
+        }
+        scores |= score_submission(answers, references)
+    return scores
+
+
+def main() -> None:
+    """Prints a table."""
+    args = parse_args()
+    asked = json.loads(args.annotations.read_text('utf-8'))['annotations']
+    columns = {'accuracy': score(json.loads(args.answers.read_text('utf-8')), asked)}
+    if args.prior:
+        training = json.loads(args.prior.read_text('utf-8'))['annotations']
+        columns['questions alone'] = score(prior_answers(training, asked), asked)
+    table = Table(title=f'{len(asked)} questions of {args.annotations.name}, %')
+    table.add_column('')
+    for heading in columns:
+        table.add_column(heading, justify='right')
+    for name in columns['accuracy']:
+        table.add_row(name, *(f'{scores[name]:.2f}' for scores in columns.values()))
+    Console(width=100).print(table)
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

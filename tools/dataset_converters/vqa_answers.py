@@ -1,0 +1,54 @@
+"""The closed list of answers of VQA v2, out of its annotations.
+
+    python tools/dataset_converters/vqa_answers.py data/vqa/v2_mscoco_*_annotations.json \\
+        --out data/vqa/answer_list.json
+
+An answer is in the list when it is, in the form that VQA's evaluation compares, what most people
+said to at least nine questions: about 3,100 of train and val. The commonest come first. A list that
+you have already (ALBEF's answer_list.json has 3,128) does as well.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from xmodal.datasets.answers import normalize_answer
+from xmodal.engine.errors import run_or_explain
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('annotations', type=Path, nargs='+', help='files of annotations')
+    parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
+    parser.add_argument('--least', type=int, default=9, help='questions it must be right for')
+    return parser.parse_args()
+
+
+def count_answers(annotations: Iterable[dict], least: int) -> dict[str, int]:
+    """Answers right for at least ``least`` questions, the commonest first, with their number."""
+    counts = Counter(normalize_answer(item['multiple_choice_answer']) for item in annotations)
+    return {answer: count for answer, count in counts.most_common() if answer and count >= least}
+
+
+def main() -> None:
+    """Makes the list."""
+    args = parse_args()
+    if args.out.exists():
+        raise FileExistsError(f'{args.out} is there already: give another name')
+    annotations = [
+        item
+        for file in args.annotations
+        for item in json.loads(file.read_text('utf-8'))['annotations']
+    ]
+    counts = count_answers(annotations, args.least)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(list(counts)), 'utf-8')
+    right = f'right for {sum(counts.values())} of {len(annotations)} questions'
+    print(f'{args.out}: {len(counts)} answers, {right}')
+
+
+if __name__ == '__main__':
+    run_or_explain(main)
