@@ -6,6 +6,7 @@ import os
 os.environ.setdefault('HF_HUB_OFFLINE', '1')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,24 +34,38 @@ def tiny_world(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def tiny_config(tiny_world, tmp_path) -> Config:
-    """The embedded pre-training with a model of 32 dimensions: 4 iterations an epoch."""
-    config = Config.fromfile('configs/acerpe/pretrain_shapes.py')
-    network = config.model.network
-    network.image_encoder.update(image_size=32, patch_size=8, embed_dim=WIDTH, num_heads=2, depth=1)
-    network.text_encoder.config.update(
-        hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH
-    )
-    network.fusion.update(embed_dims=WIDTH, num_heads=2, depth=1)
+def shrink(tiny_world, tmp_path) -> Callable[[str], Config]:
+    """Loads a config of the embedded world with a model of 32 dimensions and the tiny world."""
+
+    def load(file: str) -> Config:
+        config = Config.fromfile(file)
+        network = config.model.network
+        network.image_encoder.update(
+            image_size=32, patch_size=8, embed_dim=WIDTH, num_heads=2, depth=1
+        )
+        network.text_encoder.config.update(
+            hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH
+        )
+        network.fusion.update(embed_dims=WIDTH, num_heads=2, depth=1)
+        config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
+        for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
+            config[name].dataset.data_root = str(tiny_world)
+            config[name].update(num_workers=0, persistent_workers=False)
+        config.train_dataloader.global_batch_size = 8
+        config.load_from = None
+        config.work_dir = str(tmp_path / 'run')
+        return config
+
+    return load
+
+
+@pytest.fixture
+def tiny_config(shrink) -> Config:
+    """The embedded pre-training, tiny: 4 iterations an epoch."""
+    config = shrink('configs/acerpe/pretrain_shapes.py')
     config.model.heads.mim.update(block=8, source='fusion')
     config.model.update(queue_length=20, momentum=0.9)
-    config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
-    for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
-        config[name].dataset.data_root = str(tiny_world)
-        config[name].update(num_workers=0, persistent_workers=False)
-    config.train_dataloader.global_batch_size = 8
     config.train_cfg.update(max_epochs=2, val_interval=100)
     config.custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4)]
     config.default_hooks.checkpoint.max_keep_ckpts = -1
-    config.work_dir = str(tmp_path / 'run')
     return config

@@ -8,13 +8,40 @@ from xmodal.datasets.captions import (
     KarpathyDataset,
 )
 from xmodal.datasets.collate import stack_images
+from xmodal.datasets.entailment import (
+    ENTAILMENT_CLASSES,
+    AlbefEntailmentDataset,
+    SnliVeDataset,
+)
+from xmodal.datasets.joined import JoinedDataset
+from xmodal.datasets.reasoning import (
+    REASONING_CLASSES,
+    AlbefReasoningDataset,
+    Nlvr2Dataset,
+    NlvrDataset,
+)
+from xmodal.datasets.referring import AlbefReferringDataset, ReferDataset
 from xmodal.datasets.streaming import WebDatasetShards
+from xmodal.datasets.vqa import AlbefVqaDataset, VisualGenomeQuestionDataset, VqaDataset
 
 __all__ = [
+    'ENTAILMENT_CLASSES',
+    'REASONING_CLASSES',
+    'AlbefEntailmentDataset',
     'AlbefJsonDataset',
+    'AlbefReasoningDataset',
+    'AlbefReferringDataset',
+    'AlbefVqaDataset',
     'CaptionDataset',
     'CocoCaptionDataset',
+    'JoinedDataset',
     'KarpathyDataset',
+    'Nlvr2Dataset',
+    'NlvrDataset',
+    'ReferDataset',
+    'SnliVeDataset',
+    'VisualGenomeQuestionDataset',
+    'VqaDataset',
     'WebDatasetShards',
     'samplers',
     'stack_images',

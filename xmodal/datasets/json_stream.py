@@ -1,4 +1,4 @@
-"""Reading JSON lists that are too large to hold."""
+"""Reading JSON that is too large to hold: lists, and one object a line."""
 
 import codecs
 import json
@@ -55,3 +55,22 @@ def stream_json_list(path: Path, chunk: int = 1 << 20) -> Iterator[Any]:
                 raise ValueError(problem)
             bar.update(len(content))
             text, place = text[place:] + to_text.decode(content), 0
+
+
+def read_json_lines(path: Path) -> Iterator[dict]:
+    """Yields the objects of a file with one JSON object a line.
+
+    Raises:
+        ValueError: names the line that is none.
+    """
+    with open(path, encoding='utf-8') as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                item = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f'line {number}: {error.msg}') from error
+            if not isinstance(item, dict):
+                raise ValueError(f'line {number} is {line.strip()[:40]!r}, not an object')
+            yield item

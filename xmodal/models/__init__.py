@@ -1,14 +1,21 @@
 """Models, and the parts they are assembled from."""
 
 from xmodal.models import backbones, fusion, heads, necks
+from xmodal.models.answerer import AnswerGenerator
+from xmodal.models.classifier import CrossModalClassifier
 from xmodal.models.network import CrossModalNetwork
 from xmodal.models.preprocessor import ImageTextPreprocessor
 from xmodal.models.pretrainer import CrossModalPretrainer
+from xmodal.models.reasoner import CrossModalReasoner, TextAssignmentPretrainer
 
 __all__ = [
+    'AnswerGenerator',
+    'CrossModalClassifier',
     'CrossModalNetwork',
     'CrossModalPretrainer',
+    'CrossModalReasoner',
     'ImageTextPreprocessor',
+    'TextAssignmentPretrainer',
     'backbones',
     'fusion',
     'heads',

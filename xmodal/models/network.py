@@ -81,6 +81,10 @@ class CrossModalNetwork(nn.Module):
         """See :meth:`xmodal.models.fusion.FusionEncoder.forward`."""
         return self.fusion(image, text, self.position, pairs, **need)
 
+    def fuse_several(self, images: list[Tokens], text: Tokens, **need) -> list[Fused]:
+        """See :meth:`xmodal.models.fusion.FusionEncoder.fuse_several`."""
+        return self.fusion.fuse_several(images, text, self.position, **need)
+
     @staticmethod
     def _vector(tokens: Tokens, projection: nn.Linear) -> Tensor:
         with torch.autocast(tokens.embeddings.device.type, enabled=False):

@@ -196,3 +196,71 @@ def test_bfloat16_autocast_stays_near_float32(tokens, build_position, position_n
 def test_an_unknown_layout_is_an_error():
     with pytest.raises(ValueError, match="fusion.streams='image', expected 'both' or 'text'"):
         FusionEncoder(streams='image')
+
+
+# several images
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('streams', ['both', 'text'])
+@pytest.mark.parametrize('count', [1, 2, 3])
+def test_several_images_are_literal_passes_through_each_layer(
+    tokens, build_position, position_name, streams, count
+):
+    images, (_, text) = [tokens()[0] for _ in range(count)], tokens()
+    encoder, position = make_encoder(streams).eval(), build_position(position_name)
+    found = encoder.fuse_several(images, text, position)
+
+    words = [position.enter(image, text) for image in images][0][1]
+    patches = [position.enter(image, text)[0] for image in images]
+    relations = [position.locate(image, words) for image in patches]
+    for index, layer in enumerate(encoder.layers):
+        project = layer.cross_attention.project
+        for place in range(count):
+            own, relation = patches[place], relations[place]
+            bias = position.self_bias(index, words)
+            words = words._replace(
+                embeddings=layer.attend_self(words.embeddings, words.attention_mask, bias)
+            )
+            if streams == 'both':
+                bias = position.self_bias(index, own)
+                own = own._replace(embeddings=layer.attend_self(own.embeddings, None, bias))
+            seeing, _ = layer.attend_cross(
+                words.embeddings, project(words.embeddings), project(own.embeddings), None,
+                position.cross_terms(index, relation, 'text'), False,
+            )  # fmt: skip
+            if streams == 'both':
+                seen, _ = layer.attend_cross(
+                    own.embeddings, project(own.embeddings), project(words.embeddings),
+                    words.attention_mask, position.cross_terms(index, relation, 'image'), False,
+                )  # fmt: skip
+                own = own._replace(embeddings=seen)
+            words, patches[place] = words._replace(embeddings=seeing), own
+    assert len(found) == count
+    for place, fused in enumerate(found):
+        torch.testing.assert_close(fused.text_tokens, words.embeddings, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            fused.image_tokens, patches[place].embeddings, atol=1e-4, rtol=1e-4
+        )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_one_of_several_images_is_the_encoder_itself(tokens, build_position, streams):
+    image, text = tokens()
+    encoder, position = make_encoder(streams).eval(), build_position('ace_rpe')
+    (found,) = encoder.fuse_several([image], text, position, need_attentions=True)
+    expected = encoder(image, text, position, need_attentions=True)
+    torch.testing.assert_close(found.text_tokens, expected.text_tokens)
+    torch.testing.assert_close(found.image_tokens, expected.image_tokens)
+    torch.testing.assert_close(found.attentions, expected.attentions)
+
+
+@torch.no_grad()
+def test_each_image_relates_to_the_words_by_its_own_position(tokens, build_position):
+    images, (_, text) = [tokens()[0] for _ in range(2)], tokens()
+    encoder, position = make_encoder().eval(), build_position('ace_rpe')
+    found = encoder.fuse_several(images, text, position, need_image=False)
+    for image, fused in zip(images, found, strict=True):
+        torch.testing.assert_close(fused.relation, position.locate(image, text))
+        assert fused.image_tokens is None

@@ -8,8 +8,12 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
+from xmodal.datasets.shapes.entailment import write_snli_ve
 from xmodal.datasets.shapes.grammar import vocabulary
-from xmodal.datasets.shapes.record import Record, Splits, image_id, write_json
+from xmodal.datasets.shapes.questions import QUESTION_WORDS, write_vqa
+from xmodal.datasets.shapes.reasoning import REASONING_WORDS, write_nlvr2
+from xmodal.datasets.shapes.record import Splits, image_id, write_json
+from xmodal.datasets.shapes.referring import write_refcoco_plus
 from xmodal.datasets.shapes.scene import SHAPES
 
 
@@ -103,11 +107,15 @@ def write_vocabulary(folder: Path, splits: Splits) -> None:
 
 # Words that tasks need besides those of the captions, a tuple a task: new ones at the end, since
 # token ids of trained models follow from the order; 128 words in all at most.
-TASK_WORDS: tuple[tuple[str, ...], ...] = ()
+TASK_WORDS: tuple[tuple[str, ...], ...] = (REASONING_WORDS, QUESTION_WORDS)
 
 EXPORTERS: tuple[Callable[[Path, Splits], None], ...] = (
     write_albef,
     write_karpathy,
     write_coco,
     write_vocabulary,
+    write_snli_ve,
+    write_nlvr2,
+    write_refcoco_plus,
+    write_vqa,
 )

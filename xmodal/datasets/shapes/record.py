@@ -53,3 +53,10 @@ def write_json_list(file: Path, head: dict, key: str, items: Iterable[object]) -
         for number, item in enumerate(items):
             output.write((',\n' if number else '\n') + json.dumps(item))
         output.write('\n]}\n')
+
+
+def write_json_lines(file: Path, items: Iterable[object]) -> None:
+    """Writes an item a line."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file, 'w', encoding='utf-8') as output:
+        output.writelines(json.dumps(item) + '\n' for item in items)

@@ -9,10 +9,13 @@ from xmodal.datasets.transforms.image_text import (
     ResizeImage,
     build_pipeline,
 )
+from xmodal.datasets.transforms.several_images import CutImage, ForEachImage
 
 __all__ = [
     'Augment',
     'BrokenImageError',
+    'CutImage',
+    'ForEachImage',
     'LoadImage',
     'PackImageText',
     'RandomFlip',

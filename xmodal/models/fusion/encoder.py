@@ -118,22 +118,66 @@ class FusionEncoder(nn.Module):
         """
         image_rows, text_rows = (None, None) if pairs is None else pairs.unbind(1)
         image, text = position.enter(image, text)
-        image_stream, text_stream = _Stream(image, image_rows), _Stream(text, text_rows)
-        relation = position.locate(image_stream.paired_tokens(), text_stream.paired_tokens())
-        attentions = []
+        streams = [_Stream(image, image_rows)], _Stream(text, text_rows)
+        return self._run(*streams, position, need_image, need_attentions)[0]
+
+    def fuse_several(
+        self,
+        images: list[Tokens],
+        text: Tokens,
+        position: NoPosition,
+        need_image: bool = True,
+        need_attentions: bool = False,
+    ) -> list[Fused]:
+        """Fuses K images with a text, row by row.
+
+        Every layer passes over the text K times, with the same weights: once with each image, in
+        order, each time from where the image before it left the words. An image relates to the
+        words by its own position. K = 1 is :meth:`forward`.
+
+        Args:
+            images: K of them, (B, 1 + M, D) each.
+            text: (B, 1 + N, D).
+            position: the plug-in that relates each image with the text.
+            need_image: whether the image streams of the last layer are wanted.
+            need_attentions: whether to return the cross-attention's probabilities.
+
+        Returns:
+            One result an image; the words, having seen all images, are the same in each.
+        """
+        entered = [position.enter(image, text) for image in images]
+        streams = [_Stream(image, None) for image, _ in entered], _Stream(entered[0][1], None)
+        return self._run(*streams, position, need_image, need_attentions)
+
+    def _run(
+        self,
+        images: list[_Stream],
+        text: _Stream,
+        position: NoPosition,
+        need_image: bool,
+        need_attentions: bool,
+    ) -> list[Fused]:
+        """All layers over all images; a result an image."""
+        relations = [
+            position.locate(image.paired_tokens(), text.paired_tokens()) for image in images
+        ]
+        attentions: list[list[CrossAttentions]] = [[] for _ in images]
         for index, layer in enumerate(self.layers):
             see_text = self.both and (need_image or index + 1 < self.depth)
-            attention = self._fuse(
-                index, layer, image_stream, text_stream, position, relation, see_text,
-                need_attentions,
-            )  # fmt: skip
-            attentions.append(attention)
-        return Fused(
-            image_stream.paired_tokens().embeddings if need_image else None,
-            text_stream.paired_tokens().embeddings,
-            attentions if need_attentions else None,
-            relation,
-        )
+            for image, relation, own in zip(images, relations, attentions, strict=True):
+                attention = self._fuse(
+                    index, layer, image, text, position, relation, see_text, need_attentions
+                )
+                own.append(attention)
+        return [
+            Fused(
+                image.paired_tokens().embeddings if need_image else None,
+                text.paired_tokens().embeddings,
+                own if need_attentions else None,
+                relation,
+            )
+            for image, relation, own in zip(images, relations, attentions, strict=True)
+        ]
 
     def _fuse(
         self,

@@ -1,0 +1,69 @@
+# Visual entailment on SNLI-VE (docs/tasks/entailment.md):
+#
+#   data/snli_ve/snli_ve_{train,dev,test}.jsonl
+#   data/flickr30k/images/*.jpg
+#
+# 384 pixels, as ALBEF fine-tunes.
+data_root = 'data/'
+data_prefix = dict(image='flickr30k/images')
+image_size = 384
+fields = ('label', 'pair_id')
+train_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='Augment', size=image_size, scale=(0.5, 1.0)),
+    dict(type='RandomFlip'),  # not where the hypothesis says left or right
+    dict(type='PackImageText', fields=fields),
+]
+test_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='ResizeImage', size=image_size),
+    dict(type='PackImageText', fields=fields),
+]
+train_dataloader = dict(
+    global_batch_size=256,
+    num_workers=4,
+    persistent_workers=True,
+    pin_memory=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='SnliVeDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file='snli_ve/snli_ve_train.jsonl',
+        pipeline=train_pipeline,
+    ),
+)
+val_dataloader = dict(
+    batch_size=64,
+    num_workers=4,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='SnliVeDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file='snli_ve/snli_ve_dev.jsonl',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+test_dataloader = dict(
+    batch_size=64,
+    num_workers=4,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='SnliVeDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file='snli_ve/snli_ve_test.jsonl',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+val_evaluator = dict(type='EntailmentMetric')
+test_evaluator = dict(type='EntailmentMetric')
+val_cfg = dict(type='ValLoop')
+test_cfg = dict(type='TestLoop')

@@ -1,0 +1,38 @@
+# ACE-RPE fine-tuned for visual reasoning on NLVR2 (Sec. 4.2), by ALBEF's recipe: the paper gives
+# none of its own. It starts from an epoch of text assignment (nlvr2_ta.py).
+#   tools/dist_train.sh configs/acerpe/nlvr2.py 8
+_base_ = [
+    '../_base_/models/acerpe_base.py',
+    '../_base_/datasets/nlvr2.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(
+    _delete_=True,
+    type='CrossModalReasoner',
+    data_preprocessor=dict(_base_.model.data_preprocessor, max_length=64),  # 30 words are not cut
+    network=_base_.model.network,
+    head=dict(type='ClassificationHead', num_classes=2),
+    momentum=0.995,  # m
+)
+model['network']['image_encoder']['image_size'] = _base_.image_size
+load_from = 'work_dirs/nlvr2_ta/epoch_1.pth'
+
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=10)
+train_dataloader = dict(global_batch_size=128)  # 8 GPUs x 16
+custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
+default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    dtype='bfloat16',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
+)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=100),  # from 1e-5
+    dict(
+        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
+        convert_to_iter_based=True,
+    ),
+]
+find_unused_parameters = True  # the contrastive projections

@@ -1,0 +1,34 @@
+# An epoch of text assignment between pre-training and NLVR2 (ALBEF): to which of two images a text
+# belongs, or to neither, over the pairs of the 4M set.
+#   tools/dist_train.sh configs/acerpe/nlvr2_ta.py 8
+_base_ = [
+    '../_base_/models/acerpe_base.py',
+    '../_base_/datasets/pretrain_4m.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(
+    _delete_=True,
+    type='TextAssignmentPretrainer',
+    data_preprocessor=_base_.model.data_preprocessor,
+    network=_base_.model.network,
+    temperature=0.07,  # of the draw of similar images
+)
+load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
+
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=1)
+train_dataloader = dict(global_batch_size=512)  # 8 GPUs x 64
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    dtype='bfloat16',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
+)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=100),  # from 1e-5
+    dict(
+        type='CosineAnnealingLR', eta_min=1e-5, T_max=train_cfg['max_epochs'], by_epoch=True,
+        convert_to_iter_based=True,
+    ),
+]
+find_unused_parameters = True  # the contrastive projections

@@ -1,0 +1,39 @@
+# ACE-RPE fine-tuned for visual entailment on SNLI-VE (Sec. 4.2), by ALBEF's recipe: the paper gives
+# none of its own.
+#   tools/dist_train.sh configs/acerpe/snli_ve.py 8 \
+#       --cfg-options load_from=work_dirs/pretrain_4m/epoch_30.pth
+_base_ = [
+    '../_base_/models/acerpe_base.py',
+    '../_base_/datasets/snli_ve.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(
+    _delete_=True,
+    type='CrossModalClassifier',
+    data_preprocessor=dict(_base_.model.data_preprocessor, max_length=64),  # 30 words are not cut
+    network=_base_.model.network,
+    head=dict(type='ClassificationHead', num_classes=3),
+    momentum=0.995,  # m
+)
+model['network']['image_encoder']['image_size'] = _base_.image_size
+load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
+
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_dataloader = dict(global_batch_size=256)  # 8 GPUs x 32
+custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=0)]  # no ramp here
+default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    dtype='bfloat16',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
+)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=100),  # from 1e-5
+    dict(
+        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
+        convert_to_iter_based=True,
+    ),
+]
+find_unused_parameters = True  # the contrastive projections

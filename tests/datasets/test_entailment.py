@@ -1,0 +1,129 @@
+"""Readers of visual entailment."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from xmodal.datasets import ENTAILMENT_CLASSES, AlbefEntailmentDataset, SnliVeDataset
+
+PIPELINE = [
+    dict(type='LoadImage'),
+    dict(type='PackImageText', fields=('label', 'pair_id')),
+]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes an annotation file and the pictures 7.jpg and 8.jpg."""
+    for name in ('7.jpg', '8.jpg'):
+        cv2.imwrite(str(tmp_path / name), np.full((20, 24, 3), 60, np.uint8))
+
+    def make(items, lines=True):
+        text = '\n'.join(map(json.dumps, items)) if lines else json.dumps(items)
+        (tmp_path / 'pairs.json').write_text(text)
+        return dict(data_root=str(tmp_path), ann_file='pairs.json', pipeline=PIPELINE)
+
+    return make
+
+
+def pair(image, hypothesis, label, **others):
+    return {'Flickr30K_ID': image, 'sentence2': hypothesis, 'gold_label': label, **others}
+
+
+def facts(sample):
+    found = sample['data_samples']
+    return Path(found.image_path).name, found.text, found.label, found.pair_id
+
+
+def test_pairs_of_the_official_file_are_read(write):
+    cfg = write(
+        [
+            pair('7', 'A man sleeps.', 'contradiction', pairID='7.jpg#2r1c'),
+            pair('8', 'Two people (outside)', 'entailment'),
+            pair('7', 'it is cold', 'neutral'),
+        ]
+    )
+    samples = list(SnliVeDataset(**cfg))
+    assert [facts(sample) for sample in samples] == [
+        ('7.jpg', 'a man sleeps', 0, '7.jpg#2r1c'),
+        ('8.jpg', 'two people outside', 2, '1'),
+        ('7.jpg', 'it is cold', 1, '2'),
+    ]
+    ids = [sample['data_samples'].image_id for sample in samples]
+    assert ids[0] == ids[2] != ids[1]
+
+
+def test_pairs_without_an_agreed_label_are_left_out_and_counted(write, monkeypatch):
+    told = []
+    monkeypatch.setattr('xmodal.datasets.entailment.print_log', lambda text, *_: told.append(text))
+    cfg = write([pair('7', 'a', '-'), pair('8', 'b', 'neutral'), pair('8', 'c', '-')])
+    found = SnliVeDataset(**cfg)
+    assert [facts(sample) for sample in found] == [('8.jpg', 'b', 1, '1')]
+    assert len(told) == 1 and '2 pairs without a label left out' in told[0]
+
+
+def test_albefs_form_gives_the_same_samples(write):
+    rows = [('7', 'A man sleeps.', 'contradiction'), ('8', 'cold', 'neutral')]
+    official = [facts(s) for s in SnliVeDataset(**write([pair(*row) for row in rows]))]
+    items = [dict(zip(('image', 'sentence', 'label'), row, strict=True)) for row in rows]
+    assert [facts(s) for s in AlbefEntailmentDataset(**write(items, lines=False))] == official
+
+
+@pytest.mark.parametrize(
+    ('items', 'message'),
+    [
+        ([pair('7', 'a b', 'entails')], r"label of 'a b' is 'entails', expected one of contrad"),
+        ([{'Flickr30K_ID': '7', 'gold_label': 'neutral'}], "key 'sentence2' is missing"),
+        ([pair('7', 'a', 'neutral'), 7], "after 1 records: line 2 is '7', not an object"),
+        ([], 'no record'),
+    ],
+)
+def test_a_file_of_another_layout_is_an_error_that_names_it(write, items, message):
+    with pytest.raises(ValueError, match=rf'(?s)(pairs\.json.*{message}|{message}.*pairs\.json)'):
+        SnliVeDataset(**write(items))
+
+
+def test_a_line_that_is_no_json_is_named(write, tmp_path):
+    cfg = write([pair('7', 'a', 'neutral')])
+    with open(tmp_path / 'pairs.json', 'a') as file:
+        file.write('\n{"Flickr30K_ID": ')
+    with pytest.raises(ValueError, match=r'pairs\.json .* after 1 records: line 2: '):
+        SnliVeDataset(**cfg)
+
+
+def test_the_embedded_world_reads_as_snli_ve(tiny_world):
+    found = SnliVeDataset(
+        'snli_ve/snli_ve_train.jsonl', image_path='{Flickr30K_ID}.png', data_root=str(tiny_world),
+        data_prefix=dict(image='images'), pipeline=PIPELINE, test_mode=True,
+    )  # fmt: skip
+    labels = Counter(sample['data_samples'].label for sample in found)
+    assert set(labels) == {0, 1, 2} and len(set(labels.values())) == 1
+
+
+def read_if_there(folder, *args, **kwargs):
+    if not Path(folder).exists():
+        pytest.skip(f'{folder} is not there')
+    return SnliVeDataset(*args, pipeline=PIPELINE, test_mode=True, **kwargs)
+
+
+def test_real_pairs_of_snli_ve_are_read():
+    found = read_if_there(
+        'data/vl_fixtures', 'vl_fixtures/visual_entailment/sample_pairs.jsonl', data_root='data',
+        data_prefix=dict(image='vl_fixtures/images/visual_entailment'),
+    )  # fmt: skip
+    assert len(found) == 16
+    labels = [ENTAILMENT_CLASSES[sample['data_samples'].label] for sample in found]
+    assert set(labels) == set(ENTAILMENT_CLASSES)
+
+
+def test_real_pairs_over_flickr8k_are_read():
+    found = read_if_there(
+        'data/flickr8k/snli_ve_mini', 'snli_ve_mini/dev.jsonl', data_root='data/flickr8k',
+        data_prefix=dict(image='images'), image_path='{image}',
+    )  # fmt: skip
+    assert len(found) == 539
+    assert facts(found[0])[1] == 'only one woman is wearing a head scarf'

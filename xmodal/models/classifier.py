@@ -1,0 +1,87 @@
+"""Classification of images with text: visual entailment."""
+
+import torch
+from torch import Tensor, nn
+
+from xmodal.models.network import CrossModalNetwork
+from xmodal.models.taught import TaughtModel
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, ImageTextBatch, Tokens
+
+
+@MODELS.register_module()
+class CrossModalClassifier(TaughtModel):
+    """The network of the pre-training, and a class for each image with its text.
+
+    encode → relate → fuse → classify. The momentum twin of network and head gives soft targets.
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        network: arguments of :class:`CrossModalNetwork`.
+        head: config of the head, without its width.
+        momentum: m of the twin; None for no twin.
+    """
+
+    def __init__(
+        self, data_preprocessor: dict, network: dict, head: dict, momentum: float | None = 0.995
+    ) -> None:
+        super().__init__(data_preprocessor, network)
+        head = MODELS.build({**head, 'embed_dims': self.network.fusion.embed_dims})
+        self.heads = nn.ModuleDict({'classification': head})
+        self.make_twin(momentum)
+
+    def taught(self) -> dict[str, str]:
+        """The network and the head."""
+        return {**super().taught(), 'classification': 'heads.classification'}
+
+    def forward(
+        self,
+        inputs: ImageTextBatch,
+        data_samples: list[DataSample] | None = None,
+        mode: str = 'tensor',
+    ) -> dict[str, Tensor] | list[DataSample] | Tensor:
+        """Losses, data samples with their prediction, or logits.
+
+        Args:
+            inputs: the batch.
+            data_samples: with ``label`` in mode 'loss'; in mode 'predict' they get
+                ``probabilities`` (C,) and ``predicted``, the class.
+            mode: 'loss', 'predict' or 'tensor'.
+        """
+        if mode == 'loss':
+            return self.loss(inputs, data_samples)
+        if mode == 'predict':
+            return self.predict(inputs, data_samples)
+        if mode == 'tensor':
+            return self._classify(self._taught_modules(), inputs)
+        raise ValueError(f"mode='{mode}', expected 'loss', 'predict' or 'tensor'")
+
+    def loss(self, batch: ImageTextBatch, data_samples: list[DataSample]) -> dict[str, Tensor]:
+        """``loss_classification`` and the accuracy on the batch."""
+        logits = self._classify(self._taught_modules(), batch)
+        labels = torch.tensor([sample.label for sample in data_samples], device=logits.device)
+        teacher_logits = None
+        if self.twin and self.distillation_weight:
+            with torch.no_grad():
+                teacher_logits = self._classify(self.twin.module, batch)
+        head = self.heads['classification']
+        return head.loss(logits, labels, teacher_logits, self.distillation_weight)
+
+    def predict(self, batch: ImageTextBatch, data_samples: list[DataSample]) -> list[DataSample]:
+        """The data samples with probabilities and prediction."""
+        logits = self._classify(self._taught_modules(), batch).float().cpu()
+        for sample, probabilities in zip(data_samples, logits.softmax(1), strict=True):
+            sample.probabilities = probabilities
+            sample.predicted = int(probabilities.argmax())
+        return data_samples
+
+    def fuse(self, network: CrossModalNetwork, images: Tokens, text: Tokens) -> Tensor:
+        """The words after fusion, (B, 1 + N, D); ``images`` has B rows."""
+        return network.fuse(images, text, need_image=False).text_tokens
+
+    def _classify(self, modules: nn.ModuleDict, batch: ImageTextBatch) -> Tensor:
+        """Logits (B, C) of the model's own modules or the twin's."""
+        network = modules['network']
+        images = network.encode_image(batch.images).tokens
+        text = network.encode_text(batch.input_ids, batch.attention_mask).tokens
+        return modules['classification'](self.fuse(network, images, text))

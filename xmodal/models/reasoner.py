@@ -1,0 +1,99 @@
+"""Reasoning over several images and a text: NLVR2, and the pre-training that prepares for it."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, one_hot
+
+from xmodal.models.classifier import CrossModalClassifier
+from xmodal.models.heads.itm import sample_negatives
+from xmodal.models.network import CrossModalNetwork
+from xmodal.models.taught import TaughtModel
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, ImageTextBatch, Tokens
+
+
+@MODELS.register_module()
+class CrossModalReasoner(CrossModalClassifier):
+    """A class for each text with its K images; K follows from the batch.
+
+    Every fusion layer passes over all images, with shared weights; each image relates to the words
+    by its own P. See :meth:`xmodal.models.fusion.FusionEncoder.fuse_several`.
+    """
+
+    def fuse(self, network: CrossModalNetwork, images: Tokens, text: Tokens) -> Tensor:
+        """The words after fusion, (B, 1 + N, D); ``images`` has B · K rows, a text's together."""
+        rows = torch.arange(len(images.embeddings), device=images.embeddings.device)
+        places = rows.view(len(text.embeddings), -1).unbind(1)
+        several = [images.select(own) for own in places]
+        return network.fuse_several(several, text, need_image=False)[-1].text_tokens
+
+
+@MODELS.register_module()
+class TextAssignmentPretrainer(TaughtModel):
+    """Text assignment: which of two images is the text's, the first, the second or none (ALBEF).
+
+    Prepares a fusion encoder for two images (``CrossModalReasoner``) with image-text pairs alone:
+    beside the text's own image stands one of the batch that resembles it, or two of these stand
+    there. One linear layer on the fused [CLS].
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        network: arguments of :class:`CrossModalNetwork`.
+        temperature: other images are drawn with probability softmax(cosine / temperature).
+    """
+
+    def __init__(self, data_preprocessor: dict, network: dict, temperature: float = 0.07) -> None:
+        super().__init__(data_preprocessor, network)
+        self.temperature = temperature
+        self.heads = nn.ModuleDict({'assignment': nn.Linear(self.network.fusion.embed_dims, 3)})
+
+    def forward(
+        self,
+        inputs: ImageTextBatch,
+        data_samples: list[DataSample] | None = None,
+        mode: str = 'loss',
+    ) -> dict[str, Tensor]:
+        """``loss_assignment`` and ``assignment_accuracy``.
+
+        Texts for which the batch has too few other images do not count.
+        """
+        if mode != 'loss':
+            raise ValueError(f"mode='{mode}', expected 'loss': text assignment only trains")
+        images = self.network.encode_image(inputs.images)
+        text = self.network.encode_text(inputs.input_ids, inputs.attention_mask).tokens
+        same = (inputs.image_ids[:, None] == inputs.image_ids) | (
+            inputs.text_ids[:, None] == inputs.text_ids
+        )
+        pairs, labels, possible = self.draw(images.vector.detach(), same)
+        shown = [images.tokens.select(rows) for rows in pairs.unbind(1)]
+        words = self.network.fuse_several(shown, text, need_image=False)[-1].text_tokens
+        logits = self.heads['assignment'](words[:, 0]).float()
+        losses = cross_entropy(logits, labels, reduction='none')
+        correct = (logits.argmax(1) == labels).float()
+        count = possible.sum().clamp(min=1)
+        return {
+            'loss_assignment': (losses * possible).sum() / count,
+            'assignment_accuracy': (correct * possible).sum() / count,
+        }
+
+    def draw(self, vectors: Tensor, same: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Draws the images that each text is shown with, and the answer: each a third.
+
+        Args:
+            vectors: the images', (B, d).
+            same: images that are the text's as well, (B, B) bool; never drawn as others.
+
+        Returns:
+            Rows of the first and second image (B, 2), labels (B,), 0 first, 1 second, 2 none, and
+            (B,) bool: False where the batch has too few other images.
+        """
+        logits = vectors.float() @ vectors.float().T / self.temperature
+        own = torch.arange(len(vectors), device=vectors.device)
+        other, possible = sample_negatives(logits, same)
+        drawn = one_hot(other, len(vectors)).bool()
+        another, has_another = sample_negatives(logits, same | drawn)
+        labels = torch.randint(3, own.shape, device=own.device)
+        choices = torch.stack([own, other, another], 1)
+        places = torch.tensor([[0, 1], [1, 0], [1, 2]], device=own.device)
+        pairs = choices.gather(1, places[labels])
+        return pairs, labels, torch.where(labels == 2, has_another, possible)
