@@ -6,7 +6,10 @@
 import argparse
 from pathlib import Path
 
+from mmengine.dist import is_main_process
+
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.files import write_json
 from xmodal.engine.launch import add_common_arguments, build_runner, load_config
 
 
@@ -15,6 +18,7 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config', help='config file')
     parser.add_argument('checkpoint', help='checkpoint file')
+    parser.add_argument('--metrics', type=Path, help='JSON file for the metrics; replaced if there')
     add_common_arguments(parser)
     return parser.parse_args()
 
@@ -26,7 +30,9 @@ def main() -> None:
     if not Path(args.checkpoint).is_file():
         raise FileNotFoundError(f'checkpoint {args.checkpoint} is not there')
     config.load_from, config.resume = args.checkpoint, False
-    build_runner(config).test()
+    metrics = build_runner(config).test()
+    if args.metrics and is_main_process():
+        write_json(args.metrics, metrics)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,42 @@
+# What the ablations of ACE-RPE share: the stages of each preset, pre-training first. A variant is
+# laid over a stage with the keys that the stage `takes`, and no others.
+group = 'acerpe'
+reference = 'ace_rpe_lace'  # the method; rows that come to its configs share its runs
+
+position = ['model.network.position']
+configs = 'configs/acerpe/'
+presets = {
+    # The embedded world; retrieval_shapes.py fine-tunes with ITC whatever the row.
+    'shapes': dict(
+        label='on the embedded world',
+        stages=dict(
+            pretrain=dict(config=configs + 'pretrain_shapes.py', takes=['model']),
+            retrieval=dict(
+                config=configs + 'retrieval_shapes.py', after='pretrain', takes=position
+            ),
+            snli_ve=dict(config=configs + 'snli_ve_shapes.py', after='pretrain', takes=position),
+            nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=position),
+            vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=position),
+        ),
+    ),
+    # The paper's: 4.0M images, 8 A100s.
+    '4m': dict(
+        label='on the benchmarks, pre-trained on 4M images',
+        stages=dict(
+            pretrain=dict(config=configs + 'pretrain_4m.py', takes=['model']),
+            # Retrieval is fine-tuned with the contrastive loss of the pre-training.
+            flickr30k=dict(
+                config=configs + 'retrieval_flickr30k.py', after='pretrain',
+                takes=[*position, 'model.heads'],
+            ),
+            coco=dict(
+                config=configs + 'retrieval_coco.py', after='pretrain',
+                takes=[*position, 'model.heads'],
+            ),
+            snli_ve=dict(config=configs + 'snli_ve.py', after='pretrain', takes=position),
+            nlvr2_ta=dict(config=configs + 'nlvr2_ta.py', after='pretrain', takes=position),
+            nlvr2=dict(config=configs + 'nlvr2.py', after='nlvr2_ta', takes=position),
+            vqa=dict(config=configs + 'vqa.py', after='pretrain', takes=position),
+        ),
+    ),
+}

@@ -1,0 +1,21 @@
+# ACE-RPE added in fine-tuning alone, to ALBEF as released (the paper's first limitation). Its W
+# starts at 0, so that the first step equals ALBEF's.
+#
+#   python tools/model_converters/albef.py ALBEF_4M.pth work_dirs/albef/retrieval_coco.pth \
+#       --config configs/acerpe/retrieval_coco_from_albef.py
+#   tools/dist_train.sh configs/acerpe/retrieval_coco_from_albef.py 8
+#
+# ALBEF without it, to compare with: the same with
+#   --cfg-options model.network.position._delete_=True model.network.position.type=none
+_base_ = './retrieval_coco.py'
+
+model = dict(
+    # ALBEF's layout, as in albef_4m.py
+    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
+    network=dict(
+        image_encoder=dict(depth=12, arch='deit_base_patch16_224'),
+        fusion=dict(streams='text'),
+    ),
+    heads=dict(ace=None, itc=dict(type='ITCHead', temperature=0.07)),
+)
+load_from = 'work_dirs/albef/retrieval_coco.pth'

@@ -1,0 +1,4 @@
+# Table 6, "Shared": one W for all fusion layers.
+_base_ = '../pretrain_4m.py'
+
+model = dict(network=dict(position=dict(shared=True)))

@@ -1,0 +1,394 @@
+"""Tables of ablations: what is run, in what order, stopping, resuming, and what is printed."""
+
+import json
+import sys
+import threading
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from mmengine.config import Config
+from rich.console import Console
+
+from tools import ablate
+from tools import test as test_tool
+from xmodal.ablation import (
+    Commands,
+    Plan,
+    TableRunner,
+    grid,
+    print_grid,
+    read_table,
+    to_markdown,
+)
+from xmodal.ablation.runner import _lock, remaining_seconds
+from xmodal.ablation.runs import RECORD, merged
+from xmodal.ablation.table import Stage, stage_options
+from xmodal.engine.files import write_json
+from xmodal.engine.hooks import HeadStartHook
+from xmodal.registry import MODELS
+
+CONFIG = """
+train_cfg = dict(max_epochs=3)
+model = dict(position=dict(type='ace', groups=8), heads=dict(ace=dict(scale=2.0), mlm=dict(p=1)))
+"""
+VARIANTS = {
+    'full': '',
+    'none': "model = dict(position=dict(_delete_=True, type='none'), heads=dict(ace=None))",
+    'groups_8': 'model = dict(position=dict(groups=8))',
+    'groups_4': 'model = dict(position=dict(groups=4))',
+}
+TABLE = """
+title = 'A table'
+group = 'paper'
+reference = 'full'
+presets = dict(small=dict(label='on a stub', stages=dict(
+    pretrain=dict(config='{folder}/pretrain.py', takes=['model']),
+    task=dict(
+        config='{folder}/task.py', after='pretrain', takes=['model.position'],
+        options=dict(train_cfg=dict(max_epochs=1)),
+    ),
+    unused=dict(config='{folder}/not_there.py', takes=['model']),
+)))
+columns = dict(small=dict(score=('task', 'score'), both=('task', ['score', 'other'])))
+paper_columns = ['score']
+rows = dict(
+    none=dict(label='None', paper=[70.5]),
+    full=dict(label='Full', paper=[71]),
+    late=dict(variant=dict(pretrain='none', task='full')),
+)
+"""
+# Trains an epoch at a time, saves at SIGTERM as tools/train.py does, and notes how it was called.
+# Beside it, `fail` names folders to fail in, and `interrupt` a folder in which it has its parent
+# interrupted after the first epoch.
+TRAIN = """
+import json, os, pathlib, runpy, signal, sys, time
+
+here = pathlib.Path(__file__).parent
+with open(here / 'journal', 'a') as journal:
+    journal.write(json.dumps(sys.argv[1:]) + '\\n')
+config, work_dir = sys.argv[1], pathlib.Path(sys.argv[3])
+options = dict(item.split('=', 1) for item in sys.argv[sys.argv.index('--cfg-options') + 1:])
+last = work_dir / 'last_checkpoint'
+if (here / 'fail').is_file() and (here / 'fail').read_text() in str(work_dir):
+    sys.exit('the sentence that says why')
+assert ('--resume' in sys.argv) == last.is_file()
+if 'load_from' in options:
+    assert pathlib.Path(options['load_from']).is_file()
+
+def save(name):
+    (work_dir / name).write_text('weights')
+    last.write_text(name)
+
+def stop(*_):
+    save('iter_1.pth')
+    sys.exit(0)
+
+signal.signal(signal.SIGTERM, stop)
+epochs = int(options.get('train_cfg.max_epochs', runpy.run_path(config)['train_cfg']['max_epochs']))
+for epoch in range(1, epochs + 1):
+    save(f'epoch_{epoch}.pth')
+    interrupt = here / 'interrupt'
+    if interrupt.is_file() and interrupt.read_text() in str(work_dir):
+        interrupt.unlink()
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(60)
+"""
+TEST = """
+import json, pathlib, sys
+
+options = dict(item.split('=', 1) for item in sys.argv[sys.argv.index('--cfg-options') + 1:])
+assert pathlib.Path(sys.argv[2]).is_file()
+score = 60 + int(options['randomness.seed']) * 2
+out = pathlib.Path(sys.argv[sys.argv.index('--metrics') + 1])
+out.write_text(json.dumps({'score': score, 'other': score + 4}))
+"""
+
+
+@pytest.fixture
+def paper(tmp_path):
+    """A folder with stage configs, variants, a table, and stubs of the tools."""
+    folder = tmp_path / 'paper'
+    for part in ('ablations', 'variants', 'tools'):
+        (folder / part).mkdir(parents=True)
+    for name in ('pretrain', 'task'):
+        (folder / f'{name}.py').write_text(CONFIG)
+    for name, text in VARIANTS.items():
+        (folder / f'variants/{name}.py').write_text(f"_base_ = '../pretrain.py'\n{text}\n")
+    (folder / 'ablations/table.py').write_text(TABLE.format(folder=folder))
+    (folder / 'tools/train.py').write_text(TRAIN)
+    (folder / 'tools/test.py').write_text(TEST)
+    return folder
+
+
+def make_plan(paper, seeds=1, only=None):
+    return Plan(read_table(paper / 'ablations/table.py', only=only), seeds, paper / 'runs')
+
+
+def execute(paper, plan):
+    runner = TableRunner(plan, Commands(tools=paper / 'tools'), poll=0.02)
+    runner.run()
+    return runner
+
+
+def trained(paper):
+    """The folders that were trained in, in order; and how."""
+    lines = [json.loads(line) for line in (paper / 'tools/journal').read_text().splitlines()]
+    return [(str(Path(line[2]).relative_to(paper / 'runs/paper_small')), line) for line in lines]
+
+
+def add_rows(paper, rows):
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write(f'rows.update({rows})\n')
+
+
+def test_runs_go_row_by_row_seed_after_seed_and_begin_with_their_sources_checkpoint(paper):
+    plan = make_plan(paper, seeds=2)
+    names = [str(run.folder.relative_to(plan.root)) for run in plan.runs]
+    cells = [
+        'none/seed_0/pretrain', 'none/seed_0/task',
+        'full/seed_0/pretrain', 'full/seed_0/task',
+        'none-to-full/seed_0/task',  # its pre-training is that of the first row
+    ]  # fmt: skip
+    assert names == cells + [name.replace('seed_0', 'seed_1') for name in cells]
+    late = plan.runs[4]
+    assert late.source is plan.runs[0]
+    command = Commands().train(late)
+    assert command[:3] == [sys.executable, 'tools/train.py', f'{paper}/task.py']
+    assert command[command.index('--cfg-options') + 1 :] == [
+        'train_cfg.max_epochs=1', 'randomness.seed=0',
+        f'load_from={plan.root}/none/seed_0/pretrain/epoch_3.pth',
+    ]  # fmt: skip
+    assert Commands(gpus=8).train(late)[:3] == ['tools/dist_train.sh', f'{paper}/task.py', '8']
+
+
+def test_a_stage_takes_the_keys_it_names_from_a_variant(paper):
+    pretrain, task = make_plan(paper, only=['none']).runs
+    assert pretrain.config.model.position == dict(type='none')
+    assert pretrain.config.model.heads.ace is None
+    assert task.config.model.position == dict(type='none')
+    assert task.config.model.heads.ace == dict(scale=2.0)
+
+
+def test_rows_that_come_to_the_references_configs_share_its_runs(paper):
+    add_rows(paper, dict(groups_8=dict(), groups_4=dict()))
+    plan = make_plan(paper, only=['full', 'groups_8', 'groups_4'])
+    of_row = {row.name: plan.run_of(row, 'task', 0) for row in plan.table.rows}
+    assert of_row['groups_8'] is of_row['full']
+    assert of_row['groups_4'].folder.parts[-3:] == ('groups_4', 'seed_0', 'task')
+
+
+def test_a_table_is_run_and_shows_measured_figures_apart_from_the_papers(paper):
+    plan = make_plan(paper, seeds=2)
+    assert not execute(paper, plan).failed
+    assert grid(plan) == [
+        ['', 'measured: score', 'measured: both', 'paper: score'],
+        ['None', '61.0 ± 1.4', '63.0 ± 1.4', '70.5'],
+        ['Full', '61.0 ± 1.4', '63.0 ± 1.4', '71.0'],
+        ['late', '61.0 ± 1.4', '63.0 ± 1.4', '–'],
+    ]
+    printed = to_markdown(plan)
+    assert '| None | 61.0 ± 1.4 | 63.0 ± 1.4 | 70.5 |' in printed
+    assert 'measured: on a stub, mean ± standard deviation over 2 seeds' in printed
+
+
+def test_a_narrow_terminal_gets_the_table_in_parts(paper):
+    plan = make_plan(paper)
+    screen = Console(file=StringIO(), width=36, force_terminal=True, color_system=None)
+    print_grid(plan, screen)
+    printed = screen.file.getvalue()
+    rows = [line for line in printed.splitlines() if line.startswith('│ None')]
+    assert len(rows) == 2 and '70.5' in rows[1] and '…' not in printed
+    assert max(map(len, printed.splitlines())) <= 36
+
+
+def test_what_is_finished_is_not_run_again(paper):
+    execute(paper, make_plan(paper, only=['none']))
+    execute(paper, make_plan(paper))
+    folders = [folder for folder, _ in trained(paper)]
+    assert len(folders) == len(set(folders)) == 5
+    assert grid(make_plan(paper, seeds=2))[1][1] == '60.0 (1)'
+
+
+def test_an_interrupted_training_saves_and_goes_on_later(paper):
+    (paper / 'tools/interrupt').write_text('full/seed_0/pretrain')
+    plan = make_plan(paper)
+    stopped = execute(paper, plan)
+    assert stopped.stopping and not stopped.failed
+    assert [run.is_done for run in plan.runs] == [True, True, False, False, False]
+    folder = plan.runs[2].folder
+    assert (folder / 'last_checkpoint').read_text() == 'iter_1.pth'
+
+    assert not execute(paper, plan).failed
+    assert all(run.is_done for run in plan.runs)
+    calls = [line for name, line in trained(paper) if name == 'full/seed_0/pretrain']
+    assert ['--resume' in line for line in calls] == [False, True]
+
+
+def test_an_interrupted_fine_tuning_goes_on_from_its_own_checkpoint(paper):
+    (paper / 'tools/interrupt').write_text('none/seed_0/task')
+    plan = make_plan(paper, only=['none'])
+    execute(paper, plan)
+    assert not plan.runs[1].is_done
+    plan.runs[1].last_checkpoint.unlink()  # of one epoch, the stub's first
+    execute(paper, plan)
+    resumed = trained(paper)[-1][1]
+    assert plan.runs[1].is_done and '--resume' in resumed
+    assert not any(argument.startswith('load_from=') for argument in resumed)
+
+
+def test_a_failed_run_is_reported_and_the_others_go_on(paper, capsys):
+    (paper / 'tools/fail').write_text('none/seed_0/pretrain')
+    plan = make_plan(paper)
+    runner = execute(paper, plan)
+    assert [str(run) for run in runner.failed] == ['none, seed 0, pretrain']
+    assert [run.is_done for run in plan.runs] == [False, False, True, True, False]
+    printed = capsys.readouterr().out
+    assert 'train ended with status 1' in printed and 'the sentence that says why' in printed
+
+
+def test_a_run_in_other_hands_is_left_to_them(paper):
+    plan = make_plan(paper, only=['none'])
+    pretrain = plan.runs[0]
+    with _lock(pretrain.folder) as held:
+        assert held is not None
+
+        def finish():
+            pretrain.last_checkpoint.write_text('weights')
+
+        timer = threading.Timer(0.2, finish)
+        timer.start()
+        execute(paper, plan)
+        timer.join()
+    assert [folder for folder, _ in trained(paper)] == ['none/seed_0/task']
+
+
+def test_a_folder_made_with_other_settings_is_refused_with_the_keys(paper):
+    plan = make_plan(paper, only=['none'])
+    execute(paper, plan)
+    (paper / 'pretrain2.py').write_text(CONFIG.replace('p=1', 'p=2'))
+    table = paper / 'ablations/table.py'
+    table.write_text(table.read_text().replace('pretrain.py', 'pretrain2.py'))
+    with pytest.raises(ValueError, match=r'(?s)model\.heads\.mlm\.p: 1 there, 2 now.*move'):
+        execute(paper, make_plan(paper, only=['none']))
+
+
+def test_the_time_left_follows_from_what_is_done(paper):
+    plan = make_plan(paper, seeds=2, only=['none'])
+    assert remaining_seconds(plan.runs) != remaining_seconds(plan.runs)  # not a number
+    first, task = plan.runs[:2]
+    write_json(first.folder / RECORD, {'seconds': {'train': 100.0}})
+    first.last_checkpoint.write_text('weights')
+    write_json(task.folder / RECORD, {'seconds': {'train': 30.0, 'test': 10.0}})
+    task.last_checkpoint.write_text('weights')
+    assert remaining_seconds(plan.runs) == 100 + 30 + 2 * 65  # tests were never finished: the mean
+    write_json(task.metrics_file, {'score': 1})
+    assert remaining_seconds(plan.runs) == 100 + 30 + 10
+
+
+@pytest.mark.parametrize(
+    'old, new, message',
+    [
+        ("score=('task'", "score=('tusk'", r"stage of column 'score' 'tusk' is unknown"),
+        ('paper=[70.5]', 'paper=[70.5, 1]', r"row 'none' has 2 of the paper's figures"),
+        ("task='full'", "task='ful'", r'ful\.py is not there; there are: full, groups_4'),
+        ('task.py', 'tusk.py', r'stage task names .*tusk\.py, which is not there'),
+        ("takes=['model'])", "takes=['model.heads'])", r'sets model\.position\._delete_, which no'),
+        ("title = 'A table'", '', "has no 'title'"),
+    ],
+)
+def test_a_mistake_in_a_declaration_is_named(paper, old, new, message):
+    table = paper / 'ablations/table.py'
+    text = table.read_text().replace(old, new)
+    if 'model.heads' in new:
+        text = text.replace("takes=['model.position']", "takes=['model.neck']")
+    table.write_text(text)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        read_table(table)
+
+
+def test_an_unknown_row_and_preset_are_named(paper):
+    with pytest.raises(ValueError, match=r"row 'non' is unknown, expected one of none, full, late"):
+        make_plan(paper, only=['non'])
+    with pytest.raises(ValueError, match=r"preset 'large' is unknown, expected one of small"):
+        read_table(paper / 'ablations/table.py', 'large')
+
+
+def test_a_metric_that_was_not_measured_is_named(paper):
+    plan = make_plan(paper, only=['none'])
+    write_json(plan.runs[1].metrics_file, {'scores': 1})
+    with pytest.raises(ValueError, match=r"has no \['score'\], which column 'score' shows"):
+        grid(plan)
+
+
+def test_a_dry_run_lists_the_commands_and_runs_nothing(paper, capsys, monkeypatch):
+    arguments = [f'{paper}/ablations/table.py', '--seeds', '1', '--dry-run', '--root']
+    monkeypatch.setattr(sys, 'argv', ['ablate.py', *arguments, f'{paper}/runs'])
+    ablate.main()
+    printed = capsys.readouterr().out
+    assert '# none, seed 0, pretrain\n' in printed
+    assert f'tools/train.py {paper}/task.py --work-dir' in printed
+    assert 'tools/test.py' in printed and '5 of 5 runs are left' in printed
+    assert not (paper / 'runs').exists()
+
+
+def test_a_table_that_is_not_there_is_answered_with_those_that_are():
+    with pytest.raises(ValueError, match=r"no table 'acerpe/table3'; there are .*acerpe/table1"):
+        ablate.find_table('acerpe/table3')
+
+
+@torch.no_grad()
+def test_the_test_tool_writes_the_metrics_it_prints(tiny_config, tmp_path, monkeypatch):
+    tiny_config.pop('work_dir')
+    tiny_config.dump(tmp_path / 'tiny.py')
+    weights = MODELS.build(tiny_config.model).state_dict()
+    torch.save({'state_dict': weights, 'meta': {}}, tmp_path / 'weights.pth')
+    arguments = [tmp_path / 'tiny.py', tmp_path / 'weights.pth', '--work-dir', tmp_path / 'run']
+    arguments += ['--metrics', tmp_path / 'out/metrics.json']
+    monkeypatch.setattr(sys, 'argv', ['test.py', *map(str, arguments)])
+    test_tool.main()
+    metrics = json.loads((tmp_path / 'out/metrics.json').read_text())
+    assert {'i2t/R@1', 't2i/R@10', 'mean_recall'} <= metrics.keys()
+
+
+TABLES = sorted(Path('configs').glob('[!_]*/ablations/*.py'))
+
+
+@pytest.mark.parametrize('preset', ['shapes', '4m'])
+@pytest.mark.parametrize('file', TABLES, ids=lambda file: f'{file.parts[1]}/{file.stem}')
+def test_the_tables_that_come_with_the_package_are_whole(file, preset, tmp_path):
+    table = read_table(file, preset)
+    plan = Plan(table, 1, tmp_path)
+    assert len(plan.runs) >= len(table.rows)
+    assert all(run.last_checkpoint.name.startswith('epoch_') for run in plan.runs)
+
+
+@pytest.mark.parametrize('file', sorted(Path('configs/acerpe/variants').glob('*.py')), ids=str)
+def test_a_variant_laid_over_its_own_base_is_the_variant(file):
+    stage = Stage('pretrain', 'configs/acerpe/pretrain_4m.py', ('model',))
+    found = merged(stage, stage_options(stage, file)).to_dict()
+    assert found == Config.fromfile(file).to_dict()
+
+
+def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_config):
+    variant = Path('configs/acerpe/variants/none.py')
+    stage = Stage('pretrain', 'configs/acerpe/pretrain_shapes.py', ('model',))
+    tiny_config.merge_from_dict(stage_options(stage, variant))
+    model = MODELS.build(tiny_config.model)
+    assert set(model.heads) == {'itc', 'itm', 'mlm', 'mim'}
+    hook = HeadStartHook(epochs=dict(ace=1, itm=1))
+    runner = SimpleNamespace(cfg=tiny_config, model=model, epoch=0)
+    hook.before_train(runner)
+    hook.before_train_epoch(runner)
+    assert model.active_heads == {'itc', 'mlm', 'mim'}
+    with pytest.raises(ValueError, match=r"names \['imt'\]"):
+        HeadStartHook(epochs=dict(imt=1)).before_train(runner)
+
+
+@pytest.mark.parametrize('file', sorted(Path('configs/acerpe/variants').glob('*.py')), ids=str)
+def test_a_variants_position_can_be_built(file):
+    position = Config.fromfile(file).model.network.position
+    with torch.device('meta'):
+        MODELS.build({**position, 'depth': 6, 'embed_dims': 768, 'num_heads': 12})

@@ -1,0 +1,104 @@
+"""A table's figures: measured ones and the paper's, in separate columns."""
+
+from statistics import mean, stdev
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from xmodal.ablation.runs import Plan, Run
+from xmodal.ablation.table import Column
+
+MISSING = '–'
+
+
+def grid(plan: Plan) -> list[list[str]]:
+    """Headings, then a row a line: what was measured as mean ± deviation, what the paper says.
+
+    ``(n)`` follows a figure of fewer seeds than the plan has.
+
+    Raises:
+        ValueError: when a test did not measure what a column shows.
+    """
+    table = plan.table
+    headings = ['']
+    headings += [f'measured: {column.heading}' for column in table.columns]
+    headings += [f'paper: {heading}' for heading in table.paper_columns]
+    lines = [headings]
+    for row in table.rows:
+        measured = []
+        for column in table.columns:
+            runs = [plan.run_of(row, column.stage, seed) for seed in range(plan.seeds)]
+            values = [value for run in runs if (value := figure(run, column)) is not None]
+            measured.append(summarize(values, plan.seeds))
+        paper = [f'{value:.1f}' for value in row.paper] or [MISSING] * len(table.paper_columns)
+        lines.append([row.label, *measured, *paper])
+    return lines
+
+
+def figure(run: Run, column: Column) -> float | None:
+    """A column's figure of one run; None before its test."""
+    metrics = run.metrics()
+    if metrics is None:
+        return None
+    if missing := [name for name in column.metrics if name not in metrics]:
+        raise ValueError(
+            f"{run.metrics_file} has no {missing}, which column '{column.heading}' shows; it has "
+            + ', '.join(sorted(metrics))
+        )
+    return mean(metrics[name] for name in column.metrics)
+
+
+def summarize(values: list[float], seeds: int) -> str:
+    """Mean ± standard deviation over seeds (of a sample, n − 1)."""
+    if not values:
+        return MISSING
+    shown = f'{mean(values):.1f}'
+    if len(values) > 1:
+        shown += f' ± {stdev(values):.1f}'
+    return shown if len(values) == seeds else f'{shown} ({len(values)})'
+
+
+def caption(plan: Plan) -> str:
+    """What the figures are."""
+    seeds = 'one seed'
+    if plan.seeds > 1:
+        seeds = f'mean ± standard deviation over {plan.seeds} seeds'
+    paper = '; paper: as printed there, on its own data' if plan.table.paper_columns else ''
+    return f'measured: {plan.table.label}, {seeds}{paper}'
+
+
+def print_grid(plan: Plan, console: Console | None = None) -> None:
+    """Prints the table, in parts below each other where the terminal is too narrow for it."""
+    console = console or Console()
+    if not console.is_terminal:  # a file or a pipe has no width
+        console.width = 1000
+    lines = [[cell.replace(': ', '\n', 1) for cell in line] for line in grid(plan)]
+    for columns in _parts(lines, console.width):
+        table = RichTable(title=plan.table.title)
+        for column in columns:
+            table.add_column(lines[0][column], justify='right' if column else 'left', no_wrap=True)
+        for line in lines[1:]:
+            table.add_row(*(line[column] for column in columns))
+        console.print(table)
+    console.print(caption(plan), highlight=False)
+
+
+def _parts(lines: list[list[str]], width: int) -> list[list[int]]:
+    """The columns of each part, all with the labels in column 0."""
+    cells = [max(len(part) for cell in column for part in cell.split('\n')) + 3
+             for column in zip(*lines, strict=True)]  # fmt: skip
+    parts = [[0]]
+    for column in range(1, len(cells)):
+        taken = 1 + sum(cells[i] for i in parts[-1])
+        if taken + cells[column] > width and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(column)
+    return parts
+
+
+def to_markdown(plan: Plan) -> str:
+    """The table for a document."""
+    headings, *lines = grid(plan)
+    ruler = ['---', *['---:'] * (len(headings) - 1)]
+    rows = [f'| {" | ".join(line)} |' for line in (headings, ruler, *lines)]
+    return '\n'.join([f'**{plan.table.title}**', '', *rows, '', caption(plan)])
