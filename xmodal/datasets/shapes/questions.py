@@ -41,7 +41,7 @@ QUESTION_WORDS = (
 )
 
 PEOPLE = 10
-_DOUBTERS = (0.5, 0.25, 0.15, 0.1)  # how often none to three of the ten answer otherwise
+_DOUBTERS = (0.65, 0.2, 0.1, 0.05)  # how often none to three of the ten answer otherwise
 _LOOKS_LIKE = {
     'disc': 'ring',
     'ring': 'disc',
