@@ -7,7 +7,7 @@ _base_ = [
 ]
 
 model = dict(heads=dict(ace=None, mlm=None, mim=None, itm=dict(hardness=1.0)))
-load_from = 'work_dirs/pretrain_shapes/epoch_10.pth'
+load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
 
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
 optim_wrapper = dict(

@@ -11,7 +11,7 @@ custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=7, itm=7, mlm=7, mim=
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
     constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=1e-3, weight_decay=0.02),
+    optimizer=dict(type='AdamW', lr=1e-3, betas=(0.9, 0.98), weight_decay=0.02),
     clip_grad=dict(max_norm=5.0),
 )
 param_scheduler = [

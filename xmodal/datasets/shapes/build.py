@@ -1,6 +1,7 @@
 """Builds the embedded world on disk."""
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -76,8 +77,9 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
     if workers == 1:
         splits = {split: _draw_split(folder, spec, split, map) for split in SPLITS}
     else:
-        # OpenCV's own threads would only get into each other's way.
-        with get_context('spawn').Pool(workers, cv2.setNumThreads, (0,)) as pool:
+        # Forked workers need not import everything anew. OpenCV's own threads would only get into
+        # each other's way.
+        with get_context('fork' if sys.platform == 'linux' else 'spawn').Pool(workers, cv2.setNumThreads, (0,)) as pool:
             draw_all = partial(pool.imap, chunksize=64)
             splits = {split: _draw_split(folder, spec, split, draw_all) for split in SPLITS}
     for export in tqdm(EXPORTERS, 'writing annotations', unit='format'):
