@@ -79,7 +79,8 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
     else:
         # Forked workers need not import everything anew. OpenCV's own threads would only get into
         # each other's way.
-        with get_context('fork' if sys.platform == 'linux' else 'spawn').Pool(workers, cv2.setNumThreads, (0,)) as pool:
+        context = get_context('fork' if sys.platform == 'linux' else 'spawn')
+        with context.Pool(workers, cv2.setNumThreads, (0,)) as pool:
             draw_all = partial(pool.imap, chunksize=64)
             splits = {split: _draw_split(folder, spec, split, draw_all) for split in SPLITS}
     for export in tqdm(EXPORTERS, 'writing annotations', unit='format'):
