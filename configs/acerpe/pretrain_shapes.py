@@ -5,9 +5,9 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=9, val_interval=3)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=11, val_interval=4)
 # From random weights contrast comes first; with pretrained encoders all heads begin together.
-custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=7, itm=7, mlm=7, mim=7))]
+custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=9, itm=9, mlm=9, mim=9))]
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
     constructor='NoDecayConstructor',

@@ -5,8 +5,9 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-model = dict(heads=dict(ace=None, mlm=None, mim=None, itm=dict(hardness=1.0)))
-load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
+# As pre-training, without the two that predict what is hidden.
+model = dict(heads=dict(mlm=None, mim=None))
+load_from = 'work_dirs/pretrain_shapes/epoch_11.pth'
 
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
 optim_wrapper = dict(

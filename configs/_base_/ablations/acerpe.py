@@ -36,7 +36,7 @@ presets = {
             snli_ve=dict(config=configs + 'snli_ve.py', after='pretrain', takes=position),
             nlvr2_ta=dict(config=configs + 'nlvr2_ta.py', after='pretrain', takes=position),
             nlvr2=dict(config=configs + 'nlvr2.py', after='nlvr2_ta', takes=position),
-            vqa=dict(config=configs + 'vqa.py', after='pretrain', takes=position),
+            vqa=dict(config=configs + 'vqa_v2.py', after='pretrain', takes=position),
         ),
     ),
 }

@@ -13,20 +13,20 @@ model = dict(
     network=dict(
         image_encoder=dict(
             type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=96, patch_size=16,
-            embed_dim=width, num_heads=4, depth=3, weight_init='jax',
+            embed_dim=width, num_heads=4, mlp_ratio=2, depth=3, weight_init='jax',
         ),
         text_encoder=dict(
             type='BertTextEncoder',
             config=dict(
                 vocab_size=128, hidden_size=width, num_hidden_layers=2, num_attention_heads=4,
-                intermediate_size=4 * width, max_position_embeddings=32, initializer_range=0.06,
+                intermediate_size=2 * width, max_position_embeddings=32, initializer_range=0.06,
                 hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
             ),
         ),
         position=dict(type='ace_rpe', groups=4, delta=0.05, tau=1e4),
         fusion=dict(
-            type='FusionEncoder', depth=2, embed_dims=width, num_heads=4, dropout=0.0,
-            streams='both',
+            type='FusionEncoder', depth=2, embed_dims=width, num_heads=4,
+            feedforward_dims=2 * width, dropout=0.0, streams='both',
         ),
         vector_dims=128,
     ),
