@@ -8,9 +8,11 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from mmengine.config import Config
 from pycocotools.coco import COCO
 
 from xmodal.datasets.referring import AlbefReferringDataset, ReferDataset, read_plain_pickle
+from xmodal.datasets.transforms import build_pipeline
 
 FIELDS = ('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
 TRAIN = [dict(type='LoadImage'), dict(type='PackImageText')]
@@ -100,6 +102,17 @@ def test_a_test_has_the_true_box_and_the_annotated_boxes_that_have_an_area(read)
     assert found.box == [20.0, 0.0, 10.0, 20.0]
     assert found.proposals == [[1.5, 2.0, 10.25, 9.0], [20.0, 0.0, 10.0, 20.0]]
     assert [s['data_samples'].split for s in read(['testB', 'testA'])] == ['testA', 'testB']
+
+
+def test_the_published_training_crops_nothing():
+    config = Config.fromfile('configs/_base_/datasets/refcoco_plus.py')
+    _, resize, augment, *_ = config.train_pipeline
+    picture = torch.randint(0, 256, (3, 37, 61), dtype=torch.uint8)
+    expected = build_pipeline([resize])({'img': picture})['img']
+    for seed in range(10):
+        torch.manual_seed(seed)
+        found = build_pipeline([resize, {**augment, 'num_ops': 0}])({'img': picture})['img']
+        assert torch.equal(found, expected)
 
 
 DETECTIONS = [
