@@ -15,7 +15,7 @@ from tqdm import tqdm
 from xmodal.datasets.shapes.draw import draw_scene
 from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.grammar import write_captions
-from xmodal.datasets.shapes.record import Record
+from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 
 FORMAT_VERSION = 4  # raise it with every change of what a build holds
@@ -74,19 +74,22 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / 'unfinished.json'
     unfinished.write_text(json.dumps(spec.described()))
-    if workers == 1:
-        splits = {split: _draw_split(folder, spec, split, map) for split in SPLITS}
-    else:
-        # Forked workers need not import everything anew. OpenCV's own threads would only get into
-        # each other's way.
-        context = get_context('fork' if sys.platform == 'linux' else 'spawn')
-        with context.Pool(workers, cv2.setNumThreads, (0,)) as pool:
-            draw_all = partial(pool.imap, chunksize=64)
-            splits = {split: _draw_split(folder, spec, split, draw_all) for split in SPLITS}
-    for export in tqdm(EXPORTERS, 'writing annotations', unit='format'):
-        export(folder, splits)
+    # Forked workers need not import everything anew. OpenCV's own threads would only get into each
+    # other's way.
+    context = get_context('fork' if sys.platform == 'linux' else 'spawn')
+    with context.Pool(workers, cv2.setNumThreads, (0,)) as pool:
+        draw_all = partial(pool.imap, chunksize=64)
+        splits = {split: _draw_split(folder, spec, split, draw_all) for split in SPLITS}
+        written = pool.imap_unordered(partial(_export, folder, splits), EXPORTERS)
+        for _ in tqdm(written, 'writing annotations', len(EXPORTERS), unit='format'):
+            pass
     unfinished.rename(folder / 'meta.json')
     return True
+
+
+def _export(folder: Path, splits: Splits, export: Callable[[Path, Splits], None]) -> None:
+    """Calls an exporter, in another process."""
+    export(folder, splits)
 
 
 def _draw_split(
