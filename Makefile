@@ -40,7 +40,7 @@ quickstart: $(INSTALLED)
 	$(PYTHON) tools/analysis/report.py $(RUN)
 
 test: $(INSTALLED)
-	$(PYTHON) -m pytest -q
+	$(PYTHON) -m pytest -q -n 2
 
 lint: $(INSTALLED)
 	$(PYTHON) -m pip install --quiet ruff
