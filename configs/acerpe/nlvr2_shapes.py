@@ -16,7 +16,7 @@ model = dict(
 )
 load_from = 'work_dirs/pretrain_shapes/epoch_11.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8)
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',

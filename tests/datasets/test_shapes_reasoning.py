@@ -90,7 +90,7 @@ def test_places_and_kinds_of_statements_are_all_used(written):
     assert set(kinds) == {(where, size) for where in ('left', 'right', 'both') for size in (2, 3)}
 
 
-def test_false_pictures_mostly_hold_all_that_is_named(written):
+def test_half_of_the_false_pictures_hold_all_that_is_named(written):
     scenes, sets = written
     held = []
     for example in (e for own in sets for e in own if not e.holds):
@@ -101,7 +101,7 @@ def test_false_pictures_mostly_hold_all_that_is_named(written):
         for place in places:
             things = scenes[place].things
             held.append(all(any(w in (t.shape, t.colour) for t in things) for w in named))
-    assert sum(held) / len(held) > 0.8
+    assert 0.4 < sum(held) / len(held) < 0.8
 
 
 def test_words_are_of_the_vocabulary_with_the_right_article(written):

@@ -6,10 +6,10 @@ lie beside it, so that a hypothesis about one is neutral.
 
 The words alone must not tell the label. Each scene therefore gets one hypothesis of each label, all
 three of one wording ("the … is left of the …"): the contradiction turns round a direction that
-holds, and the neutral one puts a look-alike that the picture lacks (another colour, or another
-shape) in the place of a thing. Each is drawn from the same statements, namely those whose reverse
-may be said as well: in training nothing is said of an axis on which one of the two directions is
-held out, since that would tell which. A reader of the words scores near 1/3
+holds, and the neutral one puts what the picture lacks (another colour, another shape or both, from
+near to far) in the place of one thing or of both. Each is drawn from the same statements, namely
+those whose reverse may be said as well: in training nothing is said of an axis on which one of the
+two directions is held out, since that would tell which. A reader of the words scores near 1/3
 (``tests/datasets/test_shapes_entailment.py``).
 """
 
@@ -61,7 +61,7 @@ def write_hypotheses(split: str, scene: Scene) -> dict[str, tuple[str, Link]]:
     found = {
         'entailment': _turned(_pick(links, rng), rng),
         'contradiction': _reversed(_turned(_pick(links, rng), rng)),
-        'neutral': _with_an_absent_thing(split, scene, links, rng),
+        'neutral': _with_absent_things(split, scene, links, rng),
     }
     return {label: (_word(link, rng), link) for label, link in found.items()}
 
@@ -103,29 +103,32 @@ def _may_be_said(a: Thing, name: str, b: Thing) -> bool:
     return not is_held_out(a, name, b) and not is_held_out(a, OPPOSITE[name], b)
 
 
-def _with_an_absent_thing(
+def _with_absent_things(
     split: str, scene: Scene, links: list[Link], rng: np.random.Generator
 ) -> Link:
-    """A link, either way round, with a look-alike that the scene lacks in one place."""
+    """A link, either way round, with things that the scene lacks in one place or in both."""
     while True:
         a, name, b = _turned(_pick(links, rng), rng)
-        name = name if rng.random() < 0.5 else OPPOSITE[name]
-        if rng.random() < 0.5:
-            link = (_look_alike(a, scene, rng), name, b)
-        else:
-            link = (a, name, _look_alike(b, scene, rng))
+        absent_a, absent_b = _absent(a, scene, rng), _absent(b, scene, rng)
+        a, b = _pick(((absent_a, b), (a, absent_b), (absent_a, absent_b)), rng)
+        link = (a, _pick((name, OPPOSITE[name]), rng), b)
         if split == 'test' or _may_be_said(*link):
             return link
 
 
-def _look_alike(thing: Thing, scene: Scene, rng: np.random.Generator) -> Thing:
-    """The thing with another colour or another shape, of a kind that the scene lacks."""
+def _absent(thing: Thing, scene: Scene, rng: np.random.Generator) -> Thing:
+    """The thing with another colour, another shape or both, of a kind that the scene lacks."""
     shown = {(other.shape, other.colour) for other in scene.things}
     while True:
-        if rng.random() < 0.5:
-            other = replace(thing, colour=_pick(tuple(COLOURS), rng))
-        else:
-            other = replace(thing, shape=_pick(SHAPES, rng))
+        shape, colour = _pick(SHAPES, rng), _pick(tuple(COLOURS), rng)
+        other = _pick(
+            (
+                replace(thing, colour=colour),
+                replace(thing, shape=shape),
+                replace(thing, shape=shape, colour=colour),
+            ),
+            rng,
+        )
         if (other.shape, other.colour) not in shown:
             return other
 

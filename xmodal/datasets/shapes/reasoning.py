@@ -3,8 +3,8 @@
 A statement says of the left picture, of the right one or of both that it shows something: a thing
 of a colour and a shape, or a shape somewhere of another shape. As in NLVR2 each statement goes with
 four pairs, true of two and false of two, so that its words say nothing of the label; and its truth
-hangs on the places of the pictures, not on what is shown in any of them. Pictures that make it
-false hold all that is named, otherwise bound or the other way round, where the split has such.
+hangs on the places of the pictures, not on what is shown in any of them. Of the pictures that make
+it false one half holds all that is named, otherwise bound or the other way round.
 """
 
 from collections import defaultdict
@@ -74,18 +74,22 @@ def _lines(official: str, split: str, records: list[Record]) -> Iterator[dict]:
 def write_statements(split: str, scenes: list[Scene]) -> Iterator[list[Example]]:
     """Statements over the scenes of a split, each with its four pairs: one for two scenes."""
     rng = np.random.default_rng([SPLITS.index(split), len(scenes), 3])
-    pools = _find(scenes)
+    showing, tempting = _find(scenes)
     families = [
-        family for words in (2, 3) if (family := [sight for sight in pools if len(sight) == words])
+        family
+        for words in (2, 3)
+        if (family := [s for s in showing if len(s) == words and len(showing[s]) > 1])
     ]
     if not families:
         return
     for _ in range(min(len(scenes) // 2, _MOST_SETS)):
         sight = _pick(_pick(families, rng), rng)
-        showing, lacking = (_four(pool, rng) for pool in pools[sight])
+        lacking = _draw_lacking(scenes, sight, tempting[sight], rng)
+        if len(lacking) < 2:  # in a world of a few scenes
+            continue
         where = _pick(list(_WHERE), rng)
         text = _word(sight, where, rng)
-        pairs = _pairs(where, showing, lacking, rng)
+        pairs = _pairs(where, _four(rng.permutation(showing[sight])), _four(lacking), rng)
         yield [Example(text, where, sight, *pairs[place]) for place in rng.permutation(4)]
 
 
@@ -110,8 +114,8 @@ def _pairs(
     return pairs if where == 'left' else [(right, left, holds) for left, right, holds in pairs]
 
 
-def _find(scenes: list[Scene]) -> dict[Sight, tuple[list[int], list[int]]]:
-    """By sight the scenes that show it and scenes that clearly lack it, two of each at least."""
+def _find(scenes: list[Scene]) -> tuple[dict[Sight, list[int]], dict[Sight, list[int]]]:
+    """By sight the scenes that show it, and those that have its parts and clearly lack it."""
     showing, tempting = defaultdict(list), defaultdict(list)
     for place, scene in enumerate(scenes):
         found = _sights(scene)
@@ -120,14 +124,18 @@ def _find(scenes: list[Scene]) -> dict[Sight, tuple[list[int], list[int]]]:
         for sight in sorted(_parts(scene, found) - found):
             if _lacks(scene, sight):
                 tempting[sight].append(place)
-    pools = {}
-    for sight, places in showing.items():
-        others = tempting[sight]
-        if len(others) < 2:
-            others = [place for place, scene in enumerate(scenes) if _lacks(scene, sight)]
-        if min(len(places), len(others)) > 1:
-            pools[sight] = (places, others)
-    return pools
+    return showing, tempting
+
+
+def _draw_lacking(
+    scenes: list[Scene], sight: Sight, tempting: list[int], rng: np.random.Generator
+) -> list[int]:
+    """Up to four scenes that clearly lack a sight, up to two tempting ones among them."""
+    drawn = dict.fromkeys(rng.permutation(tempting)[:2].tolist())
+    for place in rng.integers(len(scenes), size=100).tolist():
+        if len(drawn) < 4 and _lacks(scenes[place], sight):
+            drawn[place] = None
+    return rng.permutation(list(drawn)).tolist()
 
 
 def _sights(scene: Scene) -> set[Sight]:
@@ -175,9 +183,9 @@ def _with_article(noun: str) -> str:
     return f'{"an" if noun[0] in "aeiou" else "a"} {noun}'
 
 
-def _four(pool: list[int], rng: np.random.Generator) -> list[int]:
-    """Four of a pool, all different if it has four."""
-    return np.resize(rng.permutation(pool)[:4], 4).tolist()
+def _four(places: np.ndarray | list[int]) -> list[int]:
+    """The first four, again from the start where there are fewer."""
+    return np.resize(places[:4], 4).tolist()
 
 
 def _pick(options: list | tuple, rng: np.random.Generator) -> object:
