@@ -40,8 +40,6 @@ from xmodal.registry import DATASETS, MODELS, register_all
 
 WARM_UP = 2
 LIST = 'pairs.json'
-# The same processes with so few pairs are what the memory of many is compared with.
-FEW_PAIRS = 20_000
 WORDS = 'two dogs and a man on the old wooden bench beside a red bicycle in front of shops'.split()
 
 
@@ -54,7 +52,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--index', type=int, help='pairs of a generated index')
     parser.add_argument('--ranks', type=int, default=8, help='training processes')
     parser.add_argument('--workers', type=int, default=4, help='of each rank')
-    parser.add_argument('--samples', type=int, default=40_000, help='that each rank reads')
+    parser.add_argument('--samples', type=int, default=10_000, help='that each rank reads')
     args = parser.parse_args()
     if (args.config is None) == (args.index is None):
         parser.error('give either a config or --index')
@@ -209,7 +207,8 @@ def proportional_size(pid: int) -> int:
 def measure_index(args: argparse.Namespace, folder: Path) -> None:
     """Prints what an index costs."""
     few, many = folder / 'few', folder / 'many'
-    write_list(few, FEW_PAIRS)
+    # What the same processes take for as many reads of no more pairs is not the index's.
+    write_list(few, args.ranks * args.samples)
     open_list(few)
     write_list(many, args.index)
     first, _ = timed(open_list, many)
