@@ -57,20 +57,9 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = dict(
-    batch_size=32,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
-    dataset=dict(
-        type='Nlvr2Dataset',
-        data_root=data_root,
-        data_prefix=data_prefix,
-        ann_file='nlvr2/test1.json',  # test-P
-        pipeline=test_pipeline,
-        test_mode=True,
-    ),
+    val_dataloader, dataset=dict(val_dataloader['dataset'], ann_file='nlvr2/test1.json')  # test-P
 )
 val_evaluator = dict(type='ReasoningMetric')
-test_evaluator = dict(type='ReasoningMetric')
+test_evaluator = val_evaluator
 val_cfg = dict(type='ValLoop')
 test_cfg = dict(type='TestLoop')

@@ -36,20 +36,9 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = dict(
-    batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
-    dataset=dict(
-        type='Nlvr2Dataset',
-        data_root=data_root,
-        ann_file='nlvr2/test1.json',
-        image_path='{url}',
-        pipeline=pipeline,
-        test_mode=True,
-    ),
+    val_dataloader, dataset=dict(val_dataloader['dataset'], ann_file='nlvr2/test1.json')
 )
 val_evaluator = dict(type='ReasoningMetric')
-test_evaluator = dict(type='ReasoningMetric')
+test_evaluator = val_evaluator
 val_cfg = dict(type='ValLoop')
 test_cfg = dict(type='TestLoop')

@@ -44,21 +44,9 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = dict(
-    batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
-    dataset=dict(
-        type='ReferDataset',
-        data_root=data_root,
-        ann_file=ann_file,
-        instances=instances,
-        split=['val', 'testA', 'testB'],
-        pipeline=test_pipeline,
-        test_mode=True,
-    ),
+    val_dataloader, dataset=dict(val_dataloader['dataset'], split=['val', 'testA', 'testB'])
 )
 val_evaluator = dict(type='GroundingMetric')
-test_evaluator = dict(type='GroundingMetric')
+test_evaluator = val_evaluator
 val_cfg = dict(type='GroundingLoop')
-test_cfg = dict(type='GroundingLoop')
+test_cfg = val_cfg

@@ -31,19 +31,9 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = dict(
-    batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
-    dataset=dict(
-        type='AlbefJsonDataset',
-        data_root=data_root,
-        ann_file='albef/test.json',
-        pipeline=test_pipeline,
-        test_mode=True,
-    ),
+    val_dataloader, dataset=dict(val_dataloader['dataset'], ann_file='albef/test.json')
 )
 val_evaluator = dict(type='RetrievalMetric')
-test_evaluator = dict(type='RetrievalMetric')
+test_evaluator = val_evaluator
 val_cfg = dict(type='RetrievalLoop', rerank_topk=0)
 test_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)

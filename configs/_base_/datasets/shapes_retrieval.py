@@ -34,21 +34,8 @@ val_dataloader = dict(
         test_mode=True,
     ),
 )
-test_dataloader = dict(
-    batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
-    dataset=dict(
-        type='KarpathyDataset',
-        data_root=data_root,
-        ann_file=ann_file,
-        split='test',
-        pipeline=pipeline,
-        test_mode=True,
-    ),
-)
+test_dataloader = dict(val_dataloader, dataset=dict(val_dataloader['dataset'], split='test'))
 val_evaluator = dict(type='RetrievalMetric')
-test_evaluator = dict(type='RetrievalMetric')
+test_evaluator = val_evaluator
 val_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)
-test_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)
+test_cfg = val_cfg

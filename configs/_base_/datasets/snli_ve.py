@@ -50,20 +50,9 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = dict(
-    batch_size=64,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
-    dataset=dict(
-        type='SnliVeDataset',
-        data_root=data_root,
-        data_prefix=data_prefix,
-        ann_file='snli_ve/snli_ve_test.jsonl',
-        pipeline=test_pipeline,
-        test_mode=True,
-    ),
+    val_dataloader, dataset=dict(val_dataloader['dataset'], ann_file='snli_ve/snli_ve_test.jsonl')
 )
 val_evaluator = dict(type='EntailmentMetric')
-test_evaluator = dict(type='EntailmentMetric')
+test_evaluator = val_evaluator
 val_cfg = dict(type='ValLoop')
 test_cfg = dict(type='TestLoop')

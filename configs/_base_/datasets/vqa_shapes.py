@@ -41,21 +41,15 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = dict(
-    batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
+    val_dataloader,
     dataset=dict(
-        type='VqaDataset',
-        data_root=data_root,
+        val_dataloader['dataset'],
         ann_file='vqa/questions_test.json',
         answer_file='vqa/annotations_test.json',
         image_info='coco/captions_test.json',
-        pipeline=test_pipeline,
-        test_mode=True,
     ),
 )
 val_evaluator = dict(type='VqaMetric')
-test_evaluator = dict(type='VqaMetric')
+test_evaluator = val_evaluator
 val_cfg = dict(type='ValLoop')
 test_cfg = dict(type='TestLoop')
