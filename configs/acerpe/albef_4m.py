@@ -10,7 +10,8 @@ _base_ = [
 model = dict(
     data_preprocessor=dict(tokenizer=dict(add_sep=False)),
     network=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224'),
+        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pretrained=True),
+        text_encoder=dict(pretrained='bert-base-uncased'),
         position=dict(_delete_=True, type='none'),
         fusion=dict(streams='text'),
     ),

@@ -7,6 +7,11 @@ _base_ = [
 ]
 
 # Sec. 4.1, Implementation Details
+model = dict(
+    network=dict(
+        image_encoder=dict(pretrained=True), text_encoder=dict(pretrained='bert-base-uncased')
+    )
+)
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=30)
 train_dataloader = dict(global_batch_size=512)  # whatever the number of GPUs
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]  # ALBEF's

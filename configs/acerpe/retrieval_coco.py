@@ -9,10 +9,7 @@ _base_ = [
 
 model = dict(
     data_preprocessor=dict(max_length=30),
-    network=dict(
-        image_encoder=dict(image_size=384, pretrained=False),  # its position embedding is resampled
-        text_encoder=dict(pretrained=None),
-    ),
+    network=dict(image_encoder=dict(image_size=384)),  # its position embedding is resampled
     # As pre-training, without the two that predict what is hidden.
     heads=dict(mlm=None, mim=None),
 )

@@ -1,6 +1,8 @@
 """What a run takes over from the weights it starts from."""
 
+import pytest
 import torch
+from mmengine.config import Config
 from runs import train
 
 from xmodal.engine.launch import build_runner
@@ -27,3 +29,23 @@ def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_co
     for model in (fresh, shorter):
         for name, value in first.model.network.state_dict().items():
             assert torch.equal(model.network.state_dict()[name], value), name
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        'retrieval_coco',
+        'retrieval_coco_from_albef',
+        'retrieval_flickr30k',
+        'grounding_refcoco_plus',
+        'snli_ve',
+        'nlvr2_ta',
+        'nlvr2',
+        'vqa_v2',
+    ],
+)
+def test_fine_tuning_fetches_no_weights_beside_its_checkpoint(name):
+    config = Config.fromfile(f'configs/acerpe/{name}.py')
+    assert config.load_from
+    for encoder in ('image_encoder', 'text_encoder'):
+        assert not config.model.network[encoder].get('pretrained')

@@ -1,6 +1,7 @@
 # ACE-RPE at the paper's size: 163.6M parameters (Sec. 4.1), 66.6M of them in the text encoder,
 # 43.8M in the image encoder at 384x384 (43.5M at 256x256) and 53.3M in the fusion encoder.
-# `python tools/analysis/get_params.py configs/acerpe/pretrain_4m.py` counts them.
+# `python tools/analysis/get_params.py configs/acerpe/pretrain_4m.py` counts them. The weights to
+# start from are the experiment's: the encoders' own in pre-training, a checkpoint in fine-tuning.
 model = dict(
     type='CrossModalPretrainer',
     data_preprocessor=dict(
@@ -12,10 +13,9 @@ model = dict(
     ),
     network=dict(
         image_encoder=dict(
-            type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=256, depth=6,
-            pretrained=True,
+            type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=256, depth=6
         ),
-        text_encoder=dict(type='BertTextEncoder', num_layers=6, pretrained='bert-base-uncased'),
+        text_encoder=dict(type='BertTextEncoder', num_layers=6),
         position=dict(
             type='ace_rpe',
             groups=8,  # G
