@@ -6,13 +6,13 @@ from pathlib import Path
 import torch
 from mmengine.device import get_device
 from mmengine.dist import get_world_size, master_only
-from mmengine.model import is_model_wrapper
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
 
 from xmodal.engine.checkpoint import from_plain, to_plain
 from xmodal.engine.memory import recompute_activations
 from xmodal.engine.sharding import ShardedModel
+from xmodal.engine.wrappers import unwrap
 from xmodal.registry import MODELS, RUNNERS
 
 
@@ -75,7 +75,7 @@ class XModalRunner(Runner):
     def whole_model(self) -> nn.Module:
         """The model without wrapper and with whole parameters; every rank must call this."""
         if self.sharded is None:
-            return self.model.module if is_model_wrapper(self.model) else self.model
+            return unwrap(self.model)
         model = MODELS.build(self.cfg.model).to(get_device())
         model.load_state_dict(self.sharded.gather_weights(), strict=False)
         return model

@@ -1,9 +1,9 @@
 """What changes in a model as training goes on."""
 
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner
 
+from xmodal.engine.wrappers import unwrap
 from xmodal.registry import HOOKS
 
 
@@ -24,7 +24,7 @@ class MomentumDistillationHook(Hook):
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
         """Puts the model's own queue in the place of another run's."""
-        model = _unwrap(runner)
+        model = unwrap(runner.model)
         if hasattr(model, 'queue') and not runner._resume:
             weights = checkpoint.get('state_dict', checkpoint)
             weights.update(model.queue.state_dict(prefix='queue.'))
@@ -34,7 +34,7 @@ class MomentumDistillationHook(Hook):
     ) -> None:
         """Sets the weight of this iteration."""
         ramp = self.ramp_epochs * len(runner.train_dataloader)
-        _unwrap(runner).distillation_weight = self.alpha * min(1.0, runner.iter / max(ramp, 1))
+        unwrap(runner.model).distillation_weight = self.alpha * min(1.0, runner.iter / max(ramp, 1))
 
     def after_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
@@ -42,7 +42,7 @@ class MomentumDistillationHook(Hook):
     ) -> None:  # fmt: skip
         """Moves the teacher, where the optimizer moved the student."""
         if runner.optim_wrapper.stepped:
-            _unwrap(runner).update_momentum()
+            unwrap(runner.model).update_momentum()
 
 
 @HOOKS.register_module()
@@ -75,11 +75,7 @@ class HeadStartHook(Hook):
 
     def before_train_epoch(self, runner: Runner) -> None:
         """Chooses the heads of this epoch."""
-        model = _unwrap(runner)
+        model = unwrap(runner.model)
         model.active_heads = frozenset(
             name for name in model.heads if runner.epoch >= self.epochs.get(name, 0)
         )
-
-
-def _unwrap(runner: Runner) -> object:
-    return runner.model.module if is_model_wrapper(runner.model) else runner.model

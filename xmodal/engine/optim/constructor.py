@@ -2,10 +2,10 @@
 
 import copy
 
-from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper
 from torch import nn
 
+from xmodal.engine.wrappers import unwrap
 from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
 
 # Tables and tokens of two and more dimensions that say where or what a token is.
@@ -45,9 +45,8 @@ class NoDecayConstructor:
 
     def __call__(self, model: nn.Module) -> OptimWrapper:
         """Builds the wrapped optimizer of a model's trainable parameters."""
-        model = model.module if is_model_wrapper(model) else model
         decayed, kept = [], []
-        for name, parameter in model.named_parameters():
+        for name, parameter in unwrap(model).named_parameters():
             if parameter.requires_grad:
                 (kept if leaves_undecayed(name, parameter) else decayed).append(parameter)
         groups = [{'params': decayed}, {'params': kept, 'weight_decay': 0.0}]
