@@ -112,5 +112,6 @@ def test_a_pre_trained_checkpoint_starts_network_and_twin(build, config, batch):
 
 
 def test_an_unknown_mode_is_an_error(build, batch):
-    with pytest.raises(ValueError, match="mode='tenso', expected 'loss', 'predict' or 'tensor'"):
+    modes = r"\['loss', 'predict', 'tensor'\] for CrossModalClassifier"
+    with pytest.raises(ValueError, match=f"mode='tenso', expected one of {modes}"):
         build()(batch(), mode='tenso')

@@ -284,7 +284,7 @@ def test_a_vocabulary_larger_than_the_text_encoders_is_an_error(config):
 
 
 def test_an_unknown_mode_is_an_error(build, batch):
-    with pytest.raises(ValueError, match="mode='predict', expected 'loss' or 'tensor'"):
+    with pytest.raises(ValueError, match=r"mode='predict', expected one of \['loss', 'tensor'\]"):
         build(heads=['itc'])(batch(), mode='predict')
 
 

@@ -93,16 +93,6 @@ class AnswerGenerator(TaughtModel):
         if self.twin:
             self.twin.copy_from(self._taught_modules())
 
-    def forward(
-        self, inputs: ImageTextBatch, data_samples: list[DataSample], mode: str = 'tensor'
-    ) -> dict[str, Tensor] | list[DataSample]:
-        """``mode='loss'``: named losses; ``mode='predict'``: samples with ``predicted``."""
-        if mode == 'loss':
-            return self.loss(inputs, data_samples)
-        if mode == 'predict':
-            return self.predict(inputs, data_samples)
-        raise ValueError(f"mode='{mode}', expected 'loss' or 'predict'")
-
     def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
         """Σ over answers of weight · Σ over word pieces of cross-entropy, mean over images."""
         answers, weights = self._gather_answers(samples)

@@ -34,32 +34,10 @@ class CrossModalClassifier(TaughtModel):
         """The network and the head."""
         return {**super().taught(), 'classification': 'heads.classification'}
 
-    def forward(
-        self,
-        inputs: ImageTextBatch,
-        data_samples: list[DataSample] | None = None,
-        mode: str = 'tensor',
-    ) -> dict[str, Tensor] | list[DataSample] | Tensor:
-        """Losses, data samples with their prediction, or logits.
-
-        Args:
-            inputs: the batch.
-            data_samples: with ``label`` in mode 'loss'; in mode 'predict' they get
-                ``probabilities`` (C,) and ``predicted``, the class.
-            mode: 'loss', 'predict' or 'tensor'.
-        """
-        if mode == 'loss':
-            return self.loss(inputs, data_samples)
-        if mode == 'predict':
-            return self.predict(inputs, data_samples)
-        if mode == 'tensor':
-            return self._classify(self._taught_modules(), inputs)
-        raise ValueError(f"mode='{mode}', expected 'loss', 'predict' or 'tensor'")
-
-    def loss(self, batch: ImageTextBatch, data_samples: list[DataSample]) -> dict[str, Tensor]:
-        """``loss_classification`` and the accuracy on the batch."""
-        logits = self._classify(self._taught_modules(), batch)
-        labels = torch.tensor([sample.label for sample in data_samples], device=logits.device)
+    def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
+        """``loss_classification`` and the accuracy on the batch; samples have a ``label``."""
+        logits = self.tensor(batch)
+        labels = torch.tensor([sample.label for sample in samples], device=logits.device)
         teacher_logits = None
         if self.twin and self.distillation_weight:
             with torch.no_grad():
@@ -67,13 +45,17 @@ class CrossModalClassifier(TaughtModel):
         head = self.heads['classification']
         return head.loss(logits, labels, teacher_logits, self.distillation_weight)
 
-    def predict(self, batch: ImageTextBatch, data_samples: list[DataSample]) -> list[DataSample]:
-        """The data samples with probabilities and prediction."""
-        logits = self._classify(self._taught_modules(), batch).float().cpu()
-        for sample, probabilities in zip(data_samples, logits.softmax(1), strict=True):
+    def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
+        """Sets ``probabilities`` (C,) and ``predicted``, the class."""
+        logits = self.tensor(batch).float().cpu()
+        for sample, probabilities in zip(samples, logits.softmax(1), strict=True):
             sample.probabilities = probabilities
             sample.predicted = int(probabilities.argmax())
-        return data_samples
+        return samples
+
+    def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
+        """Logits (B, C)."""
+        return self._classify(self._taught_modules(), batch)
 
     def fuse(self, network: CrossModalNetwork, images: Tokens, text: Tokens) -> Tensor:
         """The words after fusion, (B, 1 + N, D); ``images`` has B rows."""

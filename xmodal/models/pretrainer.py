@@ -73,18 +73,14 @@ class CrossModalPretrainer(TaughtModel):
         """The network, and the head whose targets are distilled."""
         return super().taught() | ({'mlm': 'heads.mlm'} if 'mlm' in self.heads else {})
 
-    def forward(
-        self,
-        inputs: ImageTextBatch,
-        data_samples: list[DataSample] | None = None,
-        mode: str = 'tensor',
-    ) -> dict[str, Tensor] | tuple[Encoded, Encoded]:
-        """``mode='loss'``: named losses; ``mode='tensor'``: encoded images and texts."""
-        if mode == 'loss':
-            return self.loss(inputs)
-        if mode == 'tensor':
-            return self.encode_image(inputs.images), self.encode_text(*inputs[1:3])
-        raise ValueError(f"mode='{mode}', expected 'loss' or 'tensor'; retrieval has its own loop")
+    def tensor(
+        self, batch: ImageTextBatch, samples: list[DataSample] | None = None
+    ) -> tuple[Encoded, Encoded]:
+        """Encoded images and texts."""
+        return (
+            self.encode_image(batch.images),
+            self.encode_text(batch.input_ids, batch.attention_mask),
+        )
 
     def encode_image(self, images: Tensor) -> Encoded:
         """(B, 3, H, W) pixels to tokens and vectors."""
@@ -117,10 +113,11 @@ class CrossModalPretrainer(TaughtModel):
         logits = self.heads['itm'](fused.text_tokens).float()
         return logits[:, 1] - logits[:, 0]
 
-    def loss(self, batch: ImageTextBatch) -> dict[str, Tensor]:
+    def loss(
+        self, batch: ImageTextBatch, samples: list[DataSample] | None = None
+    ) -> dict[str, Tensor]:
         """The losses of all heads, by name; entries without 'loss' in the name are only logged."""
-        image = self.encode_image(batch.images)
-        text = self.encode_text(batch.input_ids, batch.attention_mask)
+        image, text = self.tensor(batch)
         teacher_image, teacher_text = self._teach(batch) if self.twin else (image, text)
         own_keys = Keys(
             teacher_image.vector.detach(),

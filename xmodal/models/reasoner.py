@@ -47,22 +47,17 @@ class TextAssignmentPretrainer(TaughtModel):
         self.temperature = temperature
         self.heads = nn.ModuleDict({'assignment': nn.Linear(self.network.fusion.embed_dims, 3)})
 
-    def forward(
-        self,
-        inputs: ImageTextBatch,
-        data_samples: list[DataSample] | None = None,
-        mode: str = 'loss',
+    def loss(
+        self, batch: ImageTextBatch, samples: list[DataSample] | None = None
     ) -> dict[str, Tensor]:
         """``loss_assignment`` and ``assignment_accuracy``.
 
         Texts for which the batch has too few other images do not count.
         """
-        if mode != 'loss':
-            raise ValueError(f"mode='{mode}', expected 'loss': text assignment only trains")
-        images = self.network.encode_image(inputs.images)
-        text = self.network.encode_text(inputs.input_ids, inputs.attention_mask).tokens
-        same = (inputs.image_ids[:, None] == inputs.image_ids) | (
-            inputs.text_ids[:, None] == inputs.text_ids
+        images = self.network.encode_image(batch.images)
+        text = self.network.encode_text(batch.input_ids, batch.attention_mask).tokens
+        same = (batch.image_ids[:, None] == batch.image_ids) | (
+            batch.text_ids[:, None] == batch.text_ids
         )
         pairs, labels, possible = self.draw(images.vector.detach(), same)
         shown = [images.tokens.select(rows) for rows in pairs.unbind(1)]

@@ -5,12 +5,15 @@ from torch import Tensor, nn
 
 from xmodal.models.momentum import MomentumTwin
 from xmodal.models.network import CrossModalNetwork
+from xmodal.structures import DataSample, ImageTextBatch
 
 
 class TaughtModel(BaseModel):
     """A network, and a momentum twin of it whose answers are soft targets.
 
-    A subclass adds its heads and then calls :meth:`make_twin`.
+    A subclass adds its heads and then calls :meth:`make_twin`. For each of MMEngine's modes that it
+    has, it has the method of that name, which gets the batch and its data samples: ``loss`` returns
+    losses by name, ``predict`` the samples with their predictions, ``tensor`` what comes before.
 
     Args:
         data_preprocessor: config of the preprocessor.
@@ -35,6 +38,25 @@ class TaughtModel(BaseModel):
             )
         self.twin: MomentumTwin | None = None
         self.distillation_weight = 0.0
+
+    def forward(
+        self,
+        inputs: ImageTextBatch,
+        data_samples: list[DataSample] | None = None,
+        mode: str = 'tensor',
+    ) -> dict[str, Tensor] | list[DataSample] | tuple | Tensor:
+        """Calls the method that ``mode`` names.
+
+        Raises:
+            ValueError: when the model has none.
+        """
+        modes = [name for name in ('loss', 'predict', 'tensor') if hasattr(self, name)]
+        if mode not in modes:
+            raise ValueError(
+                f"mode='{mode}', expected one of {modes} for {type(self).__name__}: what has no "
+                "'predict' only trains, or is evaluated by a loop of its own, such as RetrievalLoop"
+            )
+        return getattr(self, mode)(inputs, data_samples)
 
     def taught(self) -> dict[str, str]:
         """Names in the twin, and paths in the model, of what has a twin."""
