@@ -14,6 +14,7 @@ from xmodal.datasets.entailment import (
     SnliVeDataset,
 )
 from xmodal.datasets.joined import JoinedDataset
+from xmodal.datasets.phrases import EntitiesDataset, PhraseListDataset
 from xmodal.datasets.reasoning import (
     REASONING_CLASSES,
     AlbefReasoningDataset,
@@ -34,10 +35,12 @@ __all__ = [
     'AlbefVqaDataset',
     'CaptionDataset',
     'CocoCaptionDataset',
+    'EntitiesDataset',
     'JoinedDataset',
     'KarpathyDataset',
     'Nlvr2Dataset',
     'NlvrDataset',
+    'PhraseListDataset',
     'ReferDataset',
     'SnliVeDataset',
     'VisualGenomeQuestionDataset',
