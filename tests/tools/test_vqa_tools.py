@@ -7,7 +7,7 @@ import pytest
 from test_two_processes import check_one_and_two
 
 from tools.analysis import evaluate_vqa
-from tools.dataset_converters import vqa_answers
+from tools.dataset_converters import vqa_answers, vqa_split
 
 
 def run(monkeypatch, tool, *arguments):
@@ -43,6 +43,25 @@ def test_the_list_has_answers_that_are_right_often_enough(monkeypatch, write, tm
     assert json.loads(out.read_text()) == ['2', 'dog']
     with pytest.raises(FileExistsError, match='there already'):
         run(monkeypatch, vqa_answers, file, '--out', out)
+
+
+def test_both_files_are_cut_into_parts_by_image(monkeypatch, write, tmp_path):
+    asked = [dict(question_id=number, image_id=number // 2) for number in range(4)]
+    files = [
+        write(f'{name}.json', {'data_subtype': 'mini', name: asked})
+        for name in ('questions', 'annotations')
+    ]
+    parts, out = write('parts.json', {'0': 'test', '1': 'train'}), tmp_path / 'out'
+    run(monkeypatch, vqa_split, *files, parts, '--out', out)
+    for name in ('questions', 'annotations'):
+        for part, own in (('test', asked[:2]), ('train', asked[2:])):
+            content = json.loads((out / f'{name}_{part}.json').read_text())
+            assert content == {'data_subtype': 'mini', name: own}
+    with pytest.raises(FileExistsError, match='there already'):
+        run(monkeypatch, vqa_split, *files, parts, '--out', out)
+    parts = write('parts.json', {'0': 'test'})
+    with pytest.raises(ValueError, match='does not name image 1'):
+        run(monkeypatch, vqa_split, *files, parts, '--out', tmp_path / 'other')
 
 
 def test_the_prior_answers_each_type_by_what_was_most_often_right(monkeypatch, write, capsys):

@@ -1,0 +1,60 @@
+"""Questions and annotations of VQA v2 cut into parts by image.
+
+    python tools/dataset_converters/vqa_split.py questions.json annotations.json image_split.json \\
+        --out data/vqa_mini
+
+image_split.json names the part of each image, {"25": "train", "73": "test", …}; what is written is
+{questions,annotations}_{train,test}.json.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from xmodal.engine.errors import run_or_explain
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('questions', type=Path, help='file of questions')
+    parser.add_argument('annotations', type=Path, help='file of their annotations')
+    parser.add_argument('parts', type=Path, help='the part of each image, {"image_id": "part", …}')
+    parser.add_argument('--out', type=Path, required=True, help='folder to write to')
+    return parser.parse_args()
+
+
+def by_part(items: Iterable[dict], parts: dict[str, str]) -> dict[str, list[dict]]:
+    """Items by the part that their image belongs to.
+
+    Raises:
+        ValueError: when an image belongs to none.
+    """
+    found: dict[str, list[dict]] = defaultdict(list)
+    for item in items:
+        image = str(item['image_id'])
+        if image not in parts:
+            raise ValueError(f'the list of parts does not name image {image}')
+        found[parts[image]].append(item)
+    return found
+
+
+def main() -> None:
+    """Writes both files of every part."""
+    args = parse_args()
+    parts = json.loads(args.parts.read_text('utf-8'))
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name in ('questions', 'annotations'):
+        content = json.loads(getattr(args, name).read_text('utf-8'))
+        for part, items in by_part(content[name], parts).items():
+            file = args.out / f'{name}_{part}.json'
+            if file.exists():
+                raise FileExistsError(f'{file} is there already: give another folder')
+            file.write_text(json.dumps({**content, name: items}), 'utf-8')
+            print(f'{file}: {len(items)} {name}')
+
+
+if __name__ == '__main__':
+    run_or_explain(main)
