@@ -9,8 +9,8 @@ from pathlib import Path
 from mmengine.dist import is_main_process
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.files import write_json
 from xmodal.engine.launch import add_common_arguments, build_runner, load_config
+from xmodal.files import write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -32,7 +32,7 @@ def main() -> None:
     config.load_from, config.resume = args.checkpoint, False
     metrics = build_runner(config).test()
     if args.metrics and is_main_process():
-        write_json(args.metrics, metrics)
+        write_json(args.metrics, metrics, indent=1)
 
 
 if __name__ == '__main__':

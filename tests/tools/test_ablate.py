@@ -26,8 +26,8 @@ from xmodal.ablation import (
 from xmodal.ablation.runner import _lock, remaining_seconds
 from xmodal.ablation.runs import RECORD, merged
 from xmodal.ablation.table import Stage, stage_options
-from xmodal.engine.files import write_json
 from xmodal.engine.hooks import HeadStartHook
+from xmodal.files import write_json
 from xmodal.registry import MODELS
 
 CONFIG = """

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer
 from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -36,16 +37,14 @@ def count_answers(annotations: Iterable[dict], least: int) -> dict[str, int]:
 def main() -> None:
     """Makes the list."""
     args = parse_args()
-    if args.out.exists():
-        raise FileExistsError(f'{args.out} is there already: give another name')
+    require_new('--out', args.out)
     annotations = [
         item
         for file in args.annotations
         for item in json.loads(file.read_text('utf-8'))['annotations']
     ]
     counts = count_answers(annotations, args.least)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(list(counts)), 'utf-8')
+    write_json(args.out, list(counts))
     right = f'right for {sum(counts.values())} of {len(annotations)} questions'
     print(f'{args.out}: {len(counts)} answers, {right}')
 

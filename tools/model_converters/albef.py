@@ -19,6 +19,7 @@ from mmengine.config import Config
 from torch import Tensor
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new
 from xmodal.registry import MODELS, register_all
 
 FIRST_FUSION_LAYER = 6  # of BERT's twelve
@@ -152,8 +153,7 @@ def _is_made(name: str, fitting: dict[str, Tensor]) -> bool:
 def main() -> None:
     """Converts a file and reports."""
     args = parse_args()
-    if args.out.exists():
-        raise FileExistsError(f'{args.out} is there already: give another name')
+    require_new('out', args.out)
     register_all()
     target = MODELS.build(Config.fromfile(args.config).model).state_dict()
     renamed, left = convert(read_weights(args.source), args.image_blocks)

@@ -9,7 +9,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.ablation.table import Row, Stage, Table, stage_options
-from xmodal.engine.files import write_json
+from xmodal.files import write_json
 
 RECORD = 'ablate.json'  # what a folder was made with, and how long it took
 # Top-level keys that change nothing a run learns or measures.
@@ -81,7 +81,7 @@ class Run:
         record = self._record()
         times = record.setdefault('seconds', {})
         times[step] = times.get(step, 0.0) + seconds
-        write_json(self.folder / RECORD, record)
+        write_json(self.folder / RECORD, record, indent=1)
 
     def check(self) -> None:
         """Refuses a folder that was made with other settings.
@@ -99,7 +99,8 @@ class Run:
     def claim(self) -> None:
         """Notes in the folder what it is made with."""
         self.check()
-        write_json(self.folder / RECORD, {**self._record(), 'settings': self._settings()})
+        record = {**self._record(), 'settings': self._settings()}
+        write_json(self.folder / RECORD, record, indent=1)
 
     def _settings(self) -> dict:
         """What decides over the run's outcome, as JSON gives it back."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from xmodal.files import open_whole, require_new
+
 
 def write_albef_json(path: Path, records: Iterable[dict], total: int | None = None) -> int:
     """Writes ``{image, caption, image_id?}`` records as a JSON list, one a line, as they come.
@@ -22,18 +24,13 @@ def write_albef_json(path: Path, records: Iterable[dict], total: int | None = No
         FileExistsError: when ``path`` is there already.
         ValueError: when there is no record.
     """
-    if path.exists():
-        raise FileExistsError(f'{path} is there already: move it away or choose another --out')
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f'.{path.name}.unfinished')
+    require_new('--out', path)
     count = 0
-    with open(unfinished, 'w', encoding='utf-8') as file:
+    with open_whole(path) as file:
         for count, record in enumerate(tqdm(records, path.name, total, delay=1), 1):
             file.write('[\n' if count == 1 else ',\n')
             file.write(json.dumps(record, ensure_ascii=False))
+        if not count:
+            raise ValueError(f'no record to write to {path}')
         file.write('\n]\n')
-    if not count:
-        unfinished.unlink()
-        raise ValueError(f'no record to write to {path}')
-    unfinished.replace(path)
     return count

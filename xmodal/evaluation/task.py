@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
+
+from xmodal.files import open_new, require_new
 
 
 class TaskMetric(BaseMetric):
@@ -24,8 +25,8 @@ class TaskMetric(BaseMetric):
 
     def __init__(self, save_predictions: str | None = None) -> None:
         super().__init__()
-        if save_predictions and Path(save_predictions).exists():
-            raise FileExistsError(f'save_predictions={save_predictions} is there: give a new name')
+        if save_predictions:
+            require_new('save_predictions', save_predictions)
         self.save_predictions = save_predictions
 
     def record(self, sample: dict) -> dict:
@@ -62,10 +63,8 @@ class TaskMetric(BaseMetric):
             )
         records = [by_sample[index] for index in sorted(by_sample)]
         if self.save_predictions and is_main_process():
-            file = Path(self.save_predictions)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with open(file, 'x') as output:
-                content = self.submission(records)
+            content = self.submission(records)
+            with open_new(self.save_predictions) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
         metrics = self.compute_metrics(records)
         return {f'{self.prefix}/{name}' if self.prefix else name: v for name, v in metrics.items()}

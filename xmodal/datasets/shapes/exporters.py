@@ -12,9 +12,10 @@ from xmodal.datasets.shapes.entailment import write_snli_ve
 from xmodal.datasets.shapes.grammar import vocabulary
 from xmodal.datasets.shapes.questions import QUESTION_WORDS, write_vqa
 from xmodal.datasets.shapes.reasoning import REASONING_WORDS, write_nlvr2
-from xmodal.datasets.shapes.record import Splits, image_id, write_json
+from xmodal.datasets.shapes.record import Splits, image_id
 from xmodal.datasets.shapes.referring import write_refcoco_plus
 from xmodal.datasets.shapes.scene import SHAPES
+from xmodal.files import write_json
 
 
 def write_albef(folder: Path, splits: Splits) -> None:

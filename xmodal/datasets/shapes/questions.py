@@ -21,7 +21,7 @@ import numpy as np
 
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.shapes.grammar import WORDINGS, Description, Statement, plural
-from xmodal.datasets.shapes.record import Splits, image_id, write_json, write_json_list
+from xmodal.datasets.shapes.record import Splits, image_id, write_json_list
 from xmodal.datasets.shapes.scene import (
     COLOURS,
     DIRECTIONS,
@@ -32,6 +32,7 @@ from xmodal.datasets.shapes.scene import (
     direction,
     is_held_out,
 )
+from xmodal.files import write_json
 
 _COUNTS = tuple('0123456')
 #: Words of questions and answers that captions do not have.

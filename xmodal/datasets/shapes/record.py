@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xmodal.datasets.shapes.scene import Scene
+from xmodal.files import open_whole
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,9 @@ def image_id(split: str, record: Record) -> int:
     return _FIRST_ID[split] + record.scene.index
 
 
-def write_json(file: Path, content: object) -> None:
-    """Writes a file, and its folder where there is none."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content), 'utf-8')
-
-
 def write_json_list(file: Path, head: dict, key: str, items: Iterable[object]) -> None:
     """Writes ``{**head, key: [items]}``, an item a line, without holding all of them."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file, 'w', encoding='utf-8') as output:
+    with open_whole(file) as output:
         output.write(f'{json.dumps(head)[:-1]}, "{key}": [')
         for number, item in enumerate(items):
             output.write((',\n' if number else '\n') + json.dumps(item))
@@ -57,6 +51,5 @@ def write_json_list(file: Path, head: dict, key: str, items: Iterable[object]) -
 
 def write_json_lines(file: Path, items: Iterable[object]) -> None:
     """Writes an item a line."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file, 'w', encoding='utf-8') as output:
+    with open_whole(file) as output:
         output.writelines(json.dumps(item) + '\n' for item in items)

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from xmodal.datasets.shapes.grammar import WORDINGS
-from xmodal.datasets.shapes.record import Record, Splits, image_id, write_json
+from xmodal.datasets.shapes.record import Record, Splits, image_id
 from xmodal.datasets.shapes.scene import (
     SHAPES,
     SPLITS,
@@ -18,6 +18,7 @@ from xmodal.datasets.shapes.scene import (
     direction,
     holds_held_out,
 )
+from xmodal.files import write_json
 
 # An expression says no absolute place, as in RefCOCO+. These name one thing by its looks, {a}, or
 # by where it lies, {r}, from another, {b}.

@@ -1,7 +1,6 @@
 """Evaluation by retrieval, in two stages."""
 
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -21,6 +20,7 @@ from xmodal.evaluation.retrieval import (
     candidate_pairs,
     two_stage_scores,
 )
+from xmodal.files import open_new, require_new
 from xmodal.registry import LOOPS, METRICS
 from xmodal.structures import Tokens
 
@@ -81,8 +81,8 @@ class RetrievalLoop(EvaluationLoop):
         save_rankings: str | None = None,
     ) -> None:
         super().__init__(runner, dataloader)
-        if save_rankings and Path(save_rankings).exists():
-            raise FileExistsError(f'save_rankings={save_rankings} is there: give a new name')
+        if save_rankings:
+            require_new('save_rankings', save_rankings)
         self.metric = METRICS.build(evaluator)
         self.rerank_topk, self.add_similarity = rerank_topk, add_similarity
         self.pair_batch = pair_batch
@@ -99,7 +99,7 @@ class RetrievalLoop(EvaluationLoop):
         if is_main_process():
             print_metrics(metrics, gallery)
             if self.save_rankings:
-                write_rankings(Path(self.save_rankings), gallery, captions, paths, metrics)
+                write_rankings(self.save_rankings, gallery, captions, paths, metrics)
         return metrics
 
     def score(self, model: nn.Module) -> tuple[Gallery, list[str], list[str]]:
@@ -218,7 +218,7 @@ def print_metrics(metrics: dict[str, float], gallery: Gallery) -> None:
 
 
 def write_rankings(
-    file: Path,
+    file: str,
     gallery: Gallery,
     captions: list[str],
     paths: list[str],
@@ -235,6 +235,5 @@ def write_rankings(
         'texts_of_image': best_texts,
         'images_of_text': best_images,
     }
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file, 'x') as output:
+    with open_new(file) as output:
         json.dump(content, output)
