@@ -114,12 +114,13 @@ def test_converted_weights_compute_what_albef_computes(
     if not wrapped:  # the fine-tuned files: no 'bert.'
         weights = {name.replace('bert.', ''): value for name, value in weights.items()}
     torch.save({'model': weights} if wrapped else weights, tmp_path / 'ALBEF.pth')
-    run(monkeypatch, tmp_path / 'ALBEF.pth', tmp_path / 'out.pth', '--config', config_file)
+    out = tmp_path / 'new' / 'out.pth'
+    run(monkeypatch, tmp_path / 'ALBEF.pth', out, '--config', config_file)
     report = capsys.readouterr().out
     assert 'left, for lack of a place: 1\n  text_queue' in report
 
     model = MODELS.build(Config.fromfile(config_file).model).eval()
-    checkpoint = torch.load(tmp_path / 'out.pth', weights_only=True)
+    checkpoint = torch.load(out, weights_only=True)
     found = model.load_state_dict(checkpoint['state_dict'], strict=False)
     assert not found.unexpected_keys
     # What ALBEF's tiny stand-in has no weights for; the twin was made by copy.

@@ -158,6 +158,7 @@ def main() -> None:
     target = MODELS.build(Config.fromfile(args.config).model).state_dict()
     renamed, left = convert(read_weights(args.source), args.image_blocks)
     fitting, extra, missing = fit(renamed, target)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
     torch.save({'state_dict': fitting, 'meta': {'source': args.source.name}}, args.out)
     print(f'{args.out}: {len(fitting)} tensors')
     for title, names in (
