@@ -76,6 +76,14 @@ def test_accuracy_is_the_mean_over_questions_and_by_answer_type(submission, refe
     )
 
 
+def test_questions_of_no_group_count_overall_alone(submission, references):
+    expected = score_submission(submission, references)
+    for absent in (None, ''):
+        references[2] = references[2]._replace(group=absent)
+        scores = score_submission(submission, references)
+        assert scores == {name: expected[name] for name in ('overall', 'yes/no', 'other')}
+
+
 def test_the_order_of_a_submission_does_not_matter(submission, references):
     scores = score_submission(submission, references)
     assert score_submission(submission[::-1], references) == scores

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -45,14 +46,12 @@ def main() -> None:
     """Writes both files of every part."""
     args = parse_args()
     parts = json.loads(args.parts.read_text('utf-8'))
-    args.out.mkdir(parents=True, exist_ok=True)
     for name in ('questions', 'annotations'):
         content = json.loads(getattr(args, name).read_text('utf-8'))
         for part, items in by_part(content[name], parts).items():
             file = args.out / f'{name}_{part}.json'
-            if file.exists():
-                raise FileExistsError(f'{file} is there already: give another folder')
-            file.write_text(json.dumps({**content, name: items}), 'utf-8')
+            require_new('--out', file)
+            write_json(file, {**content, name: items})
             print(f'{file}: {len(items)} {name}')
 
 

@@ -73,7 +73,7 @@ def score_submission(
     for number, (human_answers, group) in references.items():
         groups.setdefault(group, []).append(vqa_accuracy(answers[number], human_answers))
     overall = fmean(score for scores in groups.values() for score in scores)
-    by_group = {group: 100 * fmean(groups[group]) for group in sorted(groups) if group}
+    by_group = {group: 100 * fmean(groups[group]) for group in sorted(filter(None, groups))}
     return {'overall': 100 * overall, **by_group}
 
 
