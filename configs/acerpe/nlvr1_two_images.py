@@ -2,7 +2,7 @@
 # middle box.
 _base_ = './nlvr1.py'
 
-image_size = 96  # a half is twice as wide as a box
+image_size = 80  # a half is twice as wide as a box
 two_halves = [
     dict(type='CutImage', parts=2, share=0.5),
     dict(type='ResizeImage', size=image_size),
