@@ -34,8 +34,5 @@ optim_wrapper = dict(
 )
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2000),
-    dict(
-        type='CosineAnnealingLR', eta_min=1e-5, T_max=train_cfg['max_epochs'], by_epoch=True,
-        convert_to_iter_based=True,
-    ),
+    dict(type='CosineAnnealingLR', eta_min=1e-5, by_epoch=True, convert_to_iter_based=True),
 ]

@@ -27,8 +27,5 @@ optim_wrapper = dict(
     optimizer=dict(type='AdamW', lr=1e-5, weight_decay=0.02),
 )
 param_scheduler = [
-    dict(
-        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
-        convert_to_iter_based=True,
-    ),
+    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
 ]

@@ -25,8 +25,5 @@ param_scheduler = [
     # ALBEF's warm-up: 2,000 iterations from 1e-5. The paper gives none.
     dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2000),
     # 1e-4 to 1e-6 over all 30 epochs, a step an iteration.
-    dict(
-        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
-        convert_to_iter_based=True,
-    ),
+    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
 ]

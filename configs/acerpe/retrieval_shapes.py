@@ -17,8 +17,5 @@ optim_wrapper = dict(
     clip_grad=dict(max_norm=5.0),
 )
 param_scheduler = [
-    dict(
-        type='CosineAnnealingLR', eta_min=1e-5, T_max=train_cfg['max_epochs'], by_epoch=True,
-        convert_to_iter_based=True,
-    ),
+    dict(type='CosineAnnealingLR', eta_min=1e-5, by_epoch=True, convert_to_iter_based=True),
 ]

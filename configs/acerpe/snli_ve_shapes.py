@@ -26,9 +26,6 @@ optim_wrapper = dict(
 )
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
-    dict(
-        type='CosineAnnealingLR', eta_min=1e-6, T_max=train_cfg['max_epochs'], by_epoch=True,
-        convert_to_iter_based=True,
-    ),
+    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
 ]
 find_unused_parameters = True  # the contrastive projections
