@@ -6,11 +6,26 @@ reference = 'ace_rpe_lace'  # the method; rows that come to its configs share it
 position = ['model.network.position']
 configs = 'configs/acerpe/'
 presets = {
-    # The embedded world; retrieval_shapes.py fine-tunes with ITC whatever the row.
+    # The embedded world: pretrain_shapes.py in its two parts. The first has no fusion and hence
+    # nothing that a row could change, so that a seed's rows all go on from the same weights.
+    # retrieval_shapes.py fine-tunes with ITC whatever the row.
     'shapes': dict(
         label='on the embedded world',
         stages=dict(
-            pretrain=dict(config=configs + 'pretrain_shapes.py', takes=['model']),
+            contrast=dict(
+                config=configs + 'pretrain_shapes.py', takes=[],
+                options=dict(
+                    model=dict(heads=dict(ace=None, itm=None, mlm=None, mim=None)),
+                    custom_hooks=[], train_cfg=dict(max_epochs=9),
+                ),
+            ),
+            pretrain=dict(
+                config=configs + 'pretrain_shapes.py', after='contrast', takes=['model'],
+                options={
+                    'custom_hooks': [], 'train_cfg.max_epochs': 3,
+                    'optim_wrapper.optimizer.lr': 5e-4, 'param_scheduler.1.begin': 0,
+                },
+            ),
             retrieval=dict(
                 config=configs + 'retrieval_shapes.py', after='pretrain', takes=position
             ),

@@ -21,7 +21,9 @@ paper_columns = []
 rows = dict(
     none=dict(label='neither'),
     finetuned=dict(
-        label='fine-tuning', variant=dict(pretrain='none', retrieval='ace_rpe', coco='ace_rpe')
+        label='fine-tuning', variant=dict(
+            contrast='none', pretrain='none', retrieval='ace_rpe', coco='ace_rpe'
+        )
     ),
     ace_rpe=dict(label='both'),
 )
