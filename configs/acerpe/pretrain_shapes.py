@@ -17,7 +17,7 @@ optim_wrapper = dict(
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
     dict(
-        type='CosineAnnealingLR', eta_min=1e-5, begin=7,
+        type='CosineAnnealingLR', eta_min=1e-5, begin=7, end=train_cfg['max_epochs'],
         by_epoch=True, convert_to_iter_based=True,
     ),
 ]

@@ -1,9 +1,11 @@
 """Runs that are interrupted, resumed and told to stop."""
 
 import math
+import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -54,8 +56,12 @@ def test_after_sigterm_a_run_saves_exits_with_0_and_resumes_to_the_same_end(tiny
     preempted = tiny_config.copy()
 
     def preempt(runner):
-        os.kill(os.getpid(), signal.SIGTERM)
+        workers = multiprocessing.active_children()
+        assert workers
+        pids = ' '.join(str(pid) for pid in [os.getpid(), *(worker.pid for worker in workers)])
+        subprocess.run(f'kill -TERM {pids}', shell=True, check=True)  # to all, as clusters do
 
+    preempted.train_dataloader.update(num_workers=1, persistent_workers=True)
     preempted.custom_hooks.append(call_at(5, preempt))
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as exit_status:

@@ -10,6 +10,7 @@ from mmengine.runner import BaseLoop, Runner
 from torch import nn
 
 from xmodal.engine.checkpoint import from_plain, to_plain
+from xmodal.engine.hooks.robust import leave_sigterm_to_training
 from xmodal.engine.memory import recompute_activations
 from xmodal.engine.sharding import ShardedModel
 from xmodal.engine.wrappers import unwrap
@@ -83,7 +84,10 @@ class XModalRunner(Runner):
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop, with this rank's share of the batch."""
         if isinstance(self._train_dataloader, dict):
-            self._train_dataloader = self._share_out(self._train_dataloader)
+            self._train_dataloader = {
+                'worker_init_fn': dict(type=leave_sigterm_to_training),
+                **self._share_out(self._train_dataloader),
+            }
         return super().build_train_loop(loop)
 
     def _share_out(self, dataloader: dict) -> dict:

@@ -1,7 +1,9 @@
 """Runs that can be repeated, interrupted and trusted."""
 
+import os
 import random
 import signal
+from threading import Thread
 
 import numpy as np
 import torch
@@ -111,7 +113,8 @@ class ExactCheckpointHook(CheckpointHook):
 class PreemptionHook(Hook):
     """On SIGTERM, saves after the current iteration and exits with 0.
 
-    Clusters send SIGTERM to a job that has to make room.
+    Clusters send SIGTERM to a job that has to make room, and to all its processes: those that load
+    data leave it to the one that trains (:func:`leave_sigterm_to_training`).
     """
 
     priority = 'LOWEST'
@@ -149,3 +152,21 @@ class PreemptionHook(Hook):
                 file.write(path)
             runner.logger.info(f'SIGTERM: saved {path}; resume with the same command and --resume')
         raise SystemExit(0)
+
+
+def leave_sigterm_to_training(worker_id: int) -> None:
+    """For a process that loads data: one that died of SIGTERM would take the training with it.
+
+    SIGTERM from the training itself, which so ends its workers, is obeyed. Where nobody can tell
+    who sent a signal (macOS, Windows), nothing changes.
+    """
+    if not hasattr(signal, 'sigwaitinfo'):
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def obey_training() -> None:
+        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+            pass
+        os._exit(0)
+
+    Thread(target=obey_training, daemon=True).start()
