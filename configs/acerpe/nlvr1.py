@@ -3,6 +3,7 @@
 _base_ = [
     '../_base_/models/acerpe_photographs.py',
     '../_base_/datasets/nlvr1.py',
+    '../_base_/schedules/finetune_photographs.py',
     '../_base_/default_runtime.py',
 ]
 
@@ -18,15 +19,4 @@ model['network']['image_encoder']['image_size'] = _base_.image_size
 load_from = 'work_dirs/pretrain_flickr8k/epoch_12.pth'
 
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=1)
-optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
-    constructor='NoDecayConstructor',
-    # On a CPU an unfused AdamW takes a quarter of a step of this size.
-    optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05, fused=True),
-    clip_grad=dict(max_norm=5.0),
-)
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
-]
 find_unused_parameters = True  # the contrastive projections

@@ -9,24 +9,6 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-image_size = _base_.model.network.image_encoder.image_size
-train_pipeline = [
-    dict(type='LoadImage'),
-    dict(type='Augment', size=image_size, scale=(0.5, 1.0), num_ops=1),
-    dict(type='RandomFlip'),
-    dict(type='PackImageText'),
-]
-test_pipeline = [
-    dict(type='LoadImage'),
-    dict(type='ResizeImage', size=image_size),
-    dict(type='PackImageText'),
-]
-train_dataloader = dict(num_workers=1, dataset=dict(pipeline=train_pipeline))
-val_dataloader = dict(num_workers=1, dataset=dict(pipeline=test_pipeline))
-test_dataloader = val_dataloader
-val_cfg = dict(type='RetrievalLoop', rerank_topk=0)
-test_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)
-
 model = dict(network=dict(text_encoder=dict(pretrained=_base_.minilm)))
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=12, val_interval=3)
 custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=10, itm=10, mlm=10, mim=10))]

@@ -1,10 +1,10 @@
 # Flickr8k, from your own copy (docs/data.md). Its published files in data/flickr8k, then
 # `python tools/dataset_converters/flickr8k.py data/flickr8k`. Retrieval on its dev part.
 data_root = 'data/'
-image_size = 224
+image_size = 112
 train_pipeline = [
     dict(type='LoadImage'),
-    dict(type='Augment', size=image_size, scale=(0.5, 1.0)),
+    dict(type='Augment', size=image_size, scale=(0.5, 1.0), num_ops=1),
     dict(type='RandomFlip'),  # not where the caption says left or right
     dict(type='PackImageText'),
 ]
@@ -15,7 +15,7 @@ test_pipeline = [
 ]
 train_dataloader = dict(
     global_batch_size=64,
-    num_workers=2,
+    num_workers=1,
     persistent_workers=True,
     drop_last=True,
     sampler=dict(type='EpochSampler'),
@@ -29,7 +29,7 @@ train_dataloader = dict(
 )
 val_dataloader = dict(
     batch_size=64,
-    num_workers=2,
+    num_workers=1,
     sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
     collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
@@ -43,5 +43,5 @@ val_dataloader = dict(
 test_dataloader = val_dataloader
 val_evaluator = dict(type='RetrievalMetric')
 test_evaluator = val_evaluator
-val_cfg = dict(type='RetrievalLoop', rerank_topk=32)
-test_cfg = val_cfg
+val_cfg = dict(type='RetrievalLoop', rerank_topk=0)
+test_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)

@@ -1,0 +1,12 @@
+# Fine-tuning from pretrain_flickr8k.py; how long is the experiment's.
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    constructor='NoDecayConstructor',
+    # On a CPU an unfused AdamW takes a quarter of a step of this size.
+    optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05, fused=True),
+    clip_grad=dict(max_norm=5.0),
+)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
+    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
+]

@@ -1,0 +1,11 @@
+# Fine-tuning of a task head from pretrain_shapes.py; how long is the experiment's.
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=5e-4, weight_decay=0.02),
+    clip_grad=dict(max_norm=5.0),
+)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
+    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
+]
