@@ -8,6 +8,7 @@ from mmengine.device import get_device
 from mmengine.dist import get_world_size, master_only
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
+from torch.utils.data import DataLoader
 
 from xmodal.engine.checkpoint import from_plain, to_plain
 from xmodal.engine.hooks.robust import leave_sigterm_to_training
@@ -84,11 +85,15 @@ class XModalRunner(Runner):
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop, with this rank's share of the batch."""
         if isinstance(self._train_dataloader, dict):
-            self._train_dataloader = {
-                'worker_init_fn': dict(type=leave_sigterm_to_training),
-                **self._share_out(self._train_dataloader),
-            }
+            self._train_dataloader = self._share_out(self._train_dataloader)
         return super().build_train_loop(loop)
+
+    @staticmethod
+    def build_dataloader(dataloader: DataLoader | dict, *args, **kwargs) -> DataLoader:
+        """Builds a loader, for training or validation, that a SIGTERM to all does not end."""
+        if isinstance(dataloader, dict):
+            dataloader = {'worker_init_fn': dict(type=leave_sigterm_to_training), **dataloader}
+        return Runner.build_dataloader(dataloader, *args, **kwargs)
 
     def _share_out(self, dataloader: dict) -> dict:
         """Turns ``global_batch_size`` into the ``batch_size`` of one rank and one iteration."""
