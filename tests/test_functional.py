@@ -587,3 +587,74 @@ def test_half_precision_inputs_are_computed_in_float32_with_finite_gradients(dty
 def test_arguments_can_be_given_by_name():
     similarity = random_similarity(3)
     assert F.soft_shrink(similarity=similarity).equal(F.soft_shrink(similarity))
+
+
+# T-EMDE, Sec. 3.2
+
+NORMS = [(F.l2_normalize, 2), (F.l1_normalize, 1)]
+
+
+@pytest.mark.parametrize(('normalized', 'order'), NORMS)
+@pytest.mark.parametrize('dim', [-1, 0, 1])
+def test_a_run_is_divided_by_its_own_norm(normalized, order, dim):
+    x = random_tokens(3, 4, 5)
+    found = normalized(x, dim).movedim(dim, -1)
+    for run, expected in zip(found.flatten(0, 1), x.movedim(dim, -1).flatten(0, 1), strict=True):
+        length = sum(abs(number) ** order for number in expected.tolist()) ** (1 / order)
+        torch.testing.assert_close(run, expected / length)
+
+
+@pytest.mark.parametrize(('normalized', 'order'), NORMS)
+def test_gradients_of_the_norms_are_right(normalized, order):
+    assert gradcheck(normalized, random_tokens(2, 3, 4).requires_grad_())
+
+
+@pytest.mark.parametrize(('normalized', 'order'), NORMS)
+@pytest.mark.parametrize('dtype', [torch.float64, torch.float32, torch.bfloat16])
+def test_a_run_of_zeros_stays_zero_and_gets_no_gradient(normalized, order, dtype):
+    x = random_tokens(2, 3, 4)
+    x[0, 1] = 0
+    x = x.to(dtype).requires_grad_()
+    found = normalized(x)
+    (found * random_tokens(2, 3, 4, seed=1)).sum().backward()
+    assert (found[0, 1] == 0).all() and (x.grad[0, 1] == 0).all()
+    assert found.isfinite().all() and x.grad.isfinite().all()
+    assert x.grad[0, 0].any() and x.grad[1].any()
+
+
+@pytest.mark.parametrize(('normalized', 'order'), NORMS)
+def test_norms_of_half_precision_are_taken_in_float32(normalized, order):
+    # Squares of these leave the range of float16 at either end.
+    x = torch.tensor([[3e4, 4e4], [3e-5, 4e-5]], dtype=torch.float16)
+    expected = x.double() / x.double().norm(order, dim=-1, keepdim=True)
+    torch.testing.assert_close(normalized(x).double(), expected, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize('spaces', [3, 1])
+def test_distances_to_centroids_are_squared_euclidean(spaces):
+    projected = random_tokens(5, 2 * spaces, 4).view(5, 2, spaces, 4)
+    centroids = random_tokens(2, 3, 4, seed=1)
+    found = F.centroid_distance(projected, centroids)
+    assert found.shape == (5, 2, 3)
+    for token in range(5):
+        for n in range(2):
+            for k in range(3):
+                x = projected[token, n, k if spaces > 1 else 0]
+                expected = sum((a - b) ** 2 for a, b in zip(x, centroids[n, k], strict=True))
+                torch.testing.assert_close(found[token, n, k], expected)
+
+
+def test_soft_assignments_are_a_softmax_of_the_negative_distance():
+    distance = random_tokens(2, 3, 4).square()
+    found = F.soft_assignment(distance, torch.tensor(0.7))
+    for row, expected in zip(found.flatten(0, 1), distance.flatten(0, 1), strict=True):
+        weights = [math.exp(-0.7 * d) for d in expected.tolist()]
+        assert row.tolist() == pytest.approx([w / sum(weights) for w in weights])
+
+
+def test_a_sketch_is_the_sum_over_real_tokens():
+    assignment, mask = random_tokens(2, 4, 6).view(2, 4, 3, 2), padding(4, [3, 1])
+    assignment[~mask] = math.nan
+    found = F.sketch(assignment, mask)
+    assert found[0].equal(assignment[0, 0] + assignment[0, 1] + assignment[0, 2])
+    assert found[1].equal(assignment[1, 0])

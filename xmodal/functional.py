@@ -1,10 +1,13 @@
 """The equations of the papers as pure tensor functions, one function an equation.
 
 ACE-RPE: "An Anchor-based Relative Position Embedding Method for Cross-Modal Tasks" (Wang et al.).
+T-EMDE: "Sketching-based global similarity for cross-modal retrieval" (Rychalska et al.).
 
-Letters: B batch, M patches, N words, D width, G groups, H heads. Index 0 of every token axis is
-[CLS], so that an image has 1 + M tokens and a text 1 + N. Everything is computed in float32 (or
-float64, where that comes in) whatever autocast says: distances reach 1 / 0.
+Letters: B batch, M patches, N words, D width, G groups, H heads. In ACE-RPE index 0 of every token
+axis is [CLS], so that an image has 1 + M tokens and a text 1 + N. In T-EMDE L counts the tokens of
+a set, N the partitions, K the centroids of each and D the width of the space they live in.
+Everything is computed in float32 (or float64, where that comes in) whatever autocast says:
+distances reach 1 / 0.
 """
 
 import functools
@@ -305,3 +308,60 @@ def _masked_log_sum_exp(exponent: Tensor, mask: Tensor) -> Tensor:
     # A row of −inf alone has NaN gradients, hence a finite stand-in there.
     exponent = exponent.masked_fill(~mask & some[:, None], -math.inf)
     return torch.where(some, exponent.logsumexp(1), 0)
+
+
+@_full_precision
+def l2_normalize(x: Tensor, dim: int = -1, eps: float = 1e-8) -> Tensor:
+    """x / ‖x‖₂; a run shorter than ``eps`` has no direction: it becomes zero, without gradient."""
+    return _normalize(x, 2, dim, eps)
+
+
+@_full_precision
+def l1_normalize(x: Tensor, dim: int = -1, eps: float = 1e-8) -> Tensor:
+    """x / Σ|x|; a run whose sum is below ``eps`` becomes zero, without gradient."""
+    return _normalize(x, 1, dim, eps)
+
+
+def _normalize(x: Tensor, order: int, dim: int, eps: float) -> Tensor:
+    length = torch.linalg.vector_norm(x, order, dim, keepdim=True)
+    # The gradient of 1 / length would be NaN at 0, and that of x / eps would drown all others.
+    return x * length.clamp(min=eps).reciprocal().masked_fill(length < eps, 0)
+
+
+@_full_precision
+def centroid_distance(projected: Tensor, centroids: Tensor) -> Tensor:
+    """X_euclid = Σ_D (X − C)² (T-EMDE, Sec. 3.2, "Distance computation").
+
+    Args:
+        projected: X, a token's place in every space, (…, N, K, D); (…, N, 1, D) where the
+            centroids of a partition share one space.
+        centroids: C, (N, K, D).
+
+    Returns:
+        (…, N, K).
+    """
+    return (projected - centroids).square().sum(-1)
+
+
+@_full_precision
+def soft_assignment(distance: Tensor, temperature: Tensor) -> Tensor:
+    """Y = softmax_K(−temp · X_euclid) (T-EMDE, Sec. 3.2 with the sign of Listing 1), (…, N, K)."""
+    return (-temperature * distance).softmax(-1)
+
+
+@_full_precision
+def sketch(assignment: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    """The sum of the assignments of a set's tokens (T-EMDE, Secs. 3.1 and 3.3.1).
+
+    Sketches add: that of a union is the sum of the parts'.
+
+    Args:
+        assignment: (B, L, N, K).
+        attention_mask: True for real tokens, (B, L) bool, None for all.
+
+    Returns:
+        (B, N, K).
+    """
+    if attention_mask is not None:
+        assignment = assignment.masked_fill(~attention_mask[..., None, None], 0)
+    return assignment.sum(1)

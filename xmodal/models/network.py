@@ -18,6 +18,8 @@ class CrossModalNetwork(nn.Module):
         fusion: config of the fusion encoder; width and heads as the encoders' where not given.
         position: config of the position plug-in; depth, width and heads are the fusion encoder's.
         vector_dims: d, width of the contrastive vectors.
+        vector_pooling: config of a pooling, built once a modality, that makes the contrastive
+            vectors from all real tokens but [CLS]; None takes [CLS] alone.
 
     Raises:
         ValueError: when the encoders and the fusion encoder differ in width.
@@ -30,6 +32,7 @@ class CrossModalNetwork(nn.Module):
         fusion: dict,
         position: dict,
         vector_dims: int = 256,
+        vector_pooling: dict | None = None,
     ) -> None:
         super().__init__()
         self.image_encoder = MODELS.build(image_encoder)
@@ -53,25 +56,29 @@ class CrossModalNetwork(nn.Module):
             num_heads=self.fusion.num_heads,
         )
         self.position = MODELS.build({**position, **sizes})
-        self.image_projection = nn.Linear(self.fusion.embed_dims, vector_dims)
-        self.text_projection = nn.Linear(self.fusion.embed_dims, vector_dims)
+        self.image_pooling = self.text_pooling = None
+        pooled_dims = self.fusion.embed_dims
+        if vector_pooling is not None:
+            pooling = {**vector_pooling, 'embed_dims': self.fusion.embed_dims}
+            self.image_pooling, self.text_pooling = MODELS.build(pooling), MODELS.build(pooling)
+            pooled_dims = self.image_pooling.out_dims
+        self.image_projection = nn.Linear(pooled_dims, vector_dims)
+        self.text_projection = nn.Linear(pooled_dims, vector_dims)
 
     def init_weights(self) -> None:
         """Loads the encoders' pretrained weights, where the config names some."""
         self.image_encoder.init_weights()
         self.text_encoder.init_weights()
 
-    def encode_image(
-        self, images: Tensor, patch_mask: Tensor | None = None, mask_token: Tensor | None = None
-    ) -> Encoded:
+    def encode_image(self, images: Tensor) -> Encoded:
         """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and vectors (B, d)."""
-        tokens = self.image_encoder(images, patch_mask, mask_token)
-        return Encoded(tokens, self._vector(tokens, self.image_projection))
+        tokens = self.image_encoder(images)
+        return Encoded(tokens, self._vector(tokens, self.image_pooling, self.image_projection))
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
         """(B, N) word pieces to tokens (B, N, D) and vectors (B, d)."""
         tokens = self.text_encoder(input_ids, attention_mask)
-        return Encoded(tokens, self._vector(tokens, self.text_projection))
+        return Encoded(tokens, self._vector(tokens, self.text_pooling, self.text_projection))
 
     def locate(self, image: Tokens, text: Tokens) -> Relation | None:
         """What the position plug-in finds between words and patches, row by row."""
@@ -86,6 +93,11 @@ class CrossModalNetwork(nn.Module):
         return self.fusion.fuse_several(images, text, self.position, **need)
 
     @staticmethod
-    def _vector(tokens: Tokens, projection: nn.Linear) -> Tensor:
-        with torch.autocast(tokens.embeddings.device.type, enabled=False):
-            return normalize(projection(tokens.embeddings[:, 0].float()), dim=-1)
+    def _vector(tokens: Tokens, pooling: nn.Module | None, projection: nn.Linear) -> Tensor:
+        embeddings, mask = tokens.embeddings, tokens.attention_mask
+        with torch.autocast(embeddings.device.type, enabled=False):
+            if pooling is None:
+                pooled = embeddings[:, 0].float()
+            else:
+                pooled = pooling(embeddings[:, 1:].float(), None if mask is None else mask[:, 1:])
+            return normalize(projection(pooled), dim=-1)

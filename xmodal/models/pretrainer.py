@@ -180,8 +180,8 @@ class CrossModalPretrainer(TaughtModel):
         masked = head.mask(batch.input_ids, self.special_ids, self.mask_id)
 
         def predict(network: CrossModalNetwork, head: nn.Module, image: Encoded) -> Tensor:
-            text = network.encode_text(masked.input_ids, batch.attention_mask)
-            fused = network.fuse(image.tokens, text.tokens, need_image=False)
+            text = network.text_encoder(masked.input_ids, batch.attention_mask)
+            fused = network.fuse(image.tokens, text, need_image=False)
             words = fused.text_tokens[masked.chosen]
             return head(words, network.text_encoder.word_embeddings)
 
@@ -198,10 +198,10 @@ class CrossModalPretrainer(TaughtModel):
         """MIM: hidden patches from the rest and, after fusion, the text."""
         head = self.heads['mim']
         mask = head.mask(batch.images)
-        image = self.network.encode_image(batch.images, mask, head.mask_token)
-        patches = image.tokens.embeddings
+        image = self.network.image_encoder(batch.images, mask, head.mask_token)
+        patches = image.embeddings
         if head.source == 'fusion':
-            patches = self.network.fuse(image.tokens, text.tokens).image_tokens
+            patches = self.network.fuse(image, text.tokens).image_tokens
         return head.loss(patches, batch.images, mask)
 
     def _sizes(self, name: str) -> dict[str, int]:

@@ -6,7 +6,18 @@ from xmodal.structures.tokens import (
     Encoded,
     Fused,
     ImageTextBatch,
+    Regions,
+    RegionTextBatch,
     Tokens,
 )
 
-__all__ = ['CrossAttentions', 'DataSample', 'Encoded', 'Fused', 'ImageTextBatch', 'Tokens']
+__all__ = [
+    'CrossAttentions',
+    'DataSample',
+    'Encoded',
+    'Fused',
+    'ImageTextBatch',
+    'RegionTextBatch',
+    'Regions',
+    'Tokens',
+]

@@ -1,12 +1,15 @@
 """Token sets and batches: what each stage of a model hands to the next.
 
-Letters used throughout: B batch, M image patches, N words, D width, G groups. Index 0 of every
-token axis is [CLS], so that an image has 1 + M tokens.
+Letters used throughout: B batch, M image patches, R regions, N words, D width, G groups. In the
+fusion models index 0 of every token axis is [CLS], so that an image has 1 + M tokens. In the
+matching models a token set is regions, or words with <start> and <end>: it has no [CLS].
 """
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 class ImageTextBatch(NamedTuple):
@@ -31,14 +34,48 @@ class ImageTextBatch(NamedTuple):
     text_image_ids: Tensor
 
 
+class Regions(NamedTuple):
+    """What a detector saw in images.
+
+    Attributes:
+        features: float32, (B, R, F).
+        attention_mask: True for regions, False for padding, (B, R) bool.
+        boxes: normalised x1, y1, x2, y2, (B, R, 4); None when unknown.
+    """
+
+    features: Tensor
+    attention_mask: Tensor
+    boxes: Tensor | None = None
+
+
+class RegionTextBatch(NamedTuple):
+    """A batch of regions and texts on the model's device, otherwise as :class:`ImageTextBatch`.
+
+    Attributes:
+        regions: of B images.
+        input_ids: words or word pieces, (T, N).
+        attention_mask: True for words, False for padding, (T, N) bool.
+        image_ids: equal for equal images, (B,) int64.
+        text_ids: equal for equal captions, (T,) int64.
+        text_image_ids: the image each text belongs to, (T,) int64.
+    """
+
+    regions: Regions
+    input_ids: Tensor
+    attention_mask: Tensor
+    image_ids: Tensor
+    text_ids: Tensor
+    text_image_ids: Tensor
+
+
 class Tokens(NamedTuple):
     """The token set of one modality.
 
     Attributes:
-        embeddings: (B, L, D), [CLS] first.
+        embeddings: (B, L, D).
         attention_mask: True for real tokens, (B, L) bool; None when all are.
         grid_size: rows and columns of the patch grid of an image, else None.
-        boxes: normalised x1, y1, x2, y2 of region tokens, (B, L - 1, 4), else None.
+        boxes: normalised x1, y1, x2, y2 of tokens that are regions, (B, R, 4), else None.
     """
 
     embeddings: Tensor
@@ -52,6 +89,37 @@ class Tokens(NamedTuple):
         boxes = None if self.boxes is None else self.boxes[rows]
         return Tokens(pick[0], pick[1], self.grid_size, boxes)
 
+    @classmethod
+    def join(cls, parts: list['Tokens']) -> 'Tokens':
+        """The token sets of several batches as one batch, padded to the longest."""
+        longest = max(part.embeddings.shape[1] for part in parts)
+        missing = [longest - part.embeddings.shape[1] for part in parts]
+        padded = [pad(p.embeddings, (0, 0, 0, n)) for p, n in zip(parts, missing, strict=True)]
+        masks = None
+        if any(missing) or any(part.attention_mask is not None for part in parts):
+            masks = [pad(p.own_mask(), (0, n)) for p, n in zip(parts, missing, strict=True)]
+        boxes = None
+        if all(part.boxes is not None for part in parts):
+            boxes = [pad(p.boxes, (0, 0, 0, n)) for p, n in zip(parts, missing, strict=True)]
+        joined = [None if x is None else torch.cat(x) for x in (padded, masks, boxes)]
+        return cls(joined[0], joined[1], parts[0].grid_size, joined[2])
+
+    def to(self, device: torch.device | str) -> 'Tokens':
+        """The same tokens on a device."""
+        moved = [
+            None if x is None else x.to(device)
+            for x in (self.embeddings, self.attention_mask, self.boxes)
+        ]
+        return Tokens(moved[0], moved[1], self.grid_size, moved[2])
+
+    def own_mask(self) -> Tensor:
+        """The mask, also where all tokens are real, (B, L) bool."""
+        if self.attention_mask is not None:
+            return self.attention_mask
+        return torch.ones(
+            self.embeddings.shape[:2], dtype=torch.bool, device=self.embeddings.device
+        )
+
     def detach(self) -> 'Tokens':
         """The same tokens outside the graph."""
         return self._replace(embeddings=self.embeddings.detach())
@@ -62,7 +130,7 @@ class Encoded(NamedTuple):
 
     Attributes:
         tokens: the token set, D wide.
-        vector: the L2-normalised projection of [CLS], (B, d).
+        vector: the L2-normalised projection of [CLS], or of a pooling of the tokens, (B, d).
     """
 
     tokens: Tokens

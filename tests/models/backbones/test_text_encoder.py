@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from xmodal.models.backbones import BertTextEncoder
+from xmodal.models.backbones import BertTextEncoder, BertWordEncoder
 
 TINY = dict(
     vocab_size=40, hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
@@ -49,3 +49,19 @@ def test_weights_that_are_not_there_are_a_clear_error(tmp_path):
     encoder = BertTextEncoder(TINY, pretrained=str(tmp_path))
     with pytest.raises(FileNotFoundError, match='text_encoder.pretrained=.* is neither'):
         encoder.init_weights()
+
+
+@torch.no_grad()
+def test_for_matching_every_word_piece_is_projected_and_normalised(saved_bert):
+    bert, folder = saved_bert
+    encoder = BertWordEncoder(embed_dims=6, config=folder, pretrained=folder).eval()
+    encoder.init_weights()
+    ids = torch.randint(40, (2, 5))
+    mask = torch.arange(5)[None] < torch.tensor([[5], [3]])
+    found = encoder(ids, mask)
+    states = bert(ids, mask.long()).last_hidden_state
+    for b, word in mask.nonzero().tolist():
+        expected = encoder.projection.weight @ states[b, word]
+        torch.testing.assert_close(found.embeddings[b, word], expected / expected.norm())
+    assert found.attention_mask is mask
+    assert encoder.embed_dims == 6

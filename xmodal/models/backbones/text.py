@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
+from xmodal import functional as F
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
@@ -81,3 +82,35 @@ class BertTextEncoder(nn.Module):
         """Encodes word pieces, the text alone."""
         output = self.bert(input_ids=input_ids, attention_mask=attention_mask.long())
         return Tokens(output.last_hidden_state, attention_mask)
+
+
+@MODELS.register_module()
+class BertWordEncoder(BertTextEncoder):
+    """A BERT for matching: a linear layer and an L2 norm over every word piece.
+
+    [CLS] and [SEP] stay in the set, as ``<start>`` and ``<end>`` do with :class:`GruTextEncoder`.
+
+    Args:
+        embed_dims: D, width of the tokens.
+        **bert: see :class:`BertTextEncoder`.
+
+    Shape:
+        input_ids: (B, L) int64, [CLS] first; attention_mask: (B, L) bool.
+        Returns tokens of (B, L, D).
+    """
+
+    def __init__(self, embed_dims: int = 1024, **bert) -> None:
+        super().__init__(**bert)
+        self.projection = nn.Linear(self.config.hidden_size, embed_dims)
+        nn.init.xavier_uniform_(self.projection.weight)
+        nn.init.zeros_(self.projection.bias)
+
+    @property
+    def embed_dims(self) -> int:
+        """D, the width of the tokens."""
+        return self.projection.out_features
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """Encodes word pieces, the text alone."""
+        tokens = super().forward(input_ids, attention_mask)
+        return tokens._replace(embeddings=F.l2_normalize(self.projection(tokens.embeddings)))

@@ -1,6 +1,8 @@
 """What stands between encoders and fusion: positions and poolings."""
 
 from xmodal.models.necks.ace_rpe import AnchorRelativePosition, UniformPosition
+from xmodal.models.necks.emde import Emde, SketchPooling
+from xmodal.models.necks.pooling import GPOPooling, MaxPooling, MeanPooling
 from xmodal.models.necks.position import (
     AbsolutePosition,
     AbsoluteRelativePosition,
@@ -10,15 +12,22 @@ from xmodal.models.necks.position import (
     Relation,
     RelativePosition,
 )
+from xmodal.models.necks.t_emde import TEmde
 
 __all__ = [
     'AbsolutePosition',
     'AbsoluteRelativePosition',
     'AnchorRelativePosition',
     'CrossTerms',
+    'Emde',
+    'GPOPooling',
     'LowRank',
+    'MaxPooling',
+    'MeanPooling',
     'NoPosition',
     'Relation',
     'RelativePosition',
+    'SketchPooling',
+    'TEmde',
     'UniformPosition',
 ]

@@ -1,0 +1,7 @@
+# pretrain_shapes.py with T-EMDE's sketches of all patches and of all words in the place of [CLS] in
+# the contrastive branch. Sizes are those of T-EMDE on Flickr30K (Sec. 4.3).
+_base_ = './pretrain_shapes.py'
+
+model = dict(
+    network=dict(vector_pooling=dict(type='TEmde', partitions=16, centroids=8, inner_dims=8))
+)

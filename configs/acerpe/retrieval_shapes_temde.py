@@ -1,0 +1,7 @@
+# Retrieval on the embedded world with T-EMDE's sketches, fine-tuned from pretrain_shapes_temde.py.
+_base_ = './retrieval_shapes.py'
+
+model = dict(
+    network=dict(vector_pooling=dict(type='TEmde', partitions=16, centroids=8, inner_dims=8))
+)
+load_from = 'work_dirs/pretrain_shapes_temde/epoch_11.pth'

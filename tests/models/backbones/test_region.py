@@ -1,0 +1,52 @@
+"""The encoder of region features."""
+
+import pytest
+import torch
+
+from xmodal.registry import MODELS
+from xmodal.structures import Regions
+
+
+def build(feature_dims=7, embed_dims=5):
+    config = dict(type='RegionEncoder', feature_dims=feature_dims, embed_dims=embed_dims)
+    return MODELS.build(config)
+
+
+@torch.no_grad()
+def test_a_region_is_projected_and_normalised():
+    encoder, features = build(), torch.randn(2, 3, 7)
+    encoder.projection.bias.normal_()
+    found = encoder(Regions(features, torch.ones(2, 3, dtype=torch.bool), None)).embeddings
+    for b in range(2):
+        for region in range(3):
+            expected = encoder.projection.weight @ features[b, region] + encoder.projection.bias
+            torch.testing.assert_close(found[b, region], expected / expected.norm())
+
+
+def test_it_starts_with_xaviers_weights_and_no_bias():
+    encoder = build(700, 500)
+    assert (encoder.projection.bias == 0).all()
+    limit = (6 / 1200) ** 0.5
+    assert 0.99 * limit < encoder.projection.weight.abs().max() <= limit
+    assert encoder.embed_dims == 500
+
+
+def test_mask_and_boxes_are_carried_along():
+    mask, boxes = torch.rand(2, 4) < 0.5, torch.rand(2, 4, 4)
+    found = build()(Regions(torch.randn(2, 4, 7), mask, boxes))
+    assert found.attention_mask is mask and found.boxes is boxes and found.grid_size is None
+
+
+def test_a_region_of_zeros_gives_finite_gradients():
+    encoder, features = build(), torch.randn(2, 3, 7)
+    features[0, 1:] = 0
+    found = encoder(Regions(features, torch.ones(2, 3, dtype=torch.bool), None)).embeddings
+    (found * torch.randn(5)).sum().backward()
+    assert (found[0, 1:] == 0).all()
+    for parameter in encoder.parameters():
+        assert parameter.grad.isfinite().all() and parameter.grad.norm() < 100
+
+
+def test_features_of_another_width_are_a_clear_error():
+    with pytest.raises(ValueError, match='are 8 wide, but image_encoder.feature_dims=7'):
+        build()(Regions(torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool), None))

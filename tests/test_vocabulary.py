@@ -1,0 +1,77 @@
+"""Words and their numbers."""
+
+import json
+
+import pytest
+
+from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary, split_words
+
+
+def test_words_are_split_as_the_penn_treebank_does():
+    # By hand, after the rules of the treebank's tokenizer script.
+    assert split_words("The dog's ball isn't red, \"really\" (50%)!") == [
+        'the', 'dog', "'s", 'ball', 'is', "n't", 'red', ',', '``', 'really', "''", '(', '50', '%',
+        ')', '!',
+    ]  # fmt: skip
+
+
+def test_every_sentence_of_a_caption_ends_with_a_word_of_its_own():
+    assert split_words('Two men. They wear t-shirts.') == [
+        'two', 'men', '.', 'they', 'wear', 't-shirts', '.'
+    ]  # fmt: skip
+    assert split_words('a u.s. flag on floor 3. up') == [
+        'a', 'u.s.', 'flag', 'on', 'floor', '3.', 'up'
+    ]  # fmt: skip
+
+
+def test_words_need_no_download(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError('NLTK looked for data')
+
+    monkeypatch.setattr('nltk.data.find', refuse)
+    assert split_words("it's raining.") == ['it', "'s", 'raining', '.']
+
+
+def test_a_caption_is_numbered_between_start_and_end_with_unknown_words():
+    vocabulary = Vocabulary([*SPECIAL_WORDS, 'a', 'dog'])
+    assert vocabulary.encode('A DOG zzz') == (1, 4, 5, 3, 2)
+    assert vocabulary.encode('') == (1, 2)
+
+
+def test_the_layout_of_published_vocabularies_is_read_whatever_its_order(tmp_path):
+    words = {'dog': 5, '<pad>': 0, '<start>': 1, 'a': 4, '<end>': 2, '<unk>': 3}
+    file = tmp_path / 'vocab.json'
+    inverse = {str(number): word for word, number in words.items()}
+    file.write_text(json.dumps({'word2idx': words, 'idx2word': inverse, 'idx': 6}))
+    vocabulary = Vocabulary.read(file)
+    assert vocabulary.numbers == words and len(vocabulary) == 6
+    vocabulary.write(tmp_path / 'again.json')
+    assert json.loads((tmp_path / 'again.json').read_text()) == json.loads(file.read_text())
+
+
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        ('{"words": []}', "key 'word2idx' is missing"),
+        ('not json', 'Expecting value'),
+        ('{"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 4}}', 'are not 0, 1, 2'),
+        ('{"word2idx": {"a": 0, "<start>": 1, "<end>": 2, "<unk>": 3}}', "words 0 to 3 are .'a'"),
+    ],
+)
+def test_a_file_that_is_no_vocabulary_is_named_with_what_is_wrong(tmp_path, content, message):
+    file = tmp_path / 'vocab.json'
+    file.write_text(content)
+    with pytest.raises(ValueError, match=rf'vocab\.json is no vocabulary: .*{message}'):
+        Vocabulary.read(file)
+
+
+def test_a_vocabulary_that_is_not_there_says_how_to_get_one(tmp_path):
+    with pytest.raises(FileNotFoundError, match='build_vocab.py'):
+        Vocabulary.read(tmp_path / 'vocab.json')
+
+
+def test_a_fingerprint_tells_vocabularies_of_the_same_words_in_another_order_apart():
+    one, two, other = (
+        Vocabulary([*SPECIAL_WORDS, *words]) for words in (['a', 'b'], ['a', 'b'], ['b', 'a'])
+    )
+    assert one.fingerprint == two.fingerprint != other.fingerprint

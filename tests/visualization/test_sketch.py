@@ -1,0 +1,102 @@
+"""Pictures of sketches."""
+
+import logging
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from xmodal.visualization import sketch
+from xmodal.visualization.figures import to_svg
+
+WORDS = ['red', 'ring', 'the', 'the', 'red', 'bar'] * 10
+
+
+@pytest.fixture(autouse=True)
+def no_umap(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'umap', None)
+
+
+@pytest.fixture
+def assignments():
+    """Soft assignments of 60 tokens to 8 centroids in each of 3 partitions."""
+    shares = np.random.default_rng(0).random((60, 3, 8)) ** 8
+    return shares / shares.sum(-1, keepdims=True)
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_without_umap_points_are_placed_by_pca_with_a_message(assignments, monkeypatch):
+    said = []
+    monkeypatch.setattr(sketch, 'print_log', lambda *arguments: said.append(arguments))
+    points = assignments[:, 0]
+    found, method = sketch.project_to_plane(points)
+    assert method == 'PCA'
+    [(message, _, level)] = said
+    assert 'umap-learn is not installed' in message and level == logging.WARNING
+    values, vectors = np.linalg.eigh(np.cov(points.T))
+    for axis in (0, 1):
+        expected = (points - points.mean(0)) @ vectors[:, -1 - axis]
+        assert abs(np.corrcoef(found[:, axis], expected)[0, 1]) == pytest.approx(1)
+        assert found[:, axis].var(ddof=1) == pytest.approx(values[-1 - axis])
+
+
+def test_with_umap_points_are_placed_by_it_with_a_seed(assignments, monkeypatch):
+    class Umap:
+        def __init__(self, n_components, random_state):
+            assert (n_components, random_state) == (2, 0)
+
+        def fit_transform(self, points):
+            return 2 * points[:, :2]
+
+    monkeypatch.setitem(sys.modules, 'umap', SimpleNamespace(UMAP=Umap))
+    found, method = sketch.project_to_plane(assignments[:, 0])
+    assert method == 'UMAP'
+    assert (found == 2 * assignments[:, 0, :2]).all()
+
+
+def test_words_are_named_in_the_middle_of_their_tokens(assignments):
+    figure = sketch.draw_words(assignments[:, 0], WORDS, shown=['red', 'bar'])
+    [axes] = figure.axes
+    places, _ = sketch.project_to_plane(assignments[:, 0])
+    named = {text.get_text(): text.get_position() for text in axes.texts}
+    assert {'red', 'bar'} <= set(named) and 'ring' not in named
+    own = places[[word == 'red' for word in WORDS]]
+    assert named['red'] == pytest.approx(tuple(np.median(own, axis=0)))
+    assert [len(line.get_xdata()) for line in axes.lines] == [20, 10]
+    assert '<svg' in to_svg(figure)
+
+
+def test_each_partition_has_a_panel_coloured_by_the_likeliest_centroid(assignments):
+    figure = sketch.draw_partitions(assignments)
+    assert len(figure.axes) == 3
+    for partition, axes in enumerate(figure.axes):
+        likeliest = assignments[:, partition].argmax(1)
+        colours = axes.collections[0].get_facecolors()
+        assert len(np.unique(colours, axis=0)) == len(np.unique(likeliest))
+        for k in range(8):
+            assert len(np.unique(colours[likeliest == k], axis=0)) <= 1
+        assert texts(axes) == [str(k + 1) for k in np.unique(likeliest)]
+
+
+def test_scores_stand_in_the_cell_of_their_sizes():
+    scores = np.array([[490.04, 491.0], [np.nan, 480.5], [477.0, 500.96]])
+    figure = sketch.draw_sizes(scores, partitions=[20, 16, 8], centroids=[8, 16])
+    [axes] = figure.axes
+    cells = {text.get_position(): text.get_text() for text in axes.texts}
+    assert cells == {
+        (0, 0): '490.0', (1, 0): '491.0', (1, 1): '480.5', (0, 2): '477.0', (1, 2): '501.0'
+    }  # fmt: skip
+    assert [label.get_text() for label in axes.get_xticklabels()] == ['8', '16']
+    assert [label.get_text() for label in axes.get_yticklabels()] == ['20', '16', '8']
+    assert axes.get_title(loc='left') == 'rsum'
+
+
+def test_words_that_do_not_fit_the_tokens_are_a_clear_error(assignments):
+    with pytest.raises(ValueError, match='3 words for 60 tokens'):
+        sketch.draw_words(assignments[:, 0], WORDS[:3], shown=['red'])
+    with pytest.raises(ValueError, match='none of them is blue'):
+        sketch.draw_words(assignments[:, 0], WORDS, shown=['red', 'blue'])

@@ -1,0 +1,42 @@
+"""Image encoders of region features that a detector has made."""
+
+from torch import nn
+
+from xmodal import functional as F
+from xmodal.registry import MODELS
+from xmodal.structures import Regions, Tokens
+
+
+@MODELS.register_module()
+class RegionEncoder(nn.Module):
+    """One linear layer over the regions of an image, L2-normalised (SCAN, SGRAF).
+
+    Args:
+        feature_dims: F, width of a region's features.
+        embed_dims: D, width of the tokens.
+
+    Shape:
+        regions: features (B, R, F), any R. Returns tokens (B, R, D) without [CLS]; mask and boxes
+        are carried along.
+
+    Raises:
+        ValueError: when the features have another width.
+    """
+
+    def __init__(self, feature_dims: int = 2048, embed_dims: int = 1024) -> None:
+        super().__init__()
+        self.embed_dims = embed_dims
+        self.projection = nn.Linear(feature_dims, embed_dims)
+        nn.init.xavier_uniform_(self.projection.weight)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, regions: Regions) -> Tokens:
+        """Encodes regions, the image alone."""
+        found, expected = regions.features.shape[-1], self.projection.in_features
+        if found != expected:
+            raise ValueError(
+                f'region features are {found} wide, but image_encoder.feature_dims={expected}: '
+                f'set it to {found}, or read the features that the model was made for'
+            )
+        embeddings = F.l2_normalize(self.projection(regions.features))
+        return Tokens(embeddings, regions.attention_mask, boxes=regions.boxes)
