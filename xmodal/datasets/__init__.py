@@ -7,7 +7,7 @@ from xmodal.datasets.captions import (
     CocoCaptionDataset,
     KarpathyDataset,
 )
-from xmodal.datasets.collate import stack_images
+from xmodal.datasets.collate import stack_images, stack_regions
 from xmodal.datasets.entailment import (
     ENTAILMENT_CLASSES,
     AlbefEntailmentDataset,
@@ -15,6 +15,7 @@ from xmodal.datasets.entailment import (
 )
 from xmodal.datasets.joined import JoinedDataset
 from xmodal.datasets.phrases import EntitiesDataset, PhraseListDataset
+from xmodal.datasets.precomp import PrecompDataset
 from xmodal.datasets.reasoning import (
     REASONING_CLASSES,
     AlbefReasoningDataset,
@@ -41,6 +42,7 @@ __all__ = [
     'Nlvr2Dataset',
     'NlvrDataset',
     'PhraseListDataset',
+    'PrecompDataset',
     'ReferDataset',
     'SnliVeDataset',
     'VisualGenomeQuestionDataset',
@@ -48,5 +50,6 @@ __all__ = [
     'WebDatasetShards',
     'samplers',
     'stack_images',
+    'stack_regions',
     'transforms',
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from xmodal.datasets.shapes.entailment import write_snli_ve
 from xmodal.datasets.shapes.grammar import vocabulary
+from xmodal.datasets.shapes.precomp import write_precomp
 from xmodal.datasets.shapes.questions import QUESTION_WORDS, write_vqa
 from xmodal.datasets.shapes.reasoning import REASONING_WORDS, write_nlvr2
 from xmodal.datasets.shapes.record import Splits, image_id
@@ -111,6 +112,7 @@ def write_vocabulary(folder: Path, splits: Splits) -> None:
 TASK_WORDS: tuple[tuple[str, ...], ...] = (REASONING_WORDS, QUESTION_WORDS)
 
 EXPORTERS: tuple[Callable[[Path, Splits], None], ...] = (
+    write_precomp,  # the longest first
     write_albef,
     write_karpathy,
     write_coco,

@@ -1,0 +1,56 @@
+"""A vocabulary of words, out of training captions.
+
+    python tools/dataset_converters/build_vocab.py data/f30k_precomp/train_caps.txt \\
+        --out data/f30k_precomp/vocab.json
+
+The layout is that of VSE++, SCAN and SGRAF, but the numbers are not theirs: a published checkpoint
+needs the vocabulary it came with. Words come by their number of occurrences, equal ones by the
+alphabet; those below --least become <unk>. Give training captions only: words that are known from
+the test captions alone would have random vectors, and tell the model more than it should know.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tqdm import tqdm
+
+from xmodal.datasets.precomp import read_lines
+from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new
+from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary, split_words
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('captions', type=Path, nargs='+', help='files with a caption a line')
+    parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
+    parser.add_argument('--least', type=int, default=4, help='occurrences of a word')
+    return parser.parse_args()
+
+
+def count_words(captions: Iterable[str]) -> Counter[str]:
+    """How often each word occurs."""
+    return Counter(word for caption in captions for word in split_words(caption))
+
+
+def main() -> None:
+    """Makes the vocabulary."""
+    args = parse_args()
+    require_new('--out', args.out)
+    captions = [line for file in args.captions for line in read_lines(file)]
+    counts = count_words(tqdm(captions, 'counting words', unit=' captions', leave=False))
+    kept = [word for word, count in counts.items() if count >= args.least]
+    kept = sorted(set(kept) - set(SPECIAL_WORDS), key=lambda word: (-counts[word], word))
+    Vocabulary([*SPECIAL_WORDS, *kept]).write(args.out)
+    known = sum(counts[word] for word in kept) / counts.total()
+    print(
+        f'{args.out}: {len(kept) + len(SPECIAL_WORDS)} words (vocab_size of the text encoder), '
+        f'{known:.2%} of the {counts.total()} in {len(captions)} captions'
+    )
+
+
+if __name__ == '__main__':
+    run_or_explain(main)
