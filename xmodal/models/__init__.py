@@ -1,12 +1,14 @@
 """Models, and the parts they are assembled from."""
 
-from xmodal.models import backbones, fusion, heads, necks
+from xmodal.models import backbones, fusion, heads, necks, similarity
 from xmodal.models.answerer import AnswerGenerator
 from xmodal.models.classifier import CrossModalClassifier
+from xmodal.models.matcher import MatchingModel
 from xmodal.models.network import CrossModalNetwork
 from xmodal.models.preprocessor import ImageTextPreprocessor
 from xmodal.models.pretrainer import CrossModalPretrainer
 from xmodal.models.reasoner import CrossModalReasoner, TextAssignmentPretrainer
+from xmodal.models.region_preprocessor import RegionTextPreprocessor
 
 __all__ = [
     'AnswerGenerator',
@@ -15,9 +17,12 @@ __all__ = [
     'CrossModalPretrainer',
     'CrossModalReasoner',
     'ImageTextPreprocessor',
+    'MatchingModel',
+    'RegionTextPreprocessor',
     'TextAssignmentPretrainer',
     'backbones',
     'fusion',
     'heads',
     'necks',
+    'similarity',
 ]

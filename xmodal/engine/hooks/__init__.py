@@ -1,5 +1,6 @@
 """Hooks."""
 
+from xmodal.engine.hooks.collapse import CollapseHook, NegativesWarmupHook
 from xmodal.engine.hooks.data import BrokenImageHook
 from xmodal.engine.hooks.momentum import HeadStartHook, MomentumDistillationHook
 from xmodal.engine.hooks.robust import (
@@ -11,9 +12,11 @@ from xmodal.engine.hooks.robust import (
 
 __all__ = [
     'BrokenImageHook',
+    'CollapseHook',
     'ExactCheckpointHook',
     'HeadStartHook',
     'MomentumDistillationHook',
+    'NegativesWarmupHook',
     'NonFiniteHook',
     'PreemptionHook',
     'ReproducibleHook',

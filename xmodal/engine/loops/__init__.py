@@ -1,7 +1,8 @@
 """Loops over data."""
 
+from xmodal.engine.loops.all_pairs import MatchingLoop
 from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.engine.loops.retrieval import RetrievalLoop
 from xmodal.engine.loops.train import ExactEpochTrainLoop
 
-__all__ = ['ExactEpochTrainLoop', 'GroundingLoop', 'RetrievalLoop']
+__all__ = ['ExactEpochTrainLoop', 'GroundingLoop', 'MatchingLoop', 'RetrievalLoop']

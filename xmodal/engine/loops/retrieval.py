@@ -97,7 +97,7 @@ class RetrievalLoop(EvaluationLoop):
             first = self.metric(Gallery(gallery.similarity, gallery.owner))
             metrics |= {f'first_stage/{name}': value for name, value in first.items()}
         if is_main_process():
-            print_metrics(metrics, gallery)
+            print_metrics(metrics, gallery, self.metric.folds)
             if self.save_rankings:
                 write_rankings(self.save_rankings, gallery, captions, paths, metrics)
         return metrics
@@ -199,10 +199,11 @@ def _pad_texts(parts: list[EncodedSet], order: Tensor) -> tuple[Tensor, Tensor]:
     return tuple(rows[order] for rows in padded)
 
 
-def print_metrics(metrics: dict[str, float], gallery: Gallery) -> None:
+def print_metrics(metrics: dict[str, float], gallery: Gallery, folds: int = 1) -> None:
     """Prints a table of both directions and, where there are two, both stages."""
     images, texts = gallery.scores.shape
-    table = Table(title=f'Retrieval among {images} images and {texts} texts')
+    where = f' in {folds} folds, their mean' if folds > 1 else ''
+    table = Table(title=f'Retrieval among {images} images and {texts} texts{where}')
     for heading in ('', *(f'R@{k}' for k in RECALLS), 'median rank', 'MRR', 'mean recall'):
         table.add_column(heading, justify='right' if heading else 'left')
     stages = {'': ''}

@@ -6,6 +6,7 @@ from xmodal.models.heads.contrastive import AnchorHead, ITCHead
 from xmodal.models.heads.itm import ITMHead
 from xmodal.models.heads.mim import MIMHead
 from xmodal.models.heads.mlm import MLMHead
+from xmodal.models.heads.triplet import InfoNCEHead, TripletHead
 
 __all__ = [
     'AnchorHead',
@@ -13,6 +14,8 @@ __all__ = [
     'ClassificationHead',
     'ITCHead',
     'ITMHead',
+    'InfoNCEHead',
     'MIMHead',
     'MLMHead',
+    'TripletHead',
 ]

@@ -1,0 +1,151 @@
+"""Released weights of SAF and SGR (SGRAF) to a checkpoint of this package.
+
+    python tools/model_converters/sgraf.py model_best.pth.tar saf_f30k.pth \\
+        --config configs/temde/saf_self_attention_f30k.py
+
+Then `tools/test.py CONFIG saf_f30k.pth`. Words have the numbers of the vocabulary file that came
+with the weights: the config must name that very file (`data_preprocessor.tokenizer.vocabulary`),
+one that is built anew numbers words in another order.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from torch import Tensor
+
+from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new
+from xmodal.registry import MODELS, register_all
+
+# SGRAF's names, of the three parts of a checkpoint, and ours.
+_NAMES = (
+    {r'fc\.': 'image_encoder.projection.'},
+    {r'embed\.': 'text_encoder.embedding.', r'cap_rnn\.': 'text_encoder.gru.'},
+    {
+        r'v_global_w\.': 'similarity.global_pooling.image.',
+        r't_global_w\.': 'similarity.global_pooling.text.',
+        r'sim_tranglo_w\.': 'similarity.global_pooling.linear.',
+        r'sim_tranloc_w\.': 'similarity.local.linear.',
+        r'sim_eval_w\.': 'similarity.output.',
+        r'SGR_module\.(\d+)\.graph_query_w\.': r'similarity.reasoning.steps.\1.query.',
+        r'SGR_module\.(\d+)\.graph_key_w\.': r'similarity.reasoning.steps.\1.key.',
+        r'SGR_module\.(\d+)\.sim_graph_w\.': r'similarity.reasoning.steps.\1.linear.',
+        r'SAF_module\.attn_sim_w\.': 'similarity.reasoning.relevance.',
+        r'SAF_module\.bn\.': 'similarity.reasoning.bn.',
+    },
+)
+_ATTENTION = {
+    'embedding_local.0.': 'local.',
+    'embedding_local.1.': 'local_norm.',
+    'embedding_global.0.': 'mean.',
+    'embedding_global.1.': 'mean_norm.',
+    'embedding_common.0.': 'gate.',
+}
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('source', type=Path, help="SGRAF's file")
+    parser.add_argument('out', type=Path, help='file to write; must not exist')
+    parser.add_argument('--config', required=True, help='whose model the weights are for')
+    return parser.parse_args()
+
+
+def read_parts(path: Path) -> list[dict[str, Tensor]]:
+    """The state dicts of image encoder, text encoder and similarity.
+
+    Beside them a file holds its command line and its best score, which are read and left.
+
+    Raises:
+        ValueError: when the file has no such three.
+    """
+    scalar = np.float64().__reduce__()[0]
+    allowed = [argparse.Namespace, np.dtype, type(np.dtype('float64')), scalar]
+    allowed.append((scalar, 'numpy.core.multiarray.scalar'))  # its place in older files
+    with torch.serialization.safe_globals(allowed):
+        content = torch.load(path, map_location='cpu', weights_only=True)
+    parts = content.get('model') if isinstance(content, dict) else None
+    if not isinstance(parts, list) or len(parts) != len(_NAMES):
+        raise ValueError(
+            f"{path} has no list of three state dicts under 'model': is this a file of SGRAF?"
+        )
+    return parts
+
+
+def rename(part: int, name: str) -> str | None:
+    """Our name of a weight; None for the bias of a graph's keys, which changes no score.
+
+    Raises:
+        ValueError: for a name that SGRAF does not have.
+    """
+    name = name.removeprefix('module.')
+    if re.match(r'SGR_module\.\d+\.graph_key_w\.bias', name):
+        return None
+    for theirs, ours in _NAMES[part].items():
+        found = re.match(theirs, name)
+        if not found:
+            continue
+        rest = name[found.end() :]
+        for inner, own in _ATTENTION.items():
+            if rest.startswith(inner):
+                rest = own + rest.removeprefix(inner)
+        return found.expand(ours) + rest
+    raise ValueError(f"'{name}' is no weight of SGRAF: is this a file of another model?")
+
+
+def convert(parts: list[dict[str, Tensor]], target: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights under our names.
+
+    Args:
+        parts: of the file.
+        target: state dict of the config's model, whose vocabulary they are converted for.
+
+    Raises:
+        ValueError: when the weights are not those of the config's model.
+    """
+    renamed = {
+        ours: value
+        for part, weights in enumerate(parts)
+        for name, value in weights.items()
+        if (ours := rename(part, name)) is not None
+    }
+    # The vocabulary's fingerprint.
+    renamed |= {name: x for name, x in target.items() if name.startswith('data_preprocessor.')}
+    for title, names in (
+        ('only the file has', renamed.keys() - target.keys()),
+        ('only the model has', target.keys() - renamed.keys()),
+    ):
+        if names:
+            raise ValueError(
+                f'{title} {", ".join(sorted(names))}: the config is not of the model of these '
+                'weights (SAF or SGR, with self-attention)'
+            )
+    for name, value in renamed.items():
+        if value.shape != target[name].shape:
+            raise ValueError(
+                f'{name} is {tuple(value.shape)} in the file and {tuple(target[name].shape)} in '
+                'the model: the config is not of the size of these weights, or names another '
+                'vocabulary than the one that came with them'
+            )
+    return renamed
+
+
+def main() -> None:
+    """Converts a file."""
+    args = parse_args()
+    require_new('out', args.out)
+    register_all()
+    target = MODELS.build(Config.fromfile(args.config).model).state_dict()
+    converted = convert(read_parts(args.source), target)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    torch.save({'state_dict': converted, 'meta': {'source': args.source.name}}, args.out)
+    print(f'{args.out}: {len(converted)} tensors')
+
+
+if __name__ == '__main__':
+    run_or_explain(main)
