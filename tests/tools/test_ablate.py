@@ -353,11 +353,14 @@ def test_the_test_tool_writes_the_metrics_it_prints(tiny_config, tmp_path, monke
     assert {'i2t/R@1', 't2i/R@10', 'mean_recall'} <= metrics.keys()
 
 
-TABLES = sorted(Path('configs').glob('[!_]*/ablations/*.py'))
+TABLES = [
+    (file, preset)
+    for file in sorted(Path('configs').glob('[!_]*/ablations/*.py'))
+    for preset in Config.fromfile(file).columns
+]
 
 
-@pytest.mark.parametrize('preset', ['shapes', '4m'])
-@pytest.mark.parametrize('file', TABLES, ids=lambda file: f'{file.parts[1]}/{file.stem}')
+@pytest.mark.parametrize('file, preset', TABLES, ids=str)
 def test_the_tables_that_come_with_the_package_are_whole(file, preset, tmp_path):
     table = read_table(file, preset)
     plan = Plan(table, 1, tmp_path)

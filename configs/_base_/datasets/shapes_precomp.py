@@ -1,0 +1,24 @@
+# The embedded world as region features, `python tools/make_shapes.py --out data/shapes`, in the
+# layout of SCAN's data: 8 regions an image, 259 wide. A caption is a training sample.
+data_root = 'data/shapes/precomp/'
+train_dataloader = dict(
+    global_batch_size=64,
+    num_workers=1,
+    persistent_workers=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='xmodal.stack_regions'),
+    dataset=dict(type='PrecompDataset', data_root=data_root, split='train'),
+)
+val_dataloader = dict(
+    batch_size=128,
+    num_workers=1,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    collate_fn=dict(type='xmodal.stack_regions'),
+    dataset=dict(type='PrecompDataset', data_root=data_root, split='dev', test_mode=True),
+)
+test_dataloader = dict(val_dataloader, dataset=dict(val_dataloader['dataset'], split='test'))
+val_evaluator = dict(type='RetrievalMetric')
+test_evaluator = val_evaluator
+val_cfg = dict(type='MatchingLoop')
+test_cfg = val_cfg

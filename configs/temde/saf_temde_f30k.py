@@ -1,0 +1,19 @@
+# T-EMDE / SAF on Flickr30K (Sec. 4.3; Table 2): 1K test.
+# `python tools/train.py configs/temde/saf_temde_f30k.py`
+_base_ = [
+    '../_base_/models/sgraf.py',
+    '../_base_/datasets/f30k_precomp.py',
+    '../_base_/schedules/sgraf.py',
+    '../_base_/default_runtime.py',
+]
+
+model = dict(
+    data_preprocessor=dict(tokenizer=dict(vocabulary='data/f30k_precomp/vocab.json')),
+    similarity=dict(
+        global_pooling=dict(pooling=dict(partitions=16)),
+    ),
+)
+train_cfg = dict(max_epochs=30)
+param_scheduler = [dict(type='StepLR', gamma=0.1, step_size=20)]
+custom_hooks = [dict(type='CollapseHook')]
+default_hooks = dict(checkpoint=dict(save_best='rsum', rule='greater'))

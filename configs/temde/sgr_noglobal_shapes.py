@@ -1,0 +1,4 @@
+# SGR without its global module, on the embedded world.
+_base_ = './sgr_temde_shapes.py'
+
+model = dict(similarity=dict(global_pooling=None))

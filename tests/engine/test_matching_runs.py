@@ -1,0 +1,153 @@
+"""Matching on the embedded world, from config to score matrix; and the configs of all data."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+from runs import train
+
+from xmodal.ablation import read_table
+from xmodal.ablation.runs import merged
+from xmodal.ablation.table import stage_options
+from xmodal.engine.launch import build_runner
+from xmodal.evaluation import average_scores, read_scores, retrieval_metrics
+from xmodal.registry import MODELS
+from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
+
+CONFIGS = sorted(Path('configs/temde').glob('*.py'))
+SHAPES = [file for file in CONFIGS if file.stem.endswith('_shapes')]
+
+
+@pytest.fixture
+def shrink(tiny_world, tmp_path):
+    """Loads a config with the tiny world."""
+
+    def load(file):
+        config = Config.fromfile(file)
+        folder = tiny_world / 'precomp'
+        config.model.data_preprocessor.tokenizer.vocabulary = str(folder / 'vocab.json')
+        for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
+            config[name].dataset.data_root = str(folder)
+            config[name].update(num_workers=0, persistent_workers=False)
+        config.train_dataloader.global_batch_size = 40
+        config.train_cfg.update(max_epochs=1, val_interval=1)
+        config.work_dir = str(tmp_path / 'run')
+        return config
+
+    return load
+
+
+@pytest.mark.parametrize('file', SHAPES, ids=lambda file: file.stem)
+def test_a_config_of_the_embedded_world_trains_and_is_evaluated(shrink, file):
+    runner = train(shrink(file))
+    assert runner.iter == 4
+    logged = runner.message_hub.log_scalars
+    assert 0 <= logged['val/rsum'].current() <= 600
+    assert torch.isfinite(torch.tensor(logged['train/loss'].current()))
+
+
+def test_scores_of_two_models_are_saved_and_averaged(shrink, tmp_path):
+    files = []
+    for name in ('saf', 'sgr'):
+        config = shrink(f'configs/temde/{name}_temde_shapes.py')
+        config.experiment_name = f'scores of {name}'
+        config.test_cfg.save_scores = str(tmp_path / f'{name}.npz')
+        metrics = build_runner(config).test()
+        files.append(config.test_cfg.save_scores)
+        scores = read_scores(files[-1])
+        assert scores.scores.shape == (10, 50)
+        assert retrieval_metrics(scores.gallery)['rsum'] == pytest.approx(metrics['rsum'])
+    mean = average_scores(files)
+    expected = sum(read_scores(file).scores for file in files) / 2
+    assert (mean.scores == expected).all()
+
+
+def build(config, tmp_path):
+    """The model of a config without weights, with a vocabulary of its own."""
+    vocabulary = tmp_path / 'vocab.json'
+    Vocabulary([*SPECIAL_WORDS, 'a', 'dog']).write(vocabulary)
+    model = copy.deepcopy(config.model)
+    model.data_preprocessor.tokenizer.vocabulary = str(vocabulary)
+    with torch.device('meta'):
+        return MODELS.build(model)
+
+
+@pytest.mark.parametrize('file', CONFIGS, ids=lambda file: file.stem)
+def test_the_model_of_every_config_is_what_its_name_says(file, tmp_path):
+    similarity = build(Config.fromfile(file), tmp_path).similarity
+    kind, _, module = file.stem.rpartition('_')[0].partition('_')
+    if kind == 'dual':
+        expected = {'mean': 'MeanPooling', 'max': 'MaxPooling', 'gpo': 'GPOPooling'}
+        poolings = similarity.image_pooling, similarity.text_pooling
+        assert {type(p).__name__ for p in poolings} == {expected.get(module, 'TEmde')}
+        return
+    assert type(similarity.reasoning).__name__ == kind.upper()
+    expected = {
+        'temde': 'SketchGlobal', 'self_attention': 'SelfAttentionGlobal', 'noglobal': 'NoneType'
+    }  # fmt: skip
+    assert type(similarity.global_pooling).__name__ == expected[module]
+
+
+@pytest.mark.parametrize(
+    'name, vocab_size, millions',
+    [
+        # Measured on the reference: encoders at 8,481 words 2.10 + 2.54 + 8.15 M, and similarity.
+        ('saf_self_attention_f30k', 8481, 2.10 + 2.54 + 8.15 + 4.73),
+        ('sgr_self_attention_f30k', 8481, 2.10 + 2.54 + 8.15 + 5.32),
+        ('saf_temde_coco', 8481, 2.10 + 2.54 + 8.15 + 2.98),
+        ('sgr_temde_coco', 8481, 2.10 + 2.54 + 8.15 + 3.57),
+    ],
+)
+def test_the_published_models_have_the_reference_s_number_of_parameters(
+    name, vocab_size, millions, tmp_path
+):
+    config = Config.fromfile(f'configs/temde/{name}.py')
+    config.model.text_encoder.vocab_size = vocab_size
+    found = sum(p.numel() for p in build(config, tmp_path).parameters()) / 1e6
+    assert found == pytest.approx(millions, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    'name, epochs, step, sketch',
+    [
+        ('saf_temde_f30k', 30, 20, 16), ('sgr_temde_f30k', 40, 30, 16),
+        ('saf_temde_coco', 20, 10, 20), ('sgr_temde_coco', 20, 10, 20),
+    ],
+)  # fmt: skip
+def test_the_recipes_are_the_published_ones(name, epochs, step, sketch):
+    config = Config.fromfile(f'configs/temde/{name}.py')
+    assert config.train_cfg.max_epochs == epochs
+    assert config.param_scheduler == [dict(type='StepLR', gamma=0.1, step_size=step)]
+    assert config.model.similarity.global_pooling.pooling == dict(
+        type='TEmde', partitions=sketch, centroids=8, inner_dims=8
+    )
+    assert config.optim_wrapper.optimizer == dict(type='Adam', lr=2e-4)
+    assert config.optim_wrapper.clip_grad == dict(max_norm=2.0)
+    assert config.train_dataloader.global_batch_size == 128
+    assert config.model.loss == dict(type='TripletHead', margin=0.2)
+
+
+TABLES = [
+    ('table2', 'shapes'), ('table2', 'f30k'), ('table2', 'coco'), ('table4', 'shapes'),
+    ('table4', 'f30k'), ('dual', 'shapes'), ('dual', 'f30k'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('table, preset', TABLES)
+def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tmp_path):
+    found = read_table(f'configs/temde/ablations/{table}.py', preset)
+    for row in found.rows:
+        for stage in found.stages.values():
+            build(merged(stage, stage_options(stage, row.variants[stage.name])), tmp_path)
+
+
+def test_the_figures_of_the_paper_add_up():
+    table = read_table('configs/temde/ablations/table2.py', 'f30k')
+    temde = dict(zip(table.paper_columns, table.rows[-1].paper, strict=True))
+    # Table 2, "T-EMDE" below SAF and SGR, Flickr30K then COCO 1K.
+    assert temde['F30K SAF rsum'] == pytest.approx(75.2 + 94.2 + 97.1 + 57.1 + 82.2 + 88.3)
+    assert temde['F30K SGR rsum'] == pytest.approx(77.5 + 93.1 + 97.2 + 56.9 + 82.0 + 87.5)
+    assert temde['1K SAF rsum'] == pytest.approx(78.3 + 95.7 + 98.5 + 62.3 + 89.7 + 95.2)
+    assert temde['1K SGR rsum'] == pytest.approx(77.1 + 95.9 + 98.5 + 61.6 + 89.5 + 95.1)

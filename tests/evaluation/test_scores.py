@@ -1,0 +1,70 @@
+"""Score matrices on disk, and ensembles."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from tools.analysis import ensemble
+from xmodal.evaluation import ScoreMatrix, average_scores, read_scores, write_scores
+
+OWNER = np.array([0, 0, 1, 2])
+
+
+def write(file, scores, captions='abcd'):
+    matrix = ScoreMatrix(scores, OWNER, np.array([7, 8, 9]), np.array(list(captions)))
+    write_scores(file, matrix)
+    return file
+
+
+def draw(seed):
+    return np.random.default_rng(seed).random((3, 4))
+
+
+def test_a_matrix_is_read_as_it_was_written_and_never_written_over(tmp_path):
+    file = write(tmp_path / 'new/a.npz', draw(0))
+    found = read_scores(file)
+    assert np.array_equal(found.scores, draw(0)) and found.captions.tolist() == list('abcd')
+    with pytest.raises(FileExistsError):
+        write(file, draw(1))
+
+
+def test_an_ensemble_ranks_by_the_mean_of_the_scores_in_double_precision(tmp_path):
+    # In float32 both scores of image 0 would be 1, a tie.
+    near = 1 - 1e-12
+    a = np.array([[1, 0, near, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+    b = np.array([[1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+    files = [write(tmp_path / f'{n}.npz', scores) for n, scores in enumerate((a, b))]
+    mean = average_scores(files)
+    assert np.array_equal(mean.scores, (a + b) / 2)
+    assert mean.scores[0, 0] > mean.scores[0, 2]
+
+
+@pytest.mark.parametrize('name', ['captions', 'owner', 'image_ids'])
+def test_scores_of_another_test_set_are_refused(tmp_path, name):
+    one = ScoreMatrix(draw(0), OWNER, np.array([7, 8, 9]), np.array(list('abcd')))
+    write_scores(tmp_path / 'a.npz', one)
+    write_scores(tmp_path / 'b.npz', one._replace(**{name: getattr(one, name)[::-1]}))
+    with pytest.raises(ValueError, match=rf'b\.npz and \S*a\.npz .* their {name} differ'):
+        average_scores([tmp_path / 'a.npz', tmp_path / 'b.npz'])
+
+
+def test_a_file_that_is_no_score_matrix_is_named(tmp_path):
+    np.savez(tmp_path / 'a.npz', scores=draw(0))
+    with pytest.raises(ValueError, match=r"a\.npz has no \['captions', 'image_ids', 'owner'\]"):
+        read_scores(tmp_path / 'a.npz')
+
+
+def test_the_tool_measures_the_mean(tmp_path, monkeypatch, capsys):
+    a = np.array([[5, 0, 0, 9], [0, 0, 5, 0], [0, 1, 0, 5.0]])
+    b = np.array([[5, 6, 0, 0], [0, 0, 5, 0], [0, 0, 0, 5.0]])
+    files = [write(tmp_path / f'{n}.npz', scores) for n, scores in enumerate((a, b))]
+    out = tmp_path / 'metrics.json'
+    arguments = [*files, '--metrics', out]
+    monkeypatch.setattr(sys, 'argv', ['ensemble.py', *map(str, arguments)])
+    ensemble.main()
+    metrics = json.loads(out.read_text())
+    # Mean of image 0: 5, 3, 0, 4.5; of caption 1: 3, 0, 0.5; of caption 3: 4.5, 0, 5.
+    assert metrics['i2t/R@1'] == metrics['t2i/R@1'] == 100
+    assert 'Retrieval among 3 images and 4 texts' in capsys.readouterr().out
