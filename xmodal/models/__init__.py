@@ -7,6 +7,7 @@ from xmodal.models.network import CrossModalNetwork
 from xmodal.models.preprocessor import ImageTextPreprocessor
 from xmodal.models.pretrainer import CrossModalPretrainer
 from xmodal.models.reasoner import CrossModalReasoner, TextAssignmentPretrainer
+from xmodal.models.tagger import ImageTagger
 
 __all__ = [
     'AnswerGenerator',
@@ -14,6 +15,7 @@ __all__ = [
     'CrossModalNetwork',
     'CrossModalPretrainer',
     'CrossModalReasoner',
+    'ImageTagger',
     'ImageTextPreprocessor',
     'TextAssignmentPretrainer',
     'backbones',
