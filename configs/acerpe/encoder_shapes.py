@@ -36,7 +36,7 @@ train_dataloader = dict(
         ],
     ),
 )
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=4)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=6)
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
     constructor='NoDecayConstructor',

@@ -8,7 +8,7 @@ _base_ = [
 ]
 
 model = dict(
-    network=dict(image_encoder=dict(pretrained='work_dirs/encoder_shapes/epoch_4.pth'))
+    network=dict(image_encoder=dict(pretrained='work_dirs/encoder_shapes/epoch_6.pth'))
 )
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=9, val_interval=3)
 # The text encoder starts from random weights: contrast comes first. With two pretrained encoders

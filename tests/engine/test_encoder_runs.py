@@ -36,5 +36,6 @@ def test_the_config_of_the_pre_training_names_its_checkpoint():
     encoder = Config.fromfile('configs/acerpe/encoder_shapes.py')
     pretraining = Config.fromfile('configs/acerpe/pretrain_shapes.py')
     own, used = encoder.model.image_encoder, pretraining.model.network.image_encoder
-    assert used.pop('pretrained') == f'work_dirs/encoder_shapes/epoch_{encoder.train_cfg.max_epochs}.pth'
+    last = encoder.train_cfg.max_epochs
+    assert used.pop('pretrained') == f'work_dirs/encoder_shapes/epoch_{last}.pth'
     assert own == used

@@ -91,8 +91,8 @@ class ViTImageEncoder(nn.Module):
             raise FileNotFoundError(
                 f"image_encoder.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't "
                 f'be had: {error}\nDownload them on a machine with a network and give the file '
-                "(pretrained='path/to/weights.safetensors'), train the encoder first where the config "
-                'says how, or set pretrained=False to start from random weights.'
+                "(pretrained='path/to/weights.safetensors'), train the encoder first (the config "
+                'says how), or set pretrained=False to start from random weights.'
             ) from error
         own = self.vit.state_dict()
         self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in own})
