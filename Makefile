@@ -27,13 +27,19 @@ $(INSTALLED): requirements.txt setup.cfg pyproject.toml | $(ENV)/bin/python
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
+# Trains a config, or goes on where it was stopped: $(call train,CONFIG,WORK_DIR)
+define train
+@if [ -e $(2)/finished ]; then \
+		echo '$(2) is trained already; move it away to train anew'; \
+	else \
+		$(PYTHON) tools/train.py $(1) --work-dir $(2) --resume && touch $(2)/finished; \
+	fi
+endef
+
 quickstart: $(INSTALLED)
 	$(PYTHON) tools/make_shapes.py --out data/shapes
-	@if [ -e $(RUN)/finished ]; then \
-		echo '$(RUN) is trained already; move it away to train anew'; \
-	else \
-		$(PYTHON) tools/train.py $(CONFIG) --resume && touch $(RUN)/finished; \
-	fi
+	$(call train,configs/acerpe/encoder_shapes.py,work_dirs/encoder_shapes)
+	$(call train,$(CONFIG),$(RUN))
 	@[ -e $(RUN)/rankings.json ] || \
 		$(PYTHON) tools/test.py $(CONFIG) "$$(cat $(RUN)/last_checkpoint)" \
 			--work-dir $(RUN)/test --cfg-options test_cfg.save_rankings=$(RUN)/rankings.json

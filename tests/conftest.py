@@ -41,7 +41,7 @@ def shrink(tiny_world, tmp_path) -> Callable[[str], Config]:
         config = Config.fromfile(file)
         network = config.model.network
         network.image_encoder.update(
-            image_size=32, patch_size=8, embed_dim=WIDTH, num_heads=2, depth=1
+            image_size=32, patch_size=8, embed_dim=WIDTH, num_heads=2, depth=1, pretrained=False
         )
         network.text_encoder.config.update(
             hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH

@@ -8,9 +8,9 @@ _base_ = [
 
 # As pre-training, without the two that predict what is hidden.
 model = dict(heads=dict(mlm=None, mim=None))
-load_from = 'work_dirs/pretrain_shapes/epoch_11.pth'
+load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=1)
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
     constructor='NoDecayConstructor',

@@ -15,8 +15,8 @@ model = dict(
     head=dict(type='ClassificationHead', num_classes=2),
     momentum=None,  # a run of minutes is over before a teacher knows more than the model
 )
-load_from = 'work_dirs/pretrain_shapes/epoch_11.pth'
+load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))
 find_unused_parameters = True  # the contrastive projections

@@ -10,4 +10,4 @@
 # in both.
 _base_ = './retrieval_shapes.py'
 
-load_from = 'work_dirs/pretrain_shapes_none/epoch_11.pth'
+load_from = 'work_dirs/pretrain_shapes_none/epoch_9.pth'

@@ -16,7 +16,7 @@ model = dict(
     answer_list='data/shapes/vqa/answer_list.json',
     candidates=128,  # of 161
 )
-load_from = 'work_dirs/pretrain_shapes/epoch_11.pth'
+load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
 
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
 find_unused_parameters = True  # the contrastive projections

@@ -246,7 +246,7 @@ def test_words_and_pixels_overfit_a_few_pairs(build, batch):
 def test_the_anchor_loss_overfits_a_few_pairs(build, batch):
     model = build(heads=['ace'], momentum=0.5, queue_length=0).train()
     data = batch(size=3)
-    logs = overfit(model, data, 200)
+    logs = overfit(model, data, 300)
     assert logs['hinge_open'] < 0.2
     with torch.no_grad():
         image, text = model.eval()(data)

@@ -13,6 +13,7 @@ from xmodal.datasets.entailment import (
     AlbefEntailmentDataset,
     SnliVeDataset,
 )
+from xmodal.datasets.instances import InstanceDataset
 from xmodal.datasets.joined import JoinedDataset
 from xmodal.datasets.phrases import EntitiesDataset, PhraseListDataset
 from xmodal.datasets.precomp import PrecompDataset
@@ -37,6 +38,7 @@ __all__ = [
     'CaptionDataset',
     'CocoCaptionDataset',
     'EntitiesDataset',
+    'InstanceDataset',
     'JoinedDataset',
     'KarpathyDataset',
     'Nlvr2Dataset',

@@ -9,6 +9,7 @@ from xmodal.models.preprocessor import ImageTextPreprocessor
 from xmodal.models.pretrainer import CrossModalPretrainer
 from xmodal.models.reasoner import CrossModalReasoner, TextAssignmentPretrainer
 from xmodal.models.region_preprocessor import RegionTextPreprocessor
+from xmodal.models.tagger import ImageTagger
 
 __all__ = [
     'AnswerGenerator',
@@ -16,6 +17,7 @@ __all__ = [
     'CrossModalNetwork',
     'CrossModalPretrainer',
     'CrossModalReasoner',
+    'ImageTagger',
     'ImageTextPreprocessor',
     'MatchingModel',
     'RegionTextPreprocessor',

@@ -13,7 +13,7 @@ model = dict(
     network=dict(
         image_encoder=dict(
             type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=96, patch_size=16,
-            embed_dim=width, num_heads=4, mlp_ratio=2, depth=3, weight_init='jax',
+            embed_dim=width, num_heads=4, mlp_ratio=2, depth=3, weight_init='jax', conv_stem=True,
         ),
         text_encoder=dict(
             type='BertTextEncoder',

@@ -97,3 +97,14 @@ def test_pretrained_weights_are_read_by_init_weights(tmp_path):
     encoder.init_weights()
     assert encoder.vit.blocks[0].attn.qkv.weight.equal(whole.blocks[0].attn.qkv.weight)
     assert encoder.vit.pos_embed.shape == (1, 5, 192)
+
+
+def test_the_encoder_of_a_checkpoint_of_ours_is_read_by_init_weights(tmp_path):
+    trained, path = make_encoder(conv_stem=True), tmp_path / 'epoch_1.pth'
+    state = {f'image_encoder.{name}': value for name, value in trained.state_dict().items()}
+    torch.save({'state_dict': {**state, 'classifier.bias': torch.zeros(3)}, 'meta': {}}, path)
+    encoder = make_encoder(40, conv_stem=True, pretrained=str(path))
+    encoder.init_weights()
+    assert encoder.vit.patch_embed[0].weight.equal(trained.vit.patch_embed[0].weight)
+    assert encoder.vit.blocks[1].mlp.fc1.weight.equal(trained.vit.blocks[1].mlp.fc1.weight)
+    assert encoder.vit.pos_embed.shape == (1, 26, 16), 'resampled'

@@ -1,5 +1,6 @@
 """Transforms of images with text; MMCV's and torchvision's do the work."""
 
+from xmodal.datasets.transforms.crop import CropThing
 from xmodal.datasets.transforms.image_text import (
     Augment,
     BrokenImageError,
@@ -14,6 +15,7 @@ from xmodal.datasets.transforms.several_images import CutImage, ForEachImage
 __all__ = [
     'Augment',
     'BrokenImageError',
+    'CropThing',
     'CutImage',
     'ForEachImage',
     'LoadImage',

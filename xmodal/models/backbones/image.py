@@ -1,10 +1,13 @@
 """Image encoders."""
 
+from pathlib import Path
+
 import timm
 import torch
 from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
+from xmodal.models.backbones.stem import ConvStem
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
@@ -19,8 +22,10 @@ class ViTImageEncoder(nn.Module):
         arch: a timm ViT with a class token.
         image_size: height and width of the input, in pixels.
         depth: L, the number of blocks kept; None keeps all.
-        pretrained: True for timm's weights, or a weight file. They are read when training starts
+        pretrained: True for timm's weights, or a file: of timm's weights, or a checkpoint of ours
+            ('….pth') of a model with an ``image_encoder``. They are read when training starts
             (``init_weights``), not when the model is built.
+        conv_stem: patches by :class:`ConvStem` instead of timm's product a patch.
         **overrides: passed to timm: ``patch_size``, ``embed_dim``, ``num_heads``, …
 
     Shape:
@@ -34,6 +39,7 @@ class ViTImageEncoder(nn.Module):
         image_size: int = 256,
         depth: int | None = None,
         pretrained: bool | str = False,
+        conv_stem: bool = False,
         **overrides,
     ) -> None:
         super().__init__()
@@ -41,6 +47,8 @@ class ViTImageEncoder(nn.Module):
             overrides['depth'] = depth
         self.arch, self.pretrained, self.overrides = arch, pretrained, overrides
         self.vit = self._create(image_size)
+        if conv_stem:
+            self.vit.patch_embed = ConvStem(self.patch_size, self.embed_dims, image_size)
         self.vit.register_load_state_dict_pre_hook(_resample_position)
 
     def _create(self, image_size: int, **weights) -> nn.Module:
@@ -71,6 +79,9 @@ class ViTImageEncoder(nn.Module):
         """
         if not self.pretrained:
             return
+        if isinstance(self.pretrained, str) and (own := _read_own(self.pretrained)):
+            self.load_state_dict(own)
+            return
         overlay = {'file': self.pretrained} if isinstance(self.pretrained, str) else {}
         try:
             whole = timm.create_model(
@@ -80,8 +91,8 @@ class ViTImageEncoder(nn.Module):
             raise FileNotFoundError(
                 f"image_encoder.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't "
                 f'be had: {error}\nDownload them on a machine with a network and give the file '
-                "(pretrained='path/to/weights.safetensors'), or set pretrained=False to start from "
-                'random weights.'
+                "(pretrained='path/to/weights.safetensors'), train the encoder first (the config "
+                'says how), or set pretrained=False to start from random weights.'
             ) from error
         own = self.vit.state_dict()
         self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in own})
@@ -98,6 +109,15 @@ class ViTImageEncoder(nn.Module):
         height, width = images.shape[-2:]
         grid_size = (height // self.patch_size, width // self.patch_size)
         return Tokens(embeddings, grid_size=grid_size)
+
+
+def _read_own(file: str) -> dict[str, Tensor]:
+    """What a checkpoint of ours holds of an ``image_encoder``; nothing if it is another file."""
+    if not Path(file).is_file() or Path(file).suffix != '.pth':
+        return {}
+    state_dict = torch.load(file, map_location='cpu', weights_only=True).get('state_dict', {})
+    prefix = 'image_encoder.'
+    return {key[len(prefix) :]: x for key, x in state_dict.items() if key.startswith(prefix)}
 
 
 def _resample_position(vit: nn.Module, state_dict: dict, prefix: str, *_) -> None:

@@ -1,0 +1,49 @@
+# Where the image encoder of pretrain_shapes.py starts from, as the paper's starts from ImageNet:
+# the things of the training scenes, each cut out, told by shape, colour, size and texture. No word
+# and no place is seen. A minute or two on two CPU cores.
+_base_ = ['../_base_/models/acerpe_shapes.py', '../_base_/default_runtime.py']
+
+tags = [
+    'disc', 'square', 'triangle', 'ring', 'cross', 'diamond', 'star', 'bar',
+    'red', 'orange', 'yellow', 'lime', 'green', 'teal', 'cyan', 'blue', 'navy', 'purple',
+    'magenta', 'pink', 'brown', 'olive', 'grey', 'black',
+    'small', 'large', 'solid', 'striped', 'dotted',
+]  # fmt: skip
+model = dict(
+    _delete_=True,
+    type='ImageTagger',
+    data_preprocessor=_base_.model.data_preprocessor,
+    image_encoder=_base_.model.network.image_encoder,
+    num_tags=len(tags),
+    tiles=2,
+)
+train_dataloader = dict(
+    global_batch_size=128,
+    num_workers=1,
+    persistent_workers=True,
+    drop_last=True,
+    sampler=dict(type='EpochSampler'),
+    collate_fn=dict(type='xmodal.stack_images'),
+    dataset=dict(
+        type='InstanceDataset',
+        data_root='data/shapes/',
+        ann_file='coco/instances_train.json',
+        tags=tags,
+        pipeline=[
+            dict(type='LoadImage'),
+            dict(type='CropThing', size=48, shift=8),  # half of an image: 2 × 2 fill one
+            dict(type='PackImageText', fields=('tags',)),
+        ],
+    ),
+)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=6)
+optim_wrapper = dict(
+    type='AnyDeviceOptimWrapper',
+    constructor='NoDecayConstructor',
+    optimizer=dict(type='AdamW', lr=1e-3, betas=(0.9, 0.98), weight_decay=0.02),
+    clip_grad=dict(max_norm=5.0),
+)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
+    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
+]

@@ -1,0 +1,59 @@
+"""Things cut out of pictures."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from mmengine.config import Config
+
+from xmodal.datasets import InstanceDataset
+from xmodal.datasets.transforms import CropThing
+
+TAGS = Config.fromfile('configs/acerpe/encoder_shapes.py').tags
+
+
+def read(world, tags=TAGS, **options):
+    return InstanceDataset('coco/instances_train.json', tags, data_root=str(world), **options)
+
+
+def test_a_sample_is_a_thing_with_its_category_and_attributes(tiny_world):
+    content = json.loads((tiny_world / 'coco/instances_train.json').read_text())
+    names = {category['id']: category['name'] for category in content['categories']}
+    dataset = read(tiny_world)
+    assert len(dataset) == len(content['annotations'])
+    for index in (0, 7, len(dataset) - 1):
+        thing, sample = content['annotations'][index], dataset[index]
+        assert sample['box'] == thing['bbox'] and sample['image_id'] == thing['image_id']
+        found = [TAGS[number] for number in sample['tags']]
+        assert found == [names[thing['category_id']], *thing['attributes']]
+
+
+def test_a_tag_that_the_config_lacks_is_named(tiny_world):
+    with pytest.raises(ValueError, match=r'instances_train.json(.|\n)*disc.*not in dataset.tags'):
+        read(tiny_world, [tag for tag in TAGS if tag != 'disc'])
+
+
+def test_a_window_lies_around_the_middle_of_the_box():
+    image = torch.arange(3 * 20 * 30).view(3, 20, 30).remainder(251).to(torch.uint8)
+    crop = CropThing(size=6, shift=0)
+    found = crop.transform({'img': image, 'box': [10, 4, 8, 6]})['img']  # middle (14, 7)
+    assert found.equal(image[:, 4:10, 11:17]) and found.dtype == torch.uint8
+
+
+def test_past_the_edges_the_outermost_pixels_go_on():
+    image = torch.randint(0, 256, (3, 20, 20), dtype=torch.uint8)
+    found = CropThing(size=12, shift=0).transform({'img': image, 'box': [0, 15, 4, 5]})['img']
+    padded = np.pad(image.numpy(), [(0, 0), (12, 12), (12, 12)], mode='edge')
+    left, top = round(2 - 6) + 12, round(17.5 - 6) + 12
+    assert np.array_equal(found.numpy(), padded[:, top : top + 12, left : left + 12])
+
+
+def test_windows_move_by_the_shift_at_most(tiny_world):
+    image = torch.arange(40).repeat(3, 40, 1).to(torch.uint8)  # a pixel's value is its column
+    crop = CropThing(size=8, shift=5)
+    starts = {
+        int(crop.transform({'img': image, 'box': [18, 18, 4, 4]})['img'][0, 0, 0])
+        for _ in range(300)
+    }
+    assert starts == set(range(11, 22))  # 20 - 4, plus or minus 5
