@@ -14,16 +14,17 @@ presets = {
         stages=dict(
             contrast=dict(
                 config=configs + 'pretrain_shapes.py', takes=[],
-                options=dict(
-                    model=dict(heads=dict(ace=None, itm=None, mlm=None, mim=None)),
-                    custom_hooks=[], train_cfg=dict(max_epochs=6),
-                ),
+                options={
+                    'model.heads': dict(ace=None, itm=None, mlm=None, mim=None),
+                    'custom_hooks': [], 'train_cfg.max_epochs': 6, 'param_scheduler.1.end': 6,
+                },
             ),
             pretrain=dict(
                 config=configs + 'pretrain_shapes.py', after='contrast', takes=['model'],
                 options={
                     'custom_hooks': [], 'train_cfg.max_epochs': 3,
                     'optim_wrapper.optimizer.lr': 5e-4, 'param_scheduler.1.begin': 0,
+                    'param_scheduler.1.end': 3,
                 },
             ),
             # Two epochs of one caption a scene: two fifths of what retrieval_shapes.py takes.
