@@ -1,4 +1,4 @@
-# VQA on the embedded world, fine-tuned from pretrain_shapes.py: 2,900 iterations of 0.6 s on one
+# VQA on the embedded world, fine-tuned from pretrain_shapes.py: 2,900 iterations of 0.3 s on one
 # CPU core.
 _base_ = [
     '../_base_/models/acerpe_shapes.py',
