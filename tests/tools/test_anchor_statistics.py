@@ -1,0 +1,78 @@
+"""What the tool says of anchors, against literal loops."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from tools.analysis.anchor_statistics import anchors_on_things, describe_pairs
+from xmodal.engine.launch import build_runner
+from xmodal.registry import MODELS
+
+
+@pytest.fixture
+def model(tiny_config):
+    torch.manual_seed(0)
+    model = MODELS.build(tiny_config.model).eval()
+    for parameter in model.network.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+@torch.no_grad()
+def test_distances_and_additions_are_those_of_every_pair(model):
+    image = model.encode_image(torch.randn(2, 3, 32, 32)).tokens
+    mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    text = model.encode_text(torch.randint(5, 60, (2, 6)), mask).tokens
+    found = describe_pairs(model, image, text)
+    relation, position = model.locate(image, text), model.network.position
+    for row in range(2):
+        all_paths, spread = [], []
+        for word in range(1, int(mask[row].sum())):
+            for group in range(position.groups):
+                paths = [float(relation.distance[row, 1 + m, word, group]) for m in range(16)]
+                paths = [path for path in paths if math.isfinite(path)]
+                all_paths += paths
+                mean = sum(paths) / len(paths) if paths else 0
+                spread += [(path - mean) ** 2 for path in paths]
+        assert found['mean of P'][row] == pytest.approx(sum(all_paths) / len(all_paths))
+        deviation = math.sqrt(sum(spread) / len(spread))
+        assert found['deviation of P over patches'][row] == pytest.approx(deviation, rel=1e-4)
+        words = range(1, int(mask[row].sum()))
+        for role, own, means, places in (
+            ('query', text, relation.text_mean, words),
+            ('value', image, relation.image_mean, range(1, 17)),
+        ):
+            weight = position.weight[role][0]
+            addition = sum(float((means[row, place] @ weight).norm()) for place in places)
+            tokens = sum(float(own.embeddings[row, place].norm()) for place in places)
+            name = f'addition to {role}, of the tokens'
+            assert found[name][row] == pytest.approx(addition / tokens, rel=1e-4)
+
+
+def test_anchors_are_counted_on_the_patches_whose_middle_a_things_box_has():
+    anchors = torch.zeros(3, 3, 2, 1, dtype=torch.bool)  # patches of 10 pixels, two words
+    anchors[0, 0, 0] = anchors[0, 1, 0] = anchors[2, 2, 0] = True
+    things = [({'red', 'disc'}, [0, 0, 16, 9]), ({'blue', 'bar'}, [20, 20, 10, 10])]
+    shares = anchors_on_things(anchors, ['red', 'the'], things, side=10)
+    assert shares == [pytest.approx((1.0, 1 / 7))]  # patches 0 and 1 of the first row
+
+
+def test_the_tool_describes_a_trained_model(tiny_config, tiny_world, tmp_path):
+    tiny_config.train_cfg.max_epochs = 1
+    runner = build_runner(tiny_config)
+    runner.train()
+    config = f'{tmp_path}/config.py'
+    tiny_config.dump(config)
+    printed = subprocess.run(
+        [
+            sys.executable, 'tools/analysis/anchor_statistics.py', config,
+            f'{runner.work_dir}/epoch_1.pth', '--instances',
+            f'{tiny_world}/coco/instances_test.json',
+        ],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    for line in ('anchor share', 'mean of P', 'patches that show its thing', 'elsewhere'):
+        assert line in printed
