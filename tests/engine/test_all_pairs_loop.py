@@ -1,5 +1,7 @@
 """Evaluation that scores every image with every caption."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -103,6 +105,22 @@ def test_every_caption_is_scored_with_every_image_once_in_the_order_of_the_image
         for row in range(4):
             logit = sum(features[row, :, number].sum(dtype=np.float64) for number in numbers)
             assert found.scores[row, column] == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-6)
+
+
+def test_rankings_are_saved_for_the_report(evaluate, tmp_path):
+    options = dict(save_scores=tmp_path / 'scores.npz', save_rankings=tmp_path / 'rankings.json')
+    metrics = evaluate({'all': dict(type='RetrievalMetric')}, **options)
+    rankings = json.loads((tmp_path / 'rankings.json').read_text())
+    assert rankings['metrics'] == metrics
+    assert rankings['images'] == ['image 4', 'image 2', 'image 9', 'image 7']
+    found = read_scores(tmp_path / 'scores.npz')
+    assert rankings['texts'] == found.captions.tolist()
+    assert rankings['owner'] == found.owner.tolist()
+    assert rankings['texts_of_image'] == [
+        sorted(range(8), key=lambda text: -row[text]) for row in found.scores
+    ]
+    with pytest.raises(FileExistsError, match='save_rankings='):
+        evaluate(dict(type='RetrievalMetric'), save_rankings=tmp_path / 'rankings.json')
 
 
 def test_the_metric_is_that_of_the_logits(evaluate, features):

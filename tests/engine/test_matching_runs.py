@@ -1,6 +1,7 @@
 """Matching on the embedded world, from config to score matrix; and the configs of all data."""
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from mmengine.config import Config
 from runs import train
 
+from tools.analysis import report
 from xmodal.ablation import read_table
 from xmodal.ablation.runs import merged
 from xmodal.ablation.table import stage_options
@@ -48,6 +50,72 @@ def test_a_config_of_the_embedded_world_trains_and_is_evaluated(shrink, file):
     assert torch.isfinite(torch.tensor(logged['train/loss'].current()))
 
 
+def test_of_a_static_sketch_the_layers_after_it_learn_alone(shrink):
+    runner = build_runner(shrink('configs/temde/dual_emde_shapes.py'))
+    before = {name: value.clone() for name, value in runner.model.state_dict().items()
+              if isinstance(value, torch.Tensor)}  # fmt: skip
+    runner.train()
+    after = runner.model.state_dict()
+    changed = {name for name, old in before.items() if not after[name].equal(old)}
+    assert changed == {
+        f'similarity.{side}_{part}' for side in ('image', 'text')
+        for part in ('projection.weight', 'projection.bias', 'pooling.thresholds')
+    }  # fmt: skip
+    # A checkpoint carries the fit: it can be evaluated at once.
+    assert 0 <= runner.val()['rsum'] <= 600
+
+
+def test_matching_with_bert_trains_it_at_a_tenth_of_the_learning_rate(shrink, tiny_world):
+    config = shrink('configs/temde/dual_gpo_bert_f30k.py')
+    config.model.data_preprocessor.tokenizer = dict(pretrained=str(tiny_world / 'vocab.txt'))
+    config.model.image_encoder.feature_dims = 259
+    config.model.text_encoder.update(
+        pretrained=None,
+        config=dict(
+            hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+        ),
+    )
+    runner = train(config)
+    rates = {}
+    for group in runner.optim_wrapper.optimizer.param_groups:
+        for parameter in group['params']:
+            rates[parameter] = group['lr']
+    for name, parameter in runner.model.named_parameters():
+        expected = 5e-5 if name.startswith('text_encoder.bert.') else 5e-4
+        assert rates[parameter] == pytest.approx(expected), name
+    assert 0 <= runner.message_hub.log_scalars['val/rsum'].current() <= 600
+
+
+@pytest.mark.parametrize('name, sketched', [('dual_temde', True), ('dual_mean', False)])
+def test_the_report_of_matching_names_images_and_shows_sketches(
+    shrink, monkeypatch, name, sketched
+):
+    config = shrink(f'configs/temde/{name}_shapes.py')
+    config.default_hooks.logger.interval = 1
+    config.test_cfg.save_rankings = f'{config.work_dir}/rankings.json'
+    # As COCO's: parts first, then all.
+    config.test_evaluator = {
+        'parts': dict(type='RetrievalMetric', folds=2), 'all': dict(type='RetrievalMetric')
+    }  # fmt: skip
+    runner = train(config)
+    metrics = runner.test()
+    config.dump(f'{config.work_dir}/config.py')
+    monkeypatch.setattr('sys.argv', ['report.py', config.work_dir])
+    report.main()
+    page = Path(config.work_dir, 'report.html').read_text()
+    rankings = json.loads(Path(config.test_cfg.save_rankings).read_text())
+    assert f'{metrics["all/mean_recall"]:.1f}</b><span>mean recall' in page
+    assert 'texts of a picture, parts' in page and 'picture of a text, all' in page
+    shown = [1, 3, 5, 7]  # four of ten, evenly
+    assert [rankings['images'][image] in page for image in shown] == [True] * 4
+    right = sum(
+        image in rankings['images_of_text'][rankings['owner'].index(image)][:3] for image in shown
+    )
+    assert page.count('class="named right"') == right
+    assert page.count('<img') == 0 and 'Where the words are' not in page
+    assert ('Where the words lie in the sketch' in page) == sketched
+
+
 def test_scores_of_two_models_are_saved_and_averaged(shrink, tmp_path):
     files = []
     for name in ('saf', 'sgr'):
@@ -76,12 +144,18 @@ def build(config, tmp_path, words=('a', 'dog')):
 
 @pytest.mark.parametrize('file', CONFIGS, ids=lambda file: file.stem)
 def test_the_model_of_every_config_is_what_its_name_says(file, tmp_path):
-    similarity = build(Config.fromfile(file), tmp_path).similarity
+    model = build(Config.fromfile(file), tmp_path)
+    similarity = model.similarity
     kind, _, module = file.stem.rpartition('_')[0].partition('_')
     if kind == 'dual':
-        expected = {'mean': 'MeanPooling', 'max': 'MaxPooling', 'gpo': 'GPOPooling'}
-        poolings = similarity.image_pooling, similarity.text_pooling
-        assert {type(p).__name__ for p in poolings} == {expected.get(module, 'TEmde')}
+        expected = {
+            'mean': 'MeanPooling', 'max': 'MaxPooling', 'gpo': 'GPOPooling', 'emde': 'Emde',
+            'temde': 'TEmde',
+        }[module.removesuffix('_bert')]  # fmt: skip
+        assert {type(p).__name__ for p in (similarity.image_pooling, similarity.text_pooling)} == {
+            expected
+        }
+        assert (type(model.text_encoder).__name__ == 'BertWordEncoder') == ('bert' in module)
         return
     assert type(similarity.reasoning).__name__ == kind.upper()
     expected = {
@@ -149,3 +223,5 @@ def test_the_figures_of_the_paper_add_up():
     assert temde['F30K SGR rsum'] == pytest.approx(77.5 + 93.1 + 97.2 + 56.9 + 82.0 + 87.5)
     assert temde['1K SAF rsum'] == pytest.approx(78.3 + 95.7 + 98.5 + 62.3 + 89.7 + 95.2)
     assert temde['1K SGR rsum'] == pytest.approx(77.1 + 95.9 + 98.5 + 61.6 + 89.5 + 95.1)
+    assert temde['F30K SGRAF rsum'] == pytest.approx(78.8 + 94.4 + 97.5 + 59.6 + 83.6 + 89.2)
+    assert temde['1K SGRAF rsum'] == pytest.approx(79.6 + 96.3 + 98.7 + 63.5 + 90.4 + 95.6)

@@ -56,15 +56,18 @@ def test_a_file_that_is_no_score_matrix_is_named(tmp_path):
         read_scores(tmp_path / 'a.npz')
 
 
-def test_the_tool_measures_the_mean(tmp_path, monkeypatch, capsys):
+def test_the_tool_measures_the_mean_by_the_config_s_metrics(tmp_path, monkeypatch, capsys):
     a = np.array([[5, 0, 0, 9], [0, 0, 5, 0], [0, 1, 0, 5.0]])
     b = np.array([[5, 6, 0, 0], [0, 0, 5, 0], [0, 0, 0, 5.0]])
     files = [write(tmp_path / f'{n}.npz', scores) for n, scores in enumerate((a, b))]
-    out = tmp_path / 'metrics.json'
-    arguments = [*files, '--metrics', out]
+    out, config = tmp_path / 'metrics.json', tmp_path / 'config.py'
+    thirds = dict(type='RetrievalMetric', folds=3)
+    config.write_text(f"test_evaluator = dict(all=dict(type='RetrievalMetric'), thirds={thirds})")
+    arguments = [*files, '--metrics', out, '--config', config]
     monkeypatch.setattr(sys, 'argv', ['ensemble.py', *map(str, arguments)])
     ensemble.main()
     metrics = json.loads(out.read_text())
     # Mean of image 0: 5, 3, 0, 4.5; of caption 1: 3, 0, 0.5; of caption 3: 4.5, 0, 5.
-    assert metrics['i2t/R@1'] == metrics['t2i/R@1'] == 100
+    assert metrics['all/i2t/R@1'] == metrics['all/t2i/R@1'] == 100
+    assert metrics['thirds/rsum'] == 600 and metrics['thirds/rsum_std'] == 0
     assert 'Retrieval among 3 images and 4 texts' in capsys.readouterr().out

@@ -64,6 +64,12 @@ def test_word_pieces_of_bert_are_the_other_choice(tmp_path):
     assert batch.input_ids.tolist() == [[2, 5, 6, 3], [2, 6, 3, 0]]
     assert batch.attention_mask.sum(1).tolist() == [4, 3]
     assert preprocessor.vocab_size == 7
+    assert preprocessor.words(batch.input_ids[0]) == ['[CLS]', 'a', 'red', '[SEP]']
+
+
+def test_numbers_are_turned_back_into_words(preprocessor):
+    batch = preprocessor(data('red blue'))['inputs']
+    assert preprocessor.words(batch.input_ids[0]) == ['<start>', 'red', '<unk>', '<end>']
 
 
 def test_a_checkpoint_of_another_vocabulary_is_refused(preprocessor, tmp_path):

@@ -103,7 +103,18 @@ options = dict(item.split('=', 1) for item in sys.argv[sys.argv.index('--cfg-opt
 assert pathlib.Path(sys.argv[2]).is_file()
 score = 60 + int(options['randomness.seed']) * 2
 out = pathlib.Path(sys.argv[sys.argv.index('--metrics') + 1])
+if 'test_cfg.save_scores' in options:
+    with open(options['test_cfg.save_scores'], 'x') as scores:  # a new file, as the tool
+        scores.write(str(score + ('task' in sys.argv[1])))
 out.write_text(json.dumps({'score': score, 'other': score + 4}))
+"""
+ENSEMBLE = """
+import json, pathlib, sys
+
+assert sys.argv[sys.argv.index('--config') + 1].endswith('task.py')
+found = [int(pathlib.Path(file).read_text()) for file in sys.argv[1:sys.argv.index('--config')]]
+out = pathlib.Path(sys.argv[sys.argv.index('--metrics') + 1])
+out.write_text(json.dumps({'score': sum(found) / len(found)}))
 """
 
 
@@ -111,7 +122,7 @@ out.write_text(json.dumps({'score': score, 'other': score + 4}))
 def paper(tmp_path):
     """A folder with stage configs, variants, a table, and stubs of the tools."""
     folder = tmp_path / 'paper'
-    for part in ('ablations', 'variants', 'tools'):
+    for part in ('ablations', 'variants', 'tools/analysis'):
         (folder / part).mkdir(parents=True)
     for name in ('pretrain', 'task'):
         (folder / f'{name}.py').write_text(CONFIG)
@@ -120,6 +131,7 @@ def paper(tmp_path):
     (folder / 'ablations/table.py').write_text(TABLE.format(folder=folder))
     (folder / 'tools/train.py').write_text(TRAIN)
     (folder / 'tools/test.py').write_text(TEST)
+    (folder / 'tools/analysis/ensemble.py').write_text(ENSEMBLE)
     return folder
 
 
@@ -202,6 +214,68 @@ def test_a_narrow_terminal_gets_the_table_in_parts(paper):
     rows = [line for line in printed.splitlines() if line.startswith('│ None')]
     assert len(rows) == 2 and '70.5' in rows[1] and '…' not in printed
     assert max(map(len, printed.splitlines())) <= 36
+
+
+def add_ensemble(paper, parts="'pretrain', 'task'"):
+    """Declares a stage that averages two others, and a column that shows it."""
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write(f"""
+presets['small']['stages']['mean'] = dict(
+    config='{paper}/task.py', takes=['model.position'], ensemble=[{parts}]
+)
+columns = dict(small=dict(mean=('mean', 'score')))
+rows.pop('late')
+""")
+
+
+def test_an_ensemble_is_the_test_of_its_parts_scores(paper):
+    add_ensemble(paper)
+    plan = make_plan(paper)
+    assert not execute(paper, plan).failed
+    assert [line[1] for line in grid(plan)] == ['measured: mean', '60.5', '60.5']
+    assert not any(run.is_tested for run in plan.runs if not run.parts)
+    pretrain, task, mean = plan.runs[:3]
+    assert mean.parts == [pretrain, task] and mean.folder.parts[-3:] == ('none', 'seed_0', 'mean')
+    assert len(trained(paper)) == 4  # two of each row
+    assert all(run.is_done for run in make_plan(paper).runs)
+
+
+def test_an_ensemble_has_parts_that_another_table_tested_without_scores_tested_again(paper):
+    execute(paper, make_plan(paper))
+    (paper / 'runs/paper_small/full/seed_0/task/scores.npz').write_text('cut short')
+    (paper / 'runs/paper_small/full/seed_0/task/metrics.json').unlink()
+    add_ensemble(paper)
+    plan = make_plan(paper)
+    assert not execute(paper, plan).failed
+    assert [line[1] for line in grid(plan)] == ['measured: mean', '60.5', '60.5']
+    assert len(trained(paper)) == 5  # those of the first table
+
+
+def test_a_second_test_that_is_cut_short_leaves_no_figures(paper):
+    execute(paper, make_plan(paper, only=['none']))
+    add_ensemble(paper)
+    (paper / 'tools/test.py').write_text(TEST.replace('scores.write', 'sys.exit(1)  # '))
+    plan = make_plan(paper, only=['none'])
+    execute(paper, plan)
+    assert not any(run.is_done for run in plan.runs)
+    (paper / 'tools/test.py').write_text(TEST)
+    execute(paper, plan)
+    assert grid(plan)[1][1] == '60.5'
+
+
+def test_an_ensemble_waits_for_no_part_that_failed(paper):
+    (paper / 'tools/fail').write_text('none/seed_0/task')
+    add_ensemble(paper)
+    plan = make_plan(paper)
+    runner = execute(paper, plan)
+    assert [str(run) for run in runner.failed] == ['none, seed 0, task']
+    assert [line[1] for line in grid(plan)] == ['measured: mean', '–', '60.5']
+
+
+def test_an_ensemble_of_a_stage_that_is_not_there_is_named(paper):
+    add_ensemble(paper, parts="'pretrain', 'tusk'")
+    with pytest.raises(ValueError, match="stage that mean needs, 'tusk' is unknown, expected one"):
+        read_table(paper / 'ablations/table.py')
 
 
 def test_what_is_finished_is_not_run_again(paper):

@@ -6,9 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
+from xmodal.models.necks import TEmde
+from xmodal.models.region_preprocessor import RegionTextPreprocessor
+from xmodal.structures import Tokens
 from xmodal.visualization import sketch
 from xmodal.visualization.figures import to_svg
+from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
 WORDS = ['red', 'ring', 'the', 'the', 'red', 'bar'] * 10
 
@@ -27,6 +33,40 @@ def assignments():
 
 def texts(axes):
     return [text.get_text() for text in axes.texts]
+
+
+class StandIn(nn.Module):
+    """A matching model with one-hot words."""
+
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.data_preprocessor = RegionTextPreprocessor(dict(vocabulary=vocabulary))
+        sides = ('image_pooling', 'text_pooling')
+        self.similarity = nn.ModuleDict(
+            {side: TEmde(6, partitions=3, centroids=4) for side in sides}
+        ).eval()
+
+    def encode_text(self, input_ids, attention_mask):
+        return Tokens(nn.functional.one_hot(input_ids, 6).float(), attention_mask)
+
+
+def test_every_word_is_assigned_by_the_sketch_of_captions(tmp_path):
+    Vocabulary([*SPECIAL_WORDS, 'red', 'ring']).write(tmp_path / 'vocab.json')
+    model = StandIn(tmp_path / 'vocab.json')
+    found, words = sketch.assign_words(model, ['red ring', 'ring', 'a red ring'])
+    start, end = SPECIAL_WORDS[1:3]
+    assert words == [
+        start, 'red', 'ring', end, start, 'ring', end, start, '<unk>', 'red', 'ring', end
+    ]  # fmt: skip
+    for token, word in enumerate(words):
+        number = [*SPECIAL_WORDS, 'red', 'ring'].index(word)
+        alone = torch.eye(6)[number].view(1, 1, 6)
+        expected = model.similarity.text_pooling.assign(alone)[0, 0]
+        np.testing.assert_allclose(found[token], expected.detach(), rtol=1e-5)
+
+
+def test_a_model_without_a_sketch_of_captions_assigns_nothing(tmp_path):
+    assert sketch.assign_words(nn.Linear(1, 1), ['red']) == (None, [])
 
 
 def test_without_umap_points_are_placed_by_pca_with_a_message(assignments, monkeypatch):

@@ -1,4 +1,4 @@
-"""Writes the report of a run: curves, metrics, retrieved examples, heat maps, configuration.
+"""Writes the report of a run: curves, metrics, examples, heat maps or sketches, configuration.
 
     python tools/test.py CONFIG CHECKPOINT --cfg-options \\
         test_cfg.save_rankings=work_dirs/pretrain_shapes/rankings.json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from xmodal.apis import Inferencer
+from xmodal.apis import Inferencer, load_model
 from xmodal.engine.errors import run_or_explain
 from xmodal.visualization.report import write_report
 
@@ -52,9 +52,13 @@ def main() -> None:
     args = parse_args()
     config_file, checkpoint, rankings = find(args.work_dir, args)
     config = Config.fromfile(config_file)
-    inferencer = Inferencer(config, checkpoint)
+    if 'pipeline' in config.test_dataloader.dataset:
+        inferencer = Inferencer(config, checkpoint)
+        model, encode = inferencer.model, inferencer.encode
+    else:  # precomputed regions: there are no pictures to encode
+        model, encode = load_model(config, checkpoint), None
     out = args.work_dir / 'report.html'
-    write_report(args.work_dir, config, inferencer, json.loads(rankings.read_text()), out)
+    write_report(args.work_dir, config, model, json.loads(rankings.read_text()), out, encode)
     print(f'{out}: open it in a browser')
 
 

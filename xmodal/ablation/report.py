@@ -30,7 +30,8 @@ def grid(plan: Plan) -> list[list[str]]:
             runs = [plan.run_of(row, column.stage, seed) for seed in range(plan.seeds)]
             values = [value for run in runs if (value := figure(run, column)) is not None]
             measured.append(summarize(values, plan.seeds))
-        paper = [f'{value:.1f}' for value in row.paper] or [MISSING] * len(table.paper_columns)
+        figures = row.paper or [None] * len(table.paper_columns)
+        paper = [MISSING if value is None else f'{value:.1f}' for value in figures]
         lines.append([row.label, *measured, *paper])
     return lines
 

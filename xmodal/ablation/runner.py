@@ -41,11 +41,20 @@ class Commands:
         ]  # fmt: skip
 
     def test(self, run: Run) -> list[str]:
-        """Tests a trained run."""
+        """Tests a trained run, or all parts of an ensemble together."""
+        if run.parts:
+            return [
+                sys.executable, f'{self.tools}/analysis/ensemble.py',
+                *(str(part.scores_file) for part in run.parts),
+                '--config', run.stage.config, '--metrics', str(run.metrics_file),
+            ]  # fmt: skip
+        options = dict(run.options)
+        if run.saves_scores:
+            options['test_cfg.save_scores'] = run.scores_file
         return [
             *self._call('test', run.stage.config, str(run.checkpoint)),
             '--work-dir', str(run.folder / 'test'), '--metrics', str(run.metrics_file),
-            *_cfg_options(run.options),
+            *_cfg_options(options),
         ]  # fmt: skip
 
     def _call(self, tool: str, *arguments: str) -> list[str]:
@@ -56,7 +65,7 @@ class Commands:
     def left(self, run: Run) -> list[list[str]]:
         """What a run still needs."""
         commands = [] if run.is_trained else [self.train(run)]
-        if run.is_tested and not run.metrics_file.is_file():
+        if run.lacks_test:
             commands.append(self.test(run))
         return commands
 
@@ -102,13 +111,13 @@ class TableRunner:
                 if not any(self._try(run, bar) for run in left):
                     time.sleep(self.poll)
 
-    def _is_lost(self, run: Run | None) -> bool:
-        """Whether a run, or one that it begins with, has failed."""
-        return run is not None and (run in self.failed or self._is_lost(run.source))
+    def _is_lost(self, run: Run) -> bool:
+        """Whether a run, or one that it needs, has failed."""
+        return run in self.failed or any(self._is_lost(other) for other in run.needs)
 
     def _try(self, run: Run, bar: tqdm) -> bool:
         """Does a run if it is ready and free; whether it was."""
-        if self.stopping or (run.source and not run.source.is_trained):
+        if self.stopping or not run.is_ready:
             return False
         with _lock(run.folder) as lock:
             if lock is None or run.is_done:
@@ -117,6 +126,8 @@ class TableRunner:
             if not run.is_trained:
                 self._step(run, 'train', self.commands.train(run), lock, bar)
             if run.is_trained and not run.is_done and not self.stopping:
+                for file in (run.scores_file, run.metrics_file):
+                    file.unlink(missing_ok=True)  # metrics come last: without them scores are cut
                 self._step(run, 'test', self.commands.test(run), lock, bar)
             if not run.is_done and not self.stopping and run not in self.failed:
                 self._fail(run, 'ended too early', bar)
@@ -188,7 +199,7 @@ def remaining_seconds(runs: list[Run]) -> float:
     known: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         times = run.seconds()
-        done = {'train': run.is_trained, 'test': run.metrics_file.is_file()}
+        done = {'train': run.is_trained, 'test': not run.lacks_test}
         for step in times.keys() & {step for step in done if done[step]}:
             known.setdefault((run.stage.name, step), []).append(times[step])
     if not known:
@@ -198,7 +209,7 @@ def remaining_seconds(runs: list[Run]) -> float:
     for run in runs:
         if not run.is_trained:
             left += usual.get((run.stage.name, 'train'), mean(usual.values()))
-        if run.is_tested and not run.metrics_file.is_file():
+        if run.lacks_test:
             left += usual.get((run.stage.name, 'test'), mean(usual.values()))
     return left
 

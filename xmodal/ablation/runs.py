@@ -25,14 +25,20 @@ class Run:
         seed: of the training.
         folder: its work dir.
         source: the run whose checkpoint it begins with, or None.
+        parts: runs whose scores it averages, in place of a training.
     """
 
     def __init__(
-        self, stage: Stage, options: dict, seed: int, folder: Path, source: 'Run | None'
-    ) -> None:
+        self, stage: Stage, options: dict, seed: int, folder: Path, source: 'Run | None',
+        parts: 'list[Run]',
+    ) -> None:  # fmt: skip
         self.stage, self.seed, self.folder, self.source = stage, seed, folder, source
+        self.parts = parts
         self.options = {**options, 'randomness.seed': seed}
         self.is_tested = False  # whether a column needs its metrics
+        self.saves_scores = False  # whether an ensemble needs its scores
+        for part in parts:
+            part.saves_scores = True
 
     def __str__(self) -> str:
         variant = self.folder.parent.parent.name
@@ -54,9 +60,20 @@ class Run:
         return next(iter(sorted(self.folder.glob('best_*.pth'))), self.last_checkpoint)
 
     @property
+    def needs(self) -> 'list[Run]':
+        """The runs that come before it."""
+        return self.parts or ([self.source] if self.source else [])
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what it needs is there."""
+        trained = self.source is None or self.source.is_trained
+        return trained and all(part.is_done for part in self.parts)
+
+    @property
     def is_trained(self) -> bool:
-        """Whether the training came to its end."""
-        return self.last_checkpoint.is_file()
+        """Whether the training came to its end; an ensemble has none."""
+        return bool(self.parts) or self.last_checkpoint.is_file()
 
     @property
     def metrics_file(self) -> Path:
@@ -64,9 +81,21 @@ class Run:
         return self.folder / 'metrics.json'
 
     @property
+    def scores_file(self) -> Path:
+        """Where its test leaves the scores for an ensemble."""
+        return self.folder / 'scores.npz'
+
+    @property
+    def lacks_test(self) -> bool:
+        """Whether figures or scores are wanted that are not there."""
+        found = self.metrics_file.is_file()
+        wanted = self.is_tested and not found
+        return wanted or self.saves_scores and not (found and self.scores_file.is_file())
+
+    @property
     def is_done(self) -> bool:
         """Whether nothing is left to do."""
-        return self.is_trained and (not self.is_tested or self.metrics_file.is_file())
+        return self.is_trained and not self.lacks_test
 
     def metrics(self) -> dict[str, float] | None:
         """What the test measured; None before."""
@@ -150,13 +179,15 @@ class Plan:
         return self._of_row[row.name, stage, seed]
 
     def _run(self, row: Row, stage: Stage, seed: int) -> Run:
-        source = self._run(row, self.table.stages[stage.after], seed) if stage.after else None
+        stages = self.table.stages
+        source = self._run(row, stages[stage.after], seed) if stage.after else None
+        parts = [self._run(row, stages[name], seed) for name in stage.ensemble]
         names = [self._variant(row, step).stem for step in self.table.chain(stage.name)]
         cell = '-to-'.join(name for name, _ in groupby(names))
         folder = self.root / cell / f'seed_{seed}' / stage.name
         if folder not in self._by_folder:
             options = stage_options(stage, row.variants[stage.name])
-            self._by_folder[folder] = Run(stage, options, seed, folder, source)
+            self._by_folder[folder] = Run(stage, options, seed, folder, source, parts)
         return self._by_folder[folder]
 
     def _variant(self, row: Row, stage: Stage) -> Path:

@@ -11,7 +11,7 @@ VARIANTS = 'variants'  # the folder of the variants' configs, beside the tables'
 
 
 class Stage(NamedTuple):
-    """One training of a row, and its test.
+    """One training of a row, and its test; or the test of several trainings together.
 
     Attributes:
         name: as columns and other stages call it.
@@ -19,6 +19,8 @@ class Stage(NamedTuple):
         takes: keys of a variant's config that are laid over this stage's, with all below them.
         after: the stage whose checkpoint this one begins with, or None.
         options: further changes to the config, by dotted key.
+        ensemble: stages whose scores are averaged and evaluated by this config, instead of a
+            training; empty for none.
     """
 
     name: str
@@ -26,6 +28,12 @@ class Stage(NamedTuple):
     takes: tuple[str, ...]
     after: str | None = None
     options: dict = {}
+    ensemble: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The stages that come before it."""
+        return (self.after,) if self.after else self.ensemble
 
 
 class Column(NamedTuple):
@@ -61,7 +69,7 @@ class Table(NamedTuple):
         label: what the measured figures are.
         group: tables of one group and preset share the runs they have in common.
         reference: the variant that others may turn out to be equal to, or None.
-        stages: those that the columns need, each after the one it begins with.
+        stages: those that the columns need.
         columns: what is measured.
         paper_columns: headings of the paper's figures.
         rows: in the paper's order.
@@ -107,15 +115,18 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
     settings = content['presets'][preset]
 
     stages = {name: _stage(file, name, **given) for name, given in settings['stages'].items()}
+    for stage in stages.values():
+        for name in stage.needs:
+            _check(f'{file}: stage that {stage.name} needs,', name, stages)
     columns = [
         _column(file, heading, stages, *given)
         for heading, given in content['columns'][preset].items()
     ]
-    needed = set()
-    for name in (column.stage for column in columns):
-        while name and name not in needed:
-            needed.add(name)
-            name = stages[name].after
+    needed, waiting = set(), [column.stage for column in columns]
+    while waiting:
+        name = waiting.pop()
+        needed.add(name)
+        waiting += stages[name].needs
     stages = {name: stage for name, stage in stages.items() if name in needed}
     for stage in stages.values():
         if not Path(stage.config).is_file():
@@ -157,9 +168,10 @@ def read_variant(file: Path) -> dict[str, object]:
 
 def _stage(
     file: Path, name: str, config: str, takes: list[str], after: str | None = None,
-    options: dict | None = None,
+    options: dict | None = None, ensemble: list[str] = (),
 ) -> Stage:  # fmt: skip
-    return Stage(name, config, tuple(takes), after, _options(file, options or {}))
+    options = _options(file, options or {})
+    return Stage(name, config, tuple(takes), after, options, tuple(ensemble))
 
 
 def _column(

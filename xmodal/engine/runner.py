@@ -113,7 +113,13 @@ class XModalRunner(Runner):
                 f'train_dataloader.global_batch_size={total} is not a multiple of {ranks} '
                 f'process(es) x {steps} accumulated step(s): change one of the three'
             )
-        dataloader['batch_size'] = total // (ranks * steps)
+        dataloader['batch_size'] = share = total // (ranks * steps)
+        if share < total:
+            self.logger.info(
+                f'global_batch_size={total} is {ranks} process(es) x {steps} accumulated step(s) x '
+                f'{share}: a loss that compares the samples of a batch (the negatives of matching) '
+                f'compares {share}'
+            )
         return dataloader
 
     def call_hook(self, fn_name: str, **kwargs) -> None:

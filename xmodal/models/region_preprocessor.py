@@ -76,6 +76,12 @@ class RegionTextPreprocessor(BaseDataPreprocessor):
         mask = torch.arange(ids.shape[1]) < lengths[:, None]
         return self._move(ids), self._move(mask)
 
+    def words(self, input_ids: Tensor) -> list[str]:
+        """The words, or word pieces, of numbers (L,)."""
+        if self.vocabulary:
+            return [self.vocabulary.words[number] for number in input_ids.tolist()]
+        return self.tokenizer.convert_ids_to_tokens(input_ids.tolist())
+
     def get_extra_state(self) -> Tensor:
         """The vocabulary's fingerprint, for the checkpoint; 0 for BERT's."""
         return torch.tensor(self.vocabulary.fingerprint if self.vocabulary else 0)

@@ -1,8 +1,9 @@
 """The report of a run: one page, nothing outside it."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import cv2
 import jinja2
@@ -11,10 +12,19 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
+from xmodal.datasets.base import sampled
 from xmodal.structures import Encoded
 from xmodal.visualization.anchors import anchor_maps
-from xmodal.visualization.figures import draw_curve, lay_over, mark_cells, read_scalars, to_uri
+from xmodal.visualization.figures import (
+    draw_curve,
+    lay_over,
+    mark_cells,
+    read_scalars,
+    to_svg,
+    to_uri,
+)
 from xmodal.visualization.grad_cam import grad_cam
+from xmodal.visualization.sketch import assign_words, draw_partitions, draw_words
 
 # Words that no patch shows.
 FUNCTION_WORDS = frozenset(
@@ -22,20 +32,30 @@ FUNCTION_WORDS = frozenset(
     'be seen picture lies lie this while as from'.split()
 )
 
+# Encodes picture files and texts: xmodal.apis.Inferencer.encode.
+Encode = Callable[[Sequence[str], Sequence[str]], tuple[Encoded, Encoded]]
 
-class Encoder(Protocol):
-    """A model that encodes picture files and texts."""
 
-    model: nn.Module
+class Shown(NamedTuple):
+    """An image on the page: as a data URI; where there is none, by its name and a text of it."""
 
-    def encode(self, images: Sequence[str], texts: Sequence[str]) -> tuple[Encoded, Encoded]: ...
+    picture: str
+    name: str
+    text: str
 
 
 class Example(NamedTuple):
-    """A query with what was found for it, (content, whether it is right) each."""
+    """A query, image or text, with what was found for it, (content, whether it is right) each."""
 
-    query: str
-    found: list[tuple[str, bool]]
+    query: Shown | str
+    found: list[tuple[str | Shown, bool]]
+
+
+class Stage(NamedTuple):
+    """A set of retrieval metrics: what stands before their names, and what they are of."""
+
+    prefix: str
+    label: str
 
 
 class HeatMaps(NamedTuple):
@@ -50,9 +70,10 @@ class HeatMaps(NamedTuple):
 def write_report(
     work_dir: Path,
     config: Config,
-    inferencer: Encoder,
+    model: nn.Module,
     rankings: dict,
     out: Path,
+    encode: Encode | None = None,
     examples: int = 4,
 ) -> None:
     """Writes the page.
@@ -60,9 +81,11 @@ def write_report(
     Args:
         work_dir: of the run, with its logs.
         config: of the run.
-        inferencer: the trained model, with a way to encode files: :class:`xmodal.apis.Inferencer`.
-        rankings: what the retrieval loop saved.
+        model: the trained model.
+        rankings: what the test saved (``save_rankings``).
         out: file to write.
+        encode: encodes picture files for the model; None where the images are no files but
+            features.
         examples: queries shown of each kind.
     """
     scalars = read_scalars(work_dir)
@@ -74,16 +97,20 @@ def write_report(
     # Spread over the set, not the best ones.
     count = len(rankings['images'])
     shown = np.linspace(0, count - 1, examples + 2).astype(int)[1:-1].tolist()
+    pictures = encode is not None
+    stages = metric_stages(rankings['metrics'])
     page = _template().render(
         title=work_dir.name,
         metrics=rankings['metrics'],
+        stages=stages,
         chance=chance_recall(rankings),
         images=count,
         texts=len(rankings['texts']),
         curves=curves,
-        found_images=[_images_of_text(rankings, image) for image in shown],
-        found_texts=[_texts_of_image(rankings, image) for image in shown],
-        heat_maps=_draw_heat_maps(inferencer, rankings, shown),
+        found_images=[_images_of_text(rankings, image, pictures) for image in shown],
+        found_texts=[_texts_of_image(rankings, image, pictures) for image in shown],
+        heat_maps=_draw_heat_maps(model, encode, rankings, shown) if encode else None,
+        sketches=_draw_sketches(model, rankings['texts']),
         config=config.pretty_text,
         epochs=config.train_cfg.max_epochs,
     )
@@ -104,9 +131,20 @@ def chance_recall(rankings: dict) -> float:
     return 100 * float(np.mean(recalls))
 
 
+def metric_stages(metrics: dict[str, float]) -> list[Stage]:
+    """The sets of retrieval metrics, that of the whole test last."""
+    if 'first_stage/mean_recall' in metrics:
+        return [Stage('first_stage/', ', by vectors'), Stage('', ', re-ranked')]
+    if 'mean_recall' in metrics:
+        return [Stage('', '')]
+    named = [name.removesuffix('/mean_recall') for name in metrics if name.endswith('/mean_recall')]
+    return [Stage(f'{name}/', f', {name}') for name in named]
+
+
 def _order(name: str) -> int:
     """Losses first, then what is measured of them; 9 for what is not shown."""
-    for place, part in enumerate(('loss', 'mean_recall', 'accuracy', 'share', 'temperature', 'lr')):
+    shown = ('loss', 'mean_recall', 'accuracy', 'share', 'hinge', 'temperature', 'lr')
+    for place, part in enumerate(shown):
         if part in name and not name.startswith('base_'):
             return place
     return 9
@@ -128,34 +166,53 @@ def _picture(path: str) -> np.ndarray:
     return image[..., ::-1]
 
 
-def _images_of_text(rankings: dict, image: int) -> Example:
-    text = rankings['owner'].index(image)
-    best = rankings['images_of_text'][text][:3]
-    found = [(to_uri(_picture(rankings['images'][i])), i == image) for i in best]
-    return Example(rankings['texts'][text], found)
+def _text_of(rankings: dict, image: int) -> str:
+    """The first text of an image."""
+    return rankings['texts'][rankings['owner'].index(image)]
 
 
-def _texts_of_image(rankings: dict, image: int) -> Example:
+def _show(rankings: dict, image: int, pictures: bool) -> Shown:
+    name = rankings['images'][image]
+    return Shown(to_uri(_picture(name)) if pictures else '', name, _text_of(rankings, image))
+
+
+def _images_of_text(rankings: dict, image: int, pictures: bool) -> Example:
+    best = rankings['images_of_text'][rankings['owner'].index(image)][:3]
+    found = [(_show(rankings, i, pictures), i == image) for i in best]
+    return Example(_text_of(rankings, image), found)
+
+
+def _texts_of_image(rankings: dict, image: int, pictures: bool) -> Example:
     best = rankings['texts_of_image'][image][:3]
     found = [(rankings['texts'][t], rankings['owner'][t] == image) for t in best]
-    return Example(to_uri(_picture(rankings['images'][image])), found)
+    return Example(_show(rankings, image, pictures), found)
 
 
-def _draw_heat_maps(inferencer: Encoder, rankings: dict, shown: list[int]) -> list[HeatMaps]:
+def _draw_sketches(model: nn.Module, texts: list[str], words: int = 8) -> list[str]:
+    """The words of a hundred texts in one partition, the frequent ones named, and in three."""
+    assigned, tokens = assign_words(model, sampled(texts, 100))
+    if assigned is None:
+        return []
+    counts = Counter(t for t in tokens if t.isalpha() and t not in FUNCTION_WORDS)
+    frequent = [word for word, _ in counts.most_common(words)]
+    figures = draw_words(assigned[:, 0], tokens, frequent), draw_partitions(assigned[:, :3])
+    return [to_svg(figure) for figure in figures]
+
+
+def _draw_heat_maps(
+    model: nn.Module, encode: Encode, rankings: dict, shown: list[int]
+) -> list[HeatMaps]:
     """Heat maps of four words each; nothing for a model without a matching head."""
-    if 'itm' not in inferencer.model.heads:
+    if 'itm' not in model.heads:
         return []
     return [
-        _draw_heat_map(
-            inferencer, rankings['images'][image], rankings['texts'][rankings['owner'].index(image)]
-        )
+        _draw_heat_map(model, encode, rankings['images'][image], _text_of(rankings, image))
         for image in shown
     ]
 
 
-def _draw_heat_map(inferencer: Encoder, path: str, text: str) -> HeatMaps:
-    model = inferencer.model
-    image, encoded = inferencer.encode([path], [text])
+def _draw_heat_map(model: nn.Module, encode: Encode, path: str, text: str) -> HeatMaps:
+    image, encoded = encode([path], [text])
     words, whole = grad_cam(model, image.tokens, encoded.tokens)
     anchors = anchor_maps(model, image.tokens, encoded.tokens)
     picture = _picture(path)

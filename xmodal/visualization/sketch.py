@@ -4,12 +4,35 @@ import logging
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from matplotlib import colormaps, patheffects
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mmengine.logging import print_log
+from torch import nn
+
+from xmodal.models.necks import TEmde
 
 HALO = [patheffects.withStroke(linewidth=2.5, foreground='white')]
+
+
+@torch.no_grad()
+def assign_words(
+    model: nn.Module, texts: Sequence[str]
+) -> tuple[np.ndarray | None, list[str]]:
+    """Soft assignments of the words of texts in a matching model's sketch of captions.
+
+    Returns:
+        The share of each word in each centroid, (T, N, K), and what each word is, T of them; None
+        and nothing for a model without such a sketch.
+    """
+    similarity = getattr(model, 'similarity', nn.Identity())
+    for name, sketch in similarity.named_modules():
+        if isinstance(sketch, TEmde) and name.rpartition('.')[2].startswith('text'):
+            ids, mask = model.data_preprocessor.tokenize(texts)
+            assigned = sketch.assign(model.encode_text(ids, mask).embeddings, mask)[mask]
+            return assigned.float().cpu().numpy(), model.data_preprocessor.words(ids[mask])
+    return None, []
 
 
 def draw_words(assignments: np.ndarray, words: Sequence[str], shown: Sequence[str]) -> Figure:

@@ -5,7 +5,9 @@ group = 'temde'
 reference = 'temde'  # the method; rows that come to its configs share its runs
 
 module = ['model.similarity.global_pooling']
-pooling = ['model.similarity.image_pooling', 'model.similarity.text_pooling']
+pooling = [
+    'model.similarity.image_pooling', 'model.similarity.text_pooling', 'find_unused_parameters',
+]  # fmt: skip
 configs = 'configs/temde/'
 presets = {
     'shapes': dict(
@@ -13,6 +15,10 @@ presets = {
         stages=dict(
             saf_shapes=dict(config=configs + 'saf_temde_shapes.py', takes=module),
             sgr_shapes=dict(config=configs + 'sgr_temde_shapes.py', takes=module),
+            sgraf_shapes=dict(
+                config=configs + 'saf_temde_shapes.py', takes=module,
+                ensemble=['saf_shapes', 'sgr_shapes'],
+            ),
             dual=dict(config=configs + 'dual_mean_shapes.py', takes=pooling),
         ),
     ),
@@ -21,6 +27,9 @@ presets = {
         stages=dict(
             saf=dict(config=configs + 'saf_temde_f30k.py', takes=module),
             sgr=dict(config=configs + 'sgr_temde_f30k.py', takes=module),
+            sgraf=dict(
+                config=configs + 'saf_temde_f30k.py', takes=module, ensemble=['saf', 'sgr']
+            ),
             dual=dict(config=configs + 'dual_gpo_f30k.py', takes=pooling),
         ),
     ),
@@ -29,6 +38,9 @@ presets = {
         stages=dict(
             saf=dict(config=configs + 'saf_temde_coco.py', takes=module),
             sgr=dict(config=configs + 'sgr_temde_coco.py', takes=module),
+            sgraf=dict(
+                config=configs + 'saf_temde_coco.py', takes=module, ensemble=['saf', 'sgr']
+            ),
         ),
     ),
 }

@@ -22,5 +22,6 @@ rows = dict(
     dual_mean=dict(label='mean'),
     dual_max=dict(label='max'),
     dual_gpo=dict(label='GPO'),
+    dual_emde=dict(label='EMDE, static'),
     dual_temde=dict(label='T-EMDE'),
 )

@@ -79,9 +79,63 @@ def test_a_seed_gives_the_same_partitions_and_another_gives_others():
     assert not one.directions.equal(other.directions)
 
 
-def test_before_it_is_fitted_it_is_refused():
-    with pytest.raises(RuntimeError, match='Emde is not fitted: call fit'):
-        Emde(WIDTH)(torch.randn(2, 3, WIDTH))
+def literal_thresholds(pooling, tokens):
+    """Between the two of the sorted tokens that have the hyperplane's share below them."""
+    found = []
+    for hyperplane, share in enumerate(pooling.shares.tolist()):
+        places = sorted(
+            sum(x * pooling.directions[d, hyperplane].item() for d, x in enumerate(token.tolist()))
+            for token in tokens
+        )
+        below = int(share * (len(places) - 1))
+        found.append((places[below] + places[below + 1]) / 2)
+    return found
+
+
+def test_the_first_batch_of_training_places_the_hyperplanes_by_its_real_tokens_for_good():
+    pooling = Emde(WIDTH, partitions=N, bits=BITS)
+    tokens, mask = torch.randn(3, 8, WIDTH) + 4, torch.rand(3, 8) < 0.7
+    tokens[~mask] = -1e4
+    pooling(tokens, mask)
+    placed = pooling.thresholds.clone()
+    assert placed.tolist() == pytest.approx(literal_thresholds(pooling, tokens[mask]), abs=1e-5)
+    pooling(tokens + 1, mask)
+    pooling.eval()(tokens + 1, mask)
+    assert pooling.thresholds.equal(placed)
+
+
+def fit_on_rank(rank, init, folder):
+    torch.distributed.init_process_group('gloo', f'file://{init}', rank=rank, world_size=2)
+    torch.manual_seed(rank)
+    pooling, tokens = Emde(WIDTH, partitions=N, bits=BITS), torch.randn(2, 9, WIDTH)
+    pooling(tokens)
+    torch.save((pooling.thresholds, tokens), f'{folder}/{rank}.pth')
+    torch.distributed.destroy_process_group()
+
+
+def test_all_ranks_take_the_hyperplanes_of_the_first(tmp_path):
+    torch.multiprocessing.start_processes(
+        fit_on_rank, (tmp_path / 'init', tmp_path), nprocs=2, start_method='fork'
+    )
+    (first, tokens), (second, others) = (torch.load(tmp_path / f'{rank}.pth') for rank in (0, 1))
+    assert not others.equal(tokens)
+    assert second.equal(first)
+    expected = literal_thresholds(Emde(WIDTH, partitions=N, bits=BITS), tokens.flatten(0, 1))
+    assert first.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_bfloat16_autocast_places_the_same_hyperplanes():
+    tokens = torch.randn(3, 8, WIDTH)
+    pooling, other = fitted(tokens), Emde(WIDTH, partitions=N, bits=BITS)
+    with torch.autocast('cpu', torch.bfloat16):
+        found = other(tokens)
+    assert other.thresholds.equal(pooling.thresholds)
+    assert found.equal(pooling(tokens))
+
+
+def test_before_it_is_fitted_it_is_not_evaluated():
+    with pytest.raises(RuntimeError, match='Emde is not fitted: train, call fit'):
+        Emde(WIDTH).eval()(torch.randn(2, 3, WIDTH))
 
 
 def test_a_checkpoint_carries_the_fit():

@@ -11,8 +11,8 @@ from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from xmodal.engine.loops.evaluation import EvaluationLoop
-from xmodal.engine.loops.retrieval import print_metrics
-from xmodal.evaluation.retrieval import Gallery
+from xmodal.engine.loops.retrieval import print_metrics, write_rankings
+from xmodal.evaluation.retrieval import Gallery, RetrievalMetric
 from xmodal.evaluation.scores import ScoreMatrix, write_scores
 from xmodal.files import require_new
 from xmodal.registry import LOOPS, METRICS
@@ -80,6 +80,7 @@ class MatchingLoop(EvaluationLoop):
         compile: compile the scoring of a tile (on GPUs).
         save_scores: an ``.npz`` file for the scores of all pairs, which must not exist yet;
             ``tools/analysis/ensemble.py`` averages several.
+        save_rankings: a JSON file for the ten best of every query; must not exist yet.
     """
 
     def __init__(
@@ -90,16 +91,18 @@ class MatchingLoop(EvaluationLoop):
         dtype: str | None = None,
         compile: bool = False,
         save_scores: str | None = None,
+        save_rankings: str | None = None,
     ) -> None:
         super().__init__(runner, dataloader)
         if save_scores:
             require_new('save_scores', save_scores)
+        if save_rankings:
+            require_new('save_rankings', save_rankings)
         if dtype not in (None, 'float16', 'bfloat16'):
             raise ValueError(f"test_cfg.dtype='{dtype}', expected 'float16', 'bfloat16' or None")
-        named = {'': evaluator} if 'type' in evaluator else evaluator
-        self.metrics = {name: METRICS.build(own) for name, own in named.items()}
+        self.metrics = build_metrics(evaluator)
         self.options = {'dtype': dtype and getattr(torch, dtype), 'compile': compile}
-        self.save_scores = save_scores
+        self.save_scores, self.save_rankings = save_scores, save_rankings
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> dict[str, float]:
@@ -110,18 +113,17 @@ class MatchingLoop(EvaluationLoop):
         )
         owner = torch.repeat_interleave(torch.arange(len(logits)), test_set.counts)
         gallery = Gallery(logits, owner)
-        metrics = {}
-        for name, metric in self.metrics.items():
-            own = metric(gallery)
-            metrics |= {f'{name}/{key}' if name else key: value for key, value in own.items()}
-            if is_main_process():
-                print_metrics(own, gallery, metric.folds)
+        metrics = measure(self.metrics, gallery)
         if self.save_scores and is_main_process():
             scores = model.similarity.to_scores(logits.double())
             ids, captions = np.array(test_set.image_ids), np.array(test_set.captions)
             write_scores(
                 self.save_scores, ScoreMatrix(scores.numpy(), owner.numpy(), ids, captions)
             )
+        if self.save_rankings and is_main_process():
+            # Features, not pictures, are on the disk: an image is known by its number.
+            names = [f'image {number}' for number in test_set.image_ids]
+            write_rankings(self.save_rankings, gallery, test_set.captions, names, metrics)
         return metrics
 
     def _encode(self, model: nn.Module) -> EncodedShare:
@@ -144,3 +146,22 @@ class MatchingLoop(EvaluationLoop):
         )  # fmt: skip
         one = get_world_size() == 1
         return EncodedShare.join([share] if one else all_gather_object(share.cpu()))
+
+
+def build_metrics(evaluator: dict) -> dict[str, RetrievalMetric]:
+    """The metrics of an evaluator's config by name; '' for that of a single one."""
+    named = {'': evaluator} if 'type' in evaluator else evaluator
+    return {name: METRICS.build(own) for name, own in named.items()}
+
+
+def measure(
+    metrics: dict[str, RetrievalMetric], gallery: Gallery
+) -> dict[str, float]:
+    """The figures of all metrics, with the metric's name before them; prints a table for each."""
+    figures = {}
+    for name, metric in metrics.items():
+        own = metric(gallery)
+        figures |= {f'{name}/{key}' if name else key: value for key, value in own.items()}
+        if is_main_process():
+            print_metrics(own, gallery, metric.folds)
+    return figures

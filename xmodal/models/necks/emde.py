@@ -1,6 +1,7 @@
 """Sketches of token sets, and the static EMDE that T-EMDE makes trainable."""
 
 import torch
+from mmengine.dist import broadcast
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
@@ -62,8 +63,9 @@ class Emde(SketchPooling):
 
     In each partition ``bits`` random hyperplanes cut the space into K = 2^bits regions. A
     hyperplane lies where a share of the data, drawn at random, is below it, so that regions are
-    small where tokens are dense. Nothing is trained and no gradient passes: :meth:`fit` places the
-    hyperplanes, and checkpoints carry them.
+    small where tokens are dense. The first batch of training places the hyperplanes, or :meth:`fit`
+    does, and checkpoints carry them. Nothing is trained and no gradient passes: encoders that only
+    this reads keep the weights they have, and tokens of others drift away from the hyperplanes.
 
     Args:
         embed_dims: width of the tokens.
@@ -73,7 +75,7 @@ class Emde(SketchPooling):
         seed: of the random directions and shares.
 
     Raises:
-        RuntimeError: when called before it is fitted.
+        RuntimeError: when it is evaluated before it is fitted.
     """
 
     def __init__(
@@ -113,23 +115,29 @@ class Emde(SketchPooling):
                 f'Emde.fit got {len(tokens)} real tokens of shape {tuple(embeddings.shape)}, '
                 'expected at least one and finite values alone'
             )
-        tokens = tokens.to(self.directions)
         for hyperplane, share in enumerate(self.shares.tolist()):
-            places = (tokens @ self.directions[:, hyperplane]).sort().values
+            places = self._places(tokens, hyperplane).sort().values
             below = int(share * (len(places) - 1))
             # Between two tokens rather than on one, where rounding would decide its side.
             self.thresholds[hyperplane] = places[below : below + 2].mean()
+        broadcast(self.thresholds)  # those of the first rank, in all
 
     @torch.no_grad()
     def assign(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """1 for the region each token lies in, (B, L, N, K)."""
         if self.thresholds.isnan().any():
-            raise RuntimeError(
-                'Emde is not fitted: call fit(embeddings, attention_mask) with tokens of the '
-                'training split, or load a checkpoint of a fitted one'
-            )
-        with torch.autocast(embeddings.device.type, enabled=False):
-            above = embeddings.to(self.directions) @ self.directions > self.thresholds
+            if not self.training:
+                raise RuntimeError(
+                    'Emde is not fitted: train, call fit(embeddings, attention_mask) with tokens '
+                    'of the training split, or load a checkpoint of a fitted one'
+                )
+            self.fit(embeddings, attention_mask)
+        above = self._places(embeddings, slice(None)) > self.thresholds
         powers = 2 ** torch.arange(self.bits, device=above.device)
         region = (above.unflatten(-1, (self.partitions, self.bits)) * powers).sum(-1)
         return one_hot(region, self.regions).to(self.directions.dtype)
+
+    def _places(self, tokens: Tensor, hyperplanes: int | slice) -> Tensor:
+        """Where tokens (…, D) lie along the directions of some hyperplanes, in float32."""
+        with torch.autocast(tokens.device.type, enabled=False):
+            return tokens.to(self.directions) @ self.directions[:, hyperplanes]
