@@ -4,7 +4,6 @@ import random
 
 import torch
 from mmcv.transforms import BaseTransform
-from torch.nn.functional import pad
 
 from xmodal.registry import TRANSFORMS
 
@@ -30,9 +29,9 @@ class CropThing(BaseTransform):
             round(start + extent / 2 + random.uniform(-self.shift, self.shift) - self.size / 2)
             for start, extent in ((x, width), (y, height))
         )
-        margin = self.size + self.shift  # the middle of a box is inside the image
-        image = pad(results['img'][None].float(), [margin] * 4, mode='replicate')[0]
-        rows = slice(top + margin, top + margin + self.size)
-        columns = slice(left + margin, left + margin + self.size)
-        results['img'] = image[:, rows, columns].to(torch.uint8)
+        rows, columns = (
+            torch.arange(first, first + self.size).clamp(0, extent - 1)
+            for first, extent in zip((top, left), results['img'].shape[1:], strict=True)
+        )
+        results['img'] = results['img'][:, rows[:, None], columns]
         return results

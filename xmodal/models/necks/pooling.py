@@ -13,9 +13,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from xmodal.registry import MODELS
 
 
-@MODELS.register_module()
-class MeanPooling(nn.Module):
-    """The mean of the real tokens.
+class DimensionwisePooling(nn.Module):
+    """A pooling that makes each dimension of its vector from that dimension of the tokens.
 
     Args:
         embed_dims: D, the width of the tokens.
@@ -27,6 +26,11 @@ class MeanPooling(nn.Module):
     def __init__(self, embed_dims: int) -> None:
         super().__init__()
         self.out_dims = embed_dims
+
+
+@MODELS.register_module()
+class MeanPooling(DimensionwisePooling):
+    """The mean of the real tokens; see :class:`DimensionwisePooling`."""
 
     def forward(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Pools each set."""
@@ -37,19 +41,11 @@ class MeanPooling(nn.Module):
 
 
 @MODELS.register_module()
-class MaxPooling(nn.Module):
+class MaxPooling(DimensionwisePooling):
     """The largest value of each dimension among the real tokens.
 
-    Args:
-        embed_dims: D, the width of the tokens.
-
-    Shape:
-        embeddings: (B, L, D); attention_mask: (B, L) bool, None when all are real. Returns (B, D).
+    See :class:`DimensionwisePooling`.
     """
-
-    def __init__(self, embed_dims: int) -> None:
-        super().__init__()
-        self.out_dims = embed_dims
 
     def forward(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Pools each set."""
