@@ -1,6 +1,7 @@
 """Evaluation that scores every image with every caption."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -158,7 +159,8 @@ def test_the_shares_of_several_ranks_join_to_what_one_rank_has():
     def share(rows):
         own = [number for row in rows for number in captions[row].tolist()]
         return EncodedShare(
-            Tokens(tokens[rows]), [texts[n] for n in own], torch.tensor([counts[r] for r in rows]),
+            Tokens(tokens[rows]), torch.cat([texts[n] for n in own]),
+            torch.tensor([len(texts[n]) for n in own]), torch.tensor([counts[r] for r in rows]),
             torch.tensor(rows), [10 + row for row in rows], [str(n) for n in own],
         )  # fmt: skip
 
@@ -167,6 +169,18 @@ def test_the_shares_of_several_ranks_join_to_what_one_rank_has():
     assert torch.cat(whole.texts)[:, 0].tolist() == list(range(7))
     assert whole.counts.tolist() == counts and whole.image_ids == [10, 11, 12, 13, 14]
     assert whole.captions == list('0123456')
+
+
+def test_what_a_rank_sends_is_as_large_as_its_tokens():
+    captions, length, width = 200, 10, 32
+    share = EncodedShare(
+        Tokens(torch.rand(8, 4, width)), torch.rand(captions * length, width),
+        torch.full((captions,), length), torch.full((8,), 25), torch.arange(8), list(range(8)),
+        ['a caption'] * captions,
+    )  # fmt: skip
+    assert len(share.texts) == captions and share.texts[3].shape == (length, width)
+    tokens = 4 * width * (captions * length + 8 * 4)
+    assert tokens < len(pickle.dumps(share.cpu())) < 1.2 * tokens
 
 
 def test_an_unknown_precision_is_named(evaluate):

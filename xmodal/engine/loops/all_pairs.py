@@ -24,7 +24,9 @@ class EncodedShare(NamedTuple):
 
     Attributes:
         images: token sets of its images, (images, R, D).
-        texts: the words of each caption, (L, D), the captions of an image after one another.
+        words: of all its captions, one caption after the other, (words, D). In one tensor, since
+            each of many small ones would take the memory of all along to another rank.
+        lengths: words of each caption, (captions,) int64, the captions of an image side by side.
         counts: captions of each image, (images,) int64.
         positions: place of each image in the data set, (images,) int64.
         image_ids: of its images.
@@ -32,15 +34,21 @@ class EncodedShare(NamedTuple):
     """
 
     images: Tokens
-    texts: list[Tensor]
+    words: Tensor
+    lengths: Tensor
     counts: Tensor
     positions: Tensor
     image_ids: list[int]
     captions: list[str]
 
+    @property
+    def texts(self) -> list[Tensor]:
+        """The words of each caption, (L, D)."""
+        return list(self.words.split(self.lengths.tolist()))
+
     def cpu(self) -> 'EncodedShare':
         """The same in the memory of the host."""
-        return self._replace(images=self.images.to('cpu'), texts=[t.cpu() for t in self.texts])
+        return self._replace(images=self.images.to('cpu'), words=self.words.cpu())
 
     @classmethod
     def join(cls, shares: list['EncodedShare']) -> 'EncodedShare':
@@ -49,18 +57,19 @@ class EncodedShare(NamedTuple):
         order = torch.cat([share.positions for share in shares]).argsort()
         # Places of each image's captions, in the order of the images.
         own = torch.arange(int(counts.sum())).split(counts.tolist())
-        columns = torch.cat([own[row] for row in order.tolist()]).tolist()
+        columns = torch.cat([own[row] for row in order.tolist()])
         texts, image_ids, captions = (
             [item for share in shares for item in getattr(share, name)]
             for name in ('texts', 'image_ids', 'captions')
         )
         return cls(
             images=Tokens.join([share.images for share in shares]).select(order),
-            texts=[texts[column] for column in columns],
+            words=torch.cat([texts[column] for column in columns.tolist()]),
+            lengths=torch.cat([share.lengths for share in shares])[columns],
             counts=counts[order],
             positions=torch.arange(len(order)),
             image_ids=[image_ids[row] for row in order.tolist()],
-            captions=[captions[column] for column in columns],
+            captions=[captions[column] for column in columns.tolist()],
         )
 
 
@@ -128,24 +137,26 @@ class MatchingLoop(EvaluationLoop):
 
     def _encode(self, model: nn.Module) -> EncodedShare:
         """The whole test set, encoded; each rank encodes its share."""
-        images, texts, counts, positions, image_ids, captions = [], [], [], [], [], []
+        images, words, lengths, counts, positions, image_ids, captions = ([] for _ in range(7))
         for batch in tqdm(self.dataloader, 'encoding', disable=not is_main_process()):
             prepared = model.data_preprocessor(batch, False)
             inputs, samples = prepared['inputs'], prepared['data_samples']
             images.append(model.encode_image(inputs.regions))
             text = model.encode_text(inputs.input_ids, inputs.attention_mask)
             mask = text.own_mask()
-            texts += text.embeddings[mask].split(mask.sum(1).tolist())
+            words.append(text.embeddings[mask])
+            lengths.append(mask.sum(1).cpu())
             counts += [len(sample.text) for sample in samples]
             positions += [sample.sample_index for sample in samples]
             image_ids += [sample.image_id for sample in samples]
             captions += [caption for sample in samples for caption in sample.text]
         share = EncodedShare(
-            Tokens.join(images), texts, torch.tensor(counts), torch.tensor(positions), image_ids,
-            captions,
+            Tokens.join(images), torch.cat(words), torch.cat(lengths), torch.tensor(counts),
+            torch.tensor(positions), image_ids, captions,
         )  # fmt: skip
-        one = get_world_size() == 1
-        return EncodedShare.join([share] if one else all_gather_object(share.cpu()))
+        if get_world_size() == 1:
+            return share
+        return EncodedShare.join(all_gather_object(share.cpu()))
 
 
 def build_metrics(evaluator: dict) -> dict[str, RetrievalMetric]:
