@@ -1,6 +1,6 @@
 """Evaluates a checkpoint on the test set of a config.
 
-    python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_4.pth
+    python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_9.pth
 """
 
 import argparse

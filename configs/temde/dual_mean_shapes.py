@@ -16,3 +16,7 @@ model = dict(
     ),
 )
 custom_hooks = [dict(type='NegativesWarmupHook', epochs=1), dict(type='CollapseHook')]
+# Means of tokens learn slower than their comparison one by one.
+train_cfg = dict(max_epochs=4)
+optim_wrapper = dict(optimizer=dict(lr=1e-3))
+param_scheduler = [dict(type='StepLR', gamma=0.1, step_size=3)]

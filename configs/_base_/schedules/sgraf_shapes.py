@@ -1,8 +1,8 @@
 # The recipe of sgraf.py for the embedded world: a larger learning rate, fewer epochs.
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=4, val_interval=2)
+train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
 optim_wrapper = dict(
     type='AnyDeviceOptimWrapper',
-    optimizer=dict(type='Adam', lr=1e-3),
+    optimizer=dict(type='Adam', lr=2e-3),
     clip_grad=dict(max_norm=2.0),
 )
-param_scheduler = [dict(type='StepLR', gamma=0.1, step_size=3)]
+param_scheduler = [dict(type='StepLR', gamma=0.1, step_size=1)]
