@@ -1,8 +1,8 @@
-"""The form in which VQA's evaluation compares answers."""
+"""The forms in which VQA's evaluation and LXMERT's table have answers."""
 
 import pytest
 
-from xmodal.datasets.answers import normalize_answer
+from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,25 @@ def test_normalising_twice_is_normalising_once():
     for answer in ('The two-piece t-shirt, dont ask', '1,000', 'U.S.A.', "y'alld've"):
         once = normalize_answer(answer)
         assert normalize_answer(once) == once
+
+
+@pytest.mark.parametrize(
+    ('given', 'expected'),
+    [
+        ('Yes', 'yes'),
+        ('A man.', 'man'),
+        ('the  Woman', 'woman'),
+        ('an apple', 'apple'),
+        ('a the dog', 'dog'),
+        ('ten', '10'),
+        ('one', '1'),
+        ('zero', 'zero'),
+        ('two dogs', 'two dogs'),
+        ('grey', 'gray'),
+        ('t-shirt', 't-shirt'),
+        ('', ''),
+        ('.', ''),
+    ],
+)
+def test_answers_are_written_as_in_lxmert_s_table(given, expected):
+    assert normalize_lxmert_answer(given) == expected

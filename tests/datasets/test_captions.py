@@ -41,9 +41,7 @@ def write(tmp_path):
 def test_three_formats_of_one_world_give_the_same_samples(tiny_world):
     common = dict(data_root=str(tiny_world), pipeline=PIPELINE, test_mode=True)
     albef = AlbefJsonDataset(ann_file='albef/test.json', **common)
-    karpathy = KarpathyDataset(
-        ann_file='karpathy/dataset_shapes.json', split='test', **common
-    )
+    karpathy = KarpathyDataset(ann_file='karpathy/dataset_shapes.json', split='test', **common)
     coco = CocoCaptionDataset(
         ann_file='coco/captions_test.json', **common,
         data_prefix=dict(image=_coco_prefix(tiny_world)),

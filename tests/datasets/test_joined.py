@@ -42,3 +42,36 @@ def test_the_epoch_is_handed_on():
 def test_an_index_out_of_range_is_an_error(index):
     with pytest.raises(IndexError, match='of a data set of 6'):
         joined()[index]
+
+
+def weighted(*weights):
+    parts = (('a', 10), ('b', 4))
+    return JoinedDataset(
+        [dict(type='Lettered', letter=letter, count=count) for letter, count in parts], weights
+    )
+
+
+def drawn(dataset, epoch):
+    return sorted(dataset[place, epoch].partition('.')[0] for place in range(len(dataset)))
+
+
+def test_a_weight_says_how_often_an_epoch_shows_the_samples_of_a_set():
+    assert len(weighted(0.5, 1)) == 9 and len(weighted(1, 2.5)) == 20
+    twice = drawn(weighted(1, 2), epoch=3)
+    assert twice == sorted([f'a{n}' for n in range(10)] + 2 * [f'b{n}' for n in range(4)])
+
+
+def test_the_parts_of_a_set_take_turns_over_the_epochs():
+    dataset = weighted(0.3, 1)
+    shown = [{name for name in drawn(dataset, epoch) if name[0] == 'a'} for epoch in range(10)]
+    assert all(len(names) == 3 for names in shown)
+    assert len(set.union(*shown[:3])) == 9  # nothing again before all were there
+    counts = [sum(f'a{n}' in names for names in shown) for n in range(10)]
+    assert counts == [3] * 10
+    assert drawn(dataset, 5) == drawn(weighted(0.3, 1), 5)
+
+
+@pytest.mark.parametrize('weights', [(1,), (1, 0), (1, 1, 1)])
+def test_weights_that_do_not_fit_are_an_error(weights):
+    with pytest.raises(ValueError, match='for 2 sets: expected a number above 0 for each'):
+        weighted(*weights)

@@ -42,9 +42,7 @@ def epoch_of(dataset, epoch, count, skip=0, workers=0):
 
 
 @pytest.mark.parametrize('ranks, workers', [(1, 0), (2, 0), (2, 2)])
-def test_an_epoch_shows_every_pair_once_over_ranks_and_workers(
-    shards, monkeypatch, ranks, workers
-):
+def test_an_epoch_shows_every_pair_once_over_ranks_and_workers(shards, monkeypatch, ranks, workers):
     seen = []
     for rank in range(ranks):
         seen += epoch_of(make(shards, monkeypatch, rank, ranks), 0, 20 // ranks, workers=workers)

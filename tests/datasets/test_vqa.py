@@ -219,3 +219,27 @@ def test_the_embedded_world_is_read_as_vqa_v2(tiny_world):
     )
     assert all(len(sample['human_answers']) == 10 for sample in dataset)
     assert all(Path(sample['img_path']).exists() for sample in dataset)
+
+
+def test_scores_of_answers_are_those_that_lxmert_learns_from(vqa):
+    people = ['Yes', 'yes', 'yes.', 'two', '2', 'no', 'red', 'red', 'red', 'red']
+    sample = vqa(questions(1), annotations(q1=people), weights='score')[0]
+    found = dict(zip(sample['answers'], sample['answer_weights'], strict=True))
+    assert found == pytest.approx({'yes': 0.9, '2': 0.6, 'no': 0.3, 'red': 1.0})
+    assert sample['human_answers'] == people
+    with pytest.raises(ValueError, match="dataset.weights='scores', expected 'share' or 'score'"):
+        vqa(questions(1), annotations(q1=people), weights='scores')
+
+
+def test_in_training_questions_without_a_known_answer_are_left_out(vqa, folder):
+    listed = dict(answer_list=dump(folder, 'known.json', ['yes', 'red']))
+    answered = annotations(q1=['yes'] * 9 + ['no'], q2=['blue'] * 10, q3=['red'] * 10)
+    dataset = vqa(questions(1, 2, 3), answered, **listed)
+    assert [sample['question_id'] for sample in dataset] == [1, 3]
+    assert dataset[0]['answers'] == ['yes']
+    assert dataset[0]['answer_weights'] == pytest.approx([0.9])
+    assert len(vqa(questions(1, 2, 3), answered, **listed, test_mode=True)) == 3
+
+
+def test_questions_are_left_as_they_are_where_asked_to(vqa):
+    assert vqa(questions(1), annotations(q1=['yes']), max_words=None)[0]['text'] == 'Is it 1?'

@@ -7,14 +7,21 @@ from xmodal.datasets.captions import (
     CocoCaptionDataset,
     KarpathyDataset,
 )
+from xmodal.datasets.class_folders import ClassFolderDataset
 from xmodal.datasets.collate import stack_images, stack_regions
 from xmodal.datasets.entailment import (
     ENTAILMENT_CLASSES,
     AlbefEntailmentDataset,
     SnliVeDataset,
 )
+from xmodal.datasets.gqa import GqaDataset
 from xmodal.datasets.instances import InstanceDataset
 from xmodal.datasets.joined import JoinedDataset
+from xmodal.datasets.lxmert import (
+    LxmertPretrainDataset,
+    LxmertQuestionDataset,
+    LxmertReasoningDataset,
+)
 from xmodal.datasets.phrases import EntitiesDataset, PhraseListDataset
 from xmodal.datasets.precomp import PrecompDataset
 from xmodal.datasets.reasoning import (
@@ -24,6 +31,7 @@ from xmodal.datasets.reasoning import (
     NlvrDataset,
 )
 from xmodal.datasets.referring import AlbefReferringDataset, ReferDataset
+from xmodal.datasets.region_store import RegionStore
 from xmodal.datasets.streaming import WebDatasetShards
 from xmodal.datasets.vqa import AlbefVqaDataset, VisualGenomeQuestionDataset, VqaDataset
 
@@ -36,16 +44,22 @@ __all__ = [
     'AlbefReferringDataset',
     'AlbefVqaDataset',
     'CaptionDataset',
+    'ClassFolderDataset',
     'CocoCaptionDataset',
     'EntitiesDataset',
+    'GqaDataset',
     'InstanceDataset',
     'JoinedDataset',
     'KarpathyDataset',
+    'LxmertPretrainDataset',
+    'LxmertQuestionDataset',
+    'LxmertReasoningDataset',
     'Nlvr2Dataset',
     'NlvrDataset',
     'PhraseListDataset',
     'PrecompDataset',
     'ReferDataset',
+    'RegionStore',
     'SnliVeDataset',
     'VisualGenomeQuestionDataset',
     'VqaDataset',

@@ -1,4 +1,4 @@
-"""Which answers VQA's official evaluation takes for the same."""
+"""Which answers VQA's official evaluation, and LXMERT's answer table, take for the same."""
 
 import re
 
@@ -9,6 +9,8 @@ _NUMBER_WORDS = ('zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 
 _DIGITS = {word: str(number) for number, word in enumerate((*_NUMBER_WORDS, 'ten'))}
 _DIGITS['none'] = '0'
 _ARTICLES = ('a', 'an', 'the')
+_LXMERT_WORDS = {word: str(number) for number, word in enumerate((*_NUMBER_WORDS, 'ten')) if number}
+_LXMERT_WORDS['grey'] = 'gray'
 
 # Words that get back a forgotten apostrophe; of several, one may be missing. What is an English
 # word without it ("its", "well") is not among them.
@@ -29,6 +31,18 @@ _WITH_APOSTROPHE = {
     for mark in re.finditer("'", word)
 }
 _WITH_APOSTROPHE["somebody'd"] = 'somebodyd'  # the other way round in the official script
+
+
+def normalize_lxmert_answer(answer: str) -> str:
+    """An answer as LXMERT's joint answer table has it.
+
+    Lower case without a final full stop or a leading article, number words from one to ten as
+    digits when they are all, "gray" for "grey". Coarser than :func:`normalize_answer`: marks stay.
+    """
+    text = answer.lower().removesuffix('.').strip()
+    for article in _ARTICLES:
+        text = text.removeprefix(f'{article} ').strip()
+    return _LXMERT_WORDS.get(text, text)
 
 
 def normalize_answer(answer: str) -> str:

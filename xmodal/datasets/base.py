@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from mmcv.transforms import Compose
 from mmengine.logging import print_log
 from torch.utils.data import Dataset
 
 from xmodal.datasets.seeding import isolated_random
-from xmodal.datasets.transforms import BrokenImageError, build_pipeline
+from xmodal.datasets.transforms import BrokenImageError, LoadRegions, build_pipeline
 
 
 class SampleDataset(Dataset):
@@ -95,16 +96,26 @@ def sampled(items: Sequence, count: int = 16) -> list:
     return [items[int(place)] for place in places]
 
 
-def check_images(paths: list[Path], file: Path) -> None:
-    """Looks whether some of the images that an annotation file names are there.
+def check_images(paths: list[Path], file: Path, pipeline: Compose | None = None) -> None:
+    """Looks whether some of the images that an annotation file names, or their regions, are there.
+
+    Args:
+        paths: of the images.
+        file: the annotation file, for messages.
+        pipeline: where it begins with ``LoadRegions``, that is asked instead of the disk.
 
     Raises:
         FileNotFoundError: when none is.
     """
-    missing = [path for path in paths if not path.exists()]
+    loaders = [t for t in getattr(pipeline, 'transforms', ()) if isinstance(t, LoadRegions)]
+    has = loaders[0].has if loaders else Path.exists
+    missing = [path for path in paths if not has(path)]
     if len(missing) == len(paths):
         raise FileNotFoundError(
-            f'none of the images {file} names is there, for instance {paths[0]}: check '
+            f'none of the images {file} names has regions in the store, for instance '
+            f'{paths[0].stem}: is LoadRegions.store that of these images (docs/regions.md)?'
+            if loaders
+            else f'none of the images {file} names is there, for instance {paths[0]}: check '
             'data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
         )
     if missing:

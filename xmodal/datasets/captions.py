@@ -62,7 +62,7 @@ class CaptionDataset(SampleDataset):
         }
         self.index = open_index(files, options, self._indexed_entries)
         paths = [self.image_root / image for image in sampled(self.index.images)]
-        check_images(paths, files[0])
+        check_images(paths, files[0], self.pipeline)
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """Yields the images of an annotation file with their captions."""
@@ -175,9 +175,7 @@ def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
     images = json.loads(file.read_text('utf-8'))['images']
     found = {image['split'] for image in images}
     if missing := set(splits) - found:
-        raise ValueError(
-            f'there is no split {sorted(missing)}, split must be of {sorted(found)}'
-        )
+        raise ValueError(f'there is no split {sorted(missing)}, split must be of {sorted(found)}')
     for image in _shown(images, file):
         if image['split'] in splits:
             path = Path(image.get('filepath', ''), image['filename'])

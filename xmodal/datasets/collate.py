@@ -1,10 +1,15 @@
 """From samples to a batch."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.registry import FUNCTIONS
-from xmodal.structures import Regions
+from xmodal.structures import ObjectLabels, Regions
+
+Fields = TypeVar('Fields', Regions, ObjectLabels)
 
 
 @FUNCTIONS.register_module()
@@ -39,21 +44,29 @@ def stack_regions(samples: list[dict]) -> dict:
     """Pads the regions of images to one tensor; the rest stays a list.
 
     Args:
-        samples: of ``inputs``, the :class:`Regions` of one image, (R, F), and ``data_samples``.
+        samples: of ``inputs``, the :class:`Regions` of one image, features (R, F), or a list of
+            several images' (NLVR2), and ``data_samples``.
 
     Returns:
-        ``dict(inputs=Regions, features (B, R, F); data_samples=list)``. Boxes are there when all
-        samples have them.
+        ``dict(inputs=Regions, features (B, R, F); data_samples=list)``; several images of a sample
+        stand one after another. Boxes and labels are there when all images have them.
     """
-    own = [sample['inputs'] for sample in samples]
-    with_boxes = all(regions.boxes is not None for regions in own)
+    found = [sample['inputs'] for sample in samples]
+    images = [image for own in found for image in ([own] if isinstance(own, Regions) else own)]
     return {
-        'inputs': Regions(
-            pad_sequence([regions.features for regions in own], batch_first=True),
-            pad_sequence([regions.attention_mask for regions in own], batch_first=True),
-            pad_sequence([regions.boxes for regions in own], batch_first=True)
-            if with_boxes
-            else None,
-        ),
+        'inputs': _pad_fields(images),
         'data_samples': [sample['data_samples'] for sample in samples],
     }
+
+
+def _pad_fields(rows: Sequence[Fields]) -> Fields:
+    """A batch of named tuples, field by field; None where one of them has None."""
+    columns = []
+    for column in zip(*rows, strict=True):
+        if any(field is None for field in column):
+            columns.append(None)
+        elif isinstance(column[0], torch.Tensor):
+            columns.append(pad_sequence(column, batch_first=True))
+        else:
+            columns.append(_pad_fields(column))
+    return type(rows[0])(*columns)

@@ -23,11 +23,11 @@ class ReasoningDataset(RecordDataset):
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
-        max_words: statements are cut after so many words.
+        max_words: statements are cleaned and cut after so many words; None leaves them as they are.
         **others: see :class:`RecordDataset`.
     """
 
-    def __init__(self, ann_file: str | list[str], max_words: int = 30, **others) -> None:
+    def __init__(self, ann_file: str | list[str], max_words: int | None = 30, **others) -> None:
         self.max_words = max_words
         super().__init__(ann_file, **others)
 
@@ -92,9 +92,7 @@ class Nlvr2Dataset(ReasoningDataset):
         '"left_url": "…", "right_url": "…", "directory": "…" in the training split, …}'
     )
 
-    def __init__(
-        self, ann_file: str | list[str], image_path: str | None = None, **others
-    ) -> None:
+    def __init__(self, ann_file: str | list[str], image_path: str | None = None, **others) -> None:
         self.image_path = image_path
         super().__init__(ann_file, **others)
 

@@ -67,7 +67,7 @@ class RecordDataset(SampleDataset):
         self.records = PackedRecords(record for file in files for record in self._read(file))
         if not self.records:
             raise ValueError(f'{type(self).__name__}: no record in {", ".join(map(str, files))}')
-        check_images(self.sampled_image_paths(), files[0])
+        check_images(self.sampled_image_paths(), files[0], self.pipeline)
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """Yields the records of an annotation file; errors in them are KeyError or ValueError."""

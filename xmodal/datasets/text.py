@@ -6,13 +6,15 @@ _DELETED = re.compile(r"""[,.'!?"()*#:;~]""")
 _SPACES = re.compile(r'\s+')
 
 
-def clean_caption(text: str, max_words: int = 30) -> str:
+def clean_caption(text: str, max_words: int | None = 30) -> str:
     """ALBEF's rules: lower case, no punctuation, '-' and '/' as spaces, the first words only.
 
     Args:
         text: a caption as people or the web wrote it.
-        max_words: words kept.
+        max_words: words kept; None leaves the text as it is, as LXMERT reads it.
     """
+    if max_words is None:
+        return text
     text = _DELETED.sub('', text.lower()).replace('-', ' ').replace('/', ' ')
     text = text.replace('<person>', 'person')
     return ' '.join(_SPACES.sub(' ', text).strip().split(' ')[:max_words])

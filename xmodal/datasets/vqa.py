@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from mmengine.logging import print_log
+
 from xmodal.datasets.answers import normalize_answer
 from xmodal.datasets.base import find_files
 from xmodal.datasets.json_stream import stream_json_list
@@ -21,37 +23,54 @@ class QuestionDataset(RecordDataset):
     """Questions about images, with the answers people gave.
 
     A sample has the distinct ``answers`` with ``answer_weights``, what a model learns from: the
-    share of the people who gave each. ``human_answers`` are all of them, what a metric compares
-    with; there are none in a test set without annotations.
+    share of the people who gave each, or the score that each would get. ``human_answers`` are all
+    that people said, what a metric compares with; there are none in a test set without annotations.
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
-        max_words: questions are cut after so many words.
+        max_words: questions are cleaned and cut after so many words; None leaves them as they are.
+        weights: ``share`` of the people (ALBEF), or ``score`` by VQA's accuracy (LXMERT: 0.3, 0.6,
+            0.9, 1 for one to four and more of ten), answers in the form that it compares.
+        answer_list: JSON file with the list of answers that a model knows, below ``data_root``. In
+            training a question keeps none but these, and one that has none of them is left out; the
+            log says how many. None keeps all.
         **others: see :class:`RecordDataset`.
 
     Raises:
         ValueError: in training, when a question has no answer; when two have the same id.
     """
 
-    def __init__(self, ann_file: str | list[str], max_words: int = 50, **others) -> None:
-        self.max_words = max_words
-        self._question_ids: set[int] = set()
-        super().__init__(ann_file, **others)
-        del self._question_ids
+    def __init__(
+        self,
+        ann_file: str | list[str],
+        max_words: int | None = 50,
+        weights: str = 'share',
+        answer_list: str | None = None,
+        data_root: str = '',
+        **others,
+    ) -> None:
+        if weights not in ('share', 'score'):
+            raise ValueError(f"dataset.weights={weights!r}, expected 'share' or 'score'")
+        self.max_words, self.weights = max_words, weights
+        self._known: set[str] | None = None
+        if answer_list:
+            (file,) = find_files(self, answer_list, data_root)
+            self._known = set(json.loads(file.read_text('utf-8')))
+        self._question_ids: set[int | str] = set()
+        super().__init__(ann_file, data_root=data_root, **others)
+        del self._question_ids, self._known
 
     def describe(self, index: int, chooser: random.Random) -> dict:
         """The image with its question and what was answered."""
         record = self.records[index]
-        counts = Counter(record['answers'])
-        share = record['weight'] / max(counts.total(), 1)
         return {
             'img_path': str(self.image_root / record['image']),
             'image_id': record['image_id'],
             'text': record['text'],
             'sample_index': index,
             'question_id': record['question_id'],
-            'answers': list(counts),
-            'answer_weights': [share * count for count in counts.values()],
+            'answers': list(record['target']),
+            'answer_weights': list(record['target'].values()),
             'human_answers': record['answers'],
             'answer_type': record['answer_type'],
         }
@@ -61,16 +80,25 @@ class QuestionDataset(RecordDataset):
         image: str,
         image_id: int,
         question: str,
-        question_id: int,
+        question_id: int | str,
         answers: Sequence[str] = (),
         answer_type: str = '',
         weight: float = 1.0,
+        target: dict[str, float] | None = None,
     ) -> dict:
-        """What is kept of a question."""
+        """What is kept of a question.
+
+        Args:
+            image, image_id, question, question_id: the question.
+            answers: those of people.
+            answer_type: what accuracies are apart by.
+            weight: sum of the shares of its answers.
+            target: answers with weights, where a file has these instead of people's.
+        """
         if question_id in self._question_ids:
             raise ValueError(f'question_id {question_id} is there twice')
         self._question_ids.add(question_id)
-        if not answers and not self.test_mode:
+        if not answers and target is None and not self.test_mode:
             raise ValueError(
                 f'question {question_id} has no answer, and training needs one: name the '
                 'annotations too, or set test_mode=True'
@@ -82,8 +110,46 @@ class QuestionDataset(RecordDataset):
             'question_id': question_id,
             'answers': list(answers),
             'answer_type': answer_type,
-            'weight': weight,
+            'target': self._target(answers, weight) if target is None else target,
         }
+
+    def _target(self, answers: Sequence[str], weight: float) -> dict[str, float]:
+        """What a model learns from: weights by answer."""
+        if self.weights == 'score':
+            counts = Counter(normalize_answer(answer) for answer in answers)
+            return {answer: answer_score(n, len(answers)) for answer, n in counts.items()}
+        counts = Counter(answers)
+        return {answer: weight * n / len(answers) for answer, n in counts.items()}
+
+    def _read(self, file: Path) -> Iterable[dict]:
+        """Records, in training those with an answer that is known."""
+        if self.test_mode or self._known is None:
+            yield from super()._read(file)
+            return
+        kept = done = 0
+        for record in super()._read(file):
+            done += 1
+            target = {a: weight for a, weight in record['target'].items() if a in self._known}
+            if target:
+                kept += 1
+                yield {**record, 'target': target}
+        print_log(
+            f'{file}: {done - kept} of {done} questions left out, which have no answer of '
+            'dataset.answer_list',
+            'current',
+        )
+
+
+def answer_score(count: int, people: int) -> float:
+    """The score by VQA's accuracy of an answer that ``count`` of ``people`` gave.
+
+    As :func:`xmodal.evaluation.vqa_accuracy`: each in turn is left out, and the mean of
+    min(1, n / 3) counts. One person's answer scores 1.
+    """
+    if people == 1:
+        return float(count)
+    own, other = (min(1.0, n / 3) for n in (count - 1, count))
+    return (count * own + (people - count) * other) / people
 
 
 @DATASETS.register_module()

@@ -7,7 +7,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.models.preprocessor import build_tokenizer, text_identity
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, Regions, RegionTextBatch
+from xmodal.structures import DataSample, RegionTextBatch
 from xmodal.vocabulary import Vocabulary
 
 
@@ -54,7 +54,7 @@ class RegionTextPreprocessor(BaseDataPreprocessor):
         owners = [s.image_id for s, own in zip(samples, captions, strict=True) for _ in own]
         input_ids, attention_mask = self.tokenize(texts)
         batch = RegionTextBatch(
-            regions=Regions(*(None if x is None else self._move(x) for x in data['inputs'])),
+            regions=self.cast_data(data['inputs']),
             input_ids=input_ids,
             attention_mask=attention_mask,
             image_ids=self._ids([s.image_id for s in samples]),

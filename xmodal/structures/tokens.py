@@ -34,6 +34,22 @@ class ImageTextBatch(NamedTuple):
     text_image_ids: Tensor
 
 
+class ObjectLabels(NamedTuple):
+    """What a detector says its regions are, and how sure it is.
+
+    Attributes:
+        objects: class ids, (B, R) int64.
+        object_confidences: in 0…1, (B, R) float32; 0 for padding.
+        attributes: attribute ids, (B, R) int64.
+        attribute_confidences: in 0…1, (B, R) float32; 0 for padding.
+    """
+
+    objects: Tensor
+    object_confidences: Tensor
+    attributes: Tensor
+    attribute_confidences: Tensor
+
+
 class Regions(NamedTuple):
     """What a detector saw in images.
 
@@ -41,11 +57,13 @@ class Regions(NamedTuple):
         features: float32, (B, R, F).
         attention_mask: True for regions, False for padding, (B, R) bool.
         boxes: normalised x1, y1, x2, y2, (B, R, 4); None when unknown.
+        labels: what the regions are; None when unknown.
     """
 
     features: Tensor
     attention_mask: Tensor
     boxes: Tensor | None = None
+    labels: ObjectLabels | None = None
 
 
 class RegionTextBatch(NamedTuple):

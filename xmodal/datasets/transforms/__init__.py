@@ -10,7 +10,9 @@ from xmodal.datasets.transforms.image_text import (
     ResizeImage,
     build_pipeline,
 )
+from xmodal.datasets.transforms.regions import LoadRegions, PackRegionText
 from xmodal.datasets.transforms.several_images import CutImage, ForEachImage
+from xmodal.datasets.transforms.two_views import TwoViews
 
 __all__ = [
     'Augment',
@@ -19,8 +21,11 @@ __all__ = [
     'CutImage',
     'ForEachImage',
     'LoadImage',
+    'LoadRegions',
     'PackImageText',
+    'PackRegionText',
     'RandomFlip',
     'ResizeImage',
+    'TwoViews',
     'build_pipeline',
 ]

@@ -177,6 +177,8 @@ class PackImageText(BaseTransform):
         fields: further results that the data sample takes over, ``('label',)``.
     """
 
+    source = 'img'  # what becomes ``inputs``
+
     def __init__(self, fields: Sequence[str] = ()) -> None:
         self.fields = ('image_id', 'text', *fields)
 
@@ -191,7 +193,7 @@ class PackImageText(BaseTransform):
         )
         for field in self.fields:
             sample.set_field(results[field], field)
-        return {'inputs': results['img'], 'data_samples': sample}
+        return {'inputs': results[self.source], 'data_samples': sample}
 
 
 def build_pipeline(transforms: Iterable[dict | Callable]) -> Compose:

@@ -1,0 +1,111 @@
+"""Images in one folder a class."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from xmodal.datasets import ClassFolderDataset
+from xmodal.datasets.shapes.class_folders import CLASSES, PICTURES, write_class_folders
+from xmodal.datasets.shapes.grammar import vocabulary
+from xmodal.datasets.shapes.scene import COLOURS
+from xmodal.datasets.text import clean_caption
+from xmodal.engine.loops.zero_shot import read_templates
+
+PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText', fields=('label',))]
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Three classes; the order in which they are made is not that of their names."""
+    for name, count in (('n03', 1), ('n01', 2), ('n02', 1)):
+        (tmp_path / 'val' / name).mkdir(parents=True)
+        for number in range(count):
+            image = np.full((4, 4, 3), number, np.uint8)
+            cv2.imwrite(str(tmp_path / 'val' / name / f'{number}.JPEG'), image)
+    (tmp_path / 'val' / 'n01' / 'notes.txt').write_text('no image')
+    (tmp_path / 'val' / 'LICENSE.txt').write_text('no folder')
+    return tmp_path
+
+
+def write_names(folder, content):
+    (folder / 'names.json').write_text(json.dumps(content))
+    return str(folder / 'names.json')
+
+
+def test_a_sample_is_an_image_with_its_folders_number(folders):
+    dataset = ClassFolderDataset(str(folders / 'val'), pipeline=PIPELINE)
+    samples = [dataset[index]['data_samples'] for index in range(len(dataset))]
+    assert [sample.label for sample in samples] == [0, 0, 1, 2]
+    assert samples[1].image_path.endswith('n01/1.JPEG')
+    assert dataset.class_names == ['n01', 'n02', 'n03']
+    assert dataset[0]['inputs'].shape == (3, 4, 4)
+
+
+def test_names_by_folder_or_in_the_order_of_the_folders(folders):
+    root = str(folders / 'val')
+    by_folder = write_names(folders, {'n03': 'hen', 'n01': 'tench', 'n02': 'shark', 'n99': 'x'})
+    expected = ['tench', 'shark', 'hen']
+    assert ClassFolderDataset(root, by_folder).class_names == expected
+    assert ClassFolderDataset(root, write_names(folders, expected)).class_names == expected
+
+
+def test_what_is_missing_is_a_clear_error(folders):
+    root = str(folders / 'val')
+    with pytest.raises(FileNotFoundError, match="data_root='nowhere'.*no folders with images"):
+        ClassFolderDataset('nowhere')
+    with pytest.raises(FileNotFoundError, match='class_names=none.json is not there'):
+        ClassFolderDataset(root, 'none.json')
+    with pytest.raises(ValueError, match="lists 2 names, and there are 3 folders, 'n01' to 'n03'"):
+        ClassFolderDataset(root, write_names(folders, ['a', 'b']))
+    with pytest.raises(ValueError, match='no name for 1 of 3 folders: n02'):
+        ClassFolderDataset(root, write_names(folders, {'n01': 'a', 'n03': 'b'}))
+
+
+# the embedded world's
+
+
+@pytest.fixture(scope='module')
+def things(tmp_path_factory):
+    root = tmp_path_factory.mktemp('classes')
+    write_class_folders(root, seed=3, size=48)
+    return root
+
+
+def test_every_colour_and_shape_is_a_class(things):
+    dataset = ClassFolderDataset(str(things / 'images'), str(things / 'class_names.json'))
+    assert sorted(dataset.class_names) == sorted(CLASSES) and len(CLASSES) == 128
+    labels = [label for _, label in dataset.images]
+    assert all(labels.count(label) == PICTURES for label in range(128))
+
+
+def test_a_picture_shows_its_classs_colour_and_no_other(things):
+    for colour in ('red', 'green', 'navy'):
+        image = cv2.imread(str(things / 'images' / f'{colour}_square' / '0.png'))[..., ::-1]
+        far = np.abs(image.astype(int) - np.array(COLOURS[colour])).max(2) < 12
+        assert far.sum() > 20
+        for other in ('magenta', 'yellow', 'cyan'):
+            near = np.abs(image.astype(int) - np.array(COLOURS[other])).max(2) < 12
+            assert near.sum() == 0
+
+
+def test_the_same_seed_gives_the_same_pictures_and_another_others(things, tmp_path):
+    for seed, same in ((3, True), (4, False)):
+        write_class_folders(tmp_path / str(seed), seed, size=48)
+        for name in ('red_disc/0.png', 'blue_star/7.png'):
+            found = (tmp_path / str(seed) / 'images' / name).read_bytes()
+            assert (found == (things / 'images' / name).read_bytes()) == same
+
+
+def test_pictures_of_a_class_differ(things):
+    found = {path.read_bytes() for path in (things / 'images' / 'red_disc').iterdir()}
+    assert len(found) == PICTURES
+
+
+def test_prompts_are_made_of_the_grammars_words():
+    known = set(vocabulary())
+    for template in read_templates('configs/_base_/prompts/shapes.json'):
+        for name in CLASSES:
+            words = clean_caption(template.format(name)).split()
+            assert set(words) <= known, (template, name)

@@ -1,0 +1,76 @@
+"""Reader of GQA's own questions, on regions."""
+
+import json
+from pathlib import Path
+
+import pytest
+from detected import draw_image, write_store
+
+from xmodal.datasets import GqaDataset
+
+FIXTURES = Path('data/vl_fixtures')
+
+
+def question(**changes):
+    return {
+        'question': 'What is hanging above the chalkboard?', 'imageId': 'n578564',
+        'answer': 'picture', 'isBalanced': True, 'entailed': ['202218648', '1'],
+        'groups': {'global': 'thing', 'local': '14-chalkboard'},
+        'types': {'detailed': 'relS', 'semantic': 'rel', 'structural': 'query'}, **changes,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def read(tmp_path):
+    store = write_store(tmp_path / 'store', [draw_image('n578564', 2)])
+
+    def read(questions, **options):
+        (tmp_path / 'testdev.json').write_text(json.dumps(questions))
+        pipeline = [dict(type='LoadRegions', store=str(store))]
+        return GqaDataset('testdev.json', data_root=str(tmp_path), pipeline=pipeline, **options)
+
+    return read
+
+
+def test_a_question_has_what_the_evaluation_asks_of_it(read):
+    sample = read({'202218648': question()})[0]
+    assert sample['question_id'] == '202218648'
+    assert (sample['answers'], sample['answer_weights']) == (['picture'], [1.0])
+    assert sample['answer_type'] == 'open'
+    assert len(sample['regions'].features) == 2
+    assert sample['gqa'] == {
+        'structural': 'query', 'semantic': 'rel', 'detailed': 'relS', 'group': 'thing',
+        'balanced': True, 'entailed': ['1'],
+    }  # fmt: skip
+
+
+def test_all_that_is_no_query_is_binary(read):
+    types = {'structural': 'choose', 'semantic': 'attr', 'detailed': None}
+    sample = read({'1': question(types=types, groups={'global': None})})[0]
+    assert sample['answer_type'] == 'binary' and sample['gqa']['group'] is None
+
+
+def test_a_test_set_is_read_without_answers_and_types(read):
+    asked = {'1': {'question': 'Is it?', 'imageId': 'n578564', 'isBalanced': True}}
+    sample = read(asked, test_mode=True)[0]
+    assert sample['answers'] == [] and sample['gqa']['structural'] is None
+    with pytest.raises(ValueError, match='question 1 has no answer, and training needs one'):
+        read(asked)
+
+
+def test_a_key_that_is_missing_is_named(read):
+    with pytest.raises(ValueError, match="after 1 records: key 'imageId' is missing"):
+        read({'1': question(), '2': {'question': 'Is it?', 'answer': 'no'}})
+
+
+@pytest.mark.skipif(not FIXTURES.exists(), reason='data/vl_fixtures is not there')
+def test_official_items_are_read():
+    dataset = GqaDataset(
+        ['gqa/question_dir/questions0.json', 'gqa/question_dir/questions1.json'],
+        data_root=str(FIXTURES),
+        data_prefix=dict(image='images/gqa'),
+    )
+    assert len(dataset) == 2
+    assert all(Path(sample['img_path']).exists() for sample in dataset)
+    assert dataset[0]['answers'] == ['picture']
+    assert {sample['answer_type'] for sample in dataset} <= {'open', 'binary'}

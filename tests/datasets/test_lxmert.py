@@ -1,0 +1,138 @@
+"""Readers of the files that LXMERT publishes."""
+
+import json
+
+import pytest
+from detected import draw_image, write_store
+
+from xmodal.datasets import (
+    LxmertPretrainDataset,
+    LxmertQuestionDataset,
+    LxmertReasoningDataset,
+    stack_regions,
+)
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """Loads the regions of images a, b and c."""
+    store = write_store(
+        tmp_path / 'store', [draw_image(name, 2, n) for n, name in enumerate('abc')]
+    )
+    fields = ('answers', 'answer_weights')
+    return [
+        dict(type='LoadRegions', store=str(store)), dict(type='PackRegionText', fields=fields)
+    ]  # fmt: skip
+
+
+def dump(folder, content):
+    (folder / 'train.json').write_text(json.dumps(content))
+    return dict(ann_file='train.json', data_root=str(folder))
+
+
+IMAGES = [
+    {
+        'img_id': 'a',
+        'sentf': {'mscoco': ['A dog.', 'Two dogs!'], 'vqa': ['Is it?', 'What colour?']},
+        'labelf': {'vqa': [{'yes': 1.0, 'No.': 0.3}, {'grey': 0.6, 'gray': 0.9, 'a man': 0.3}]},
+    },
+    {'img_id': 'b', 'sentf': {'gqa': ['Who?']}, 'labelf': {'gqa': [{}]}},
+]
+
+
+def test_a_sample_of_pre_training_is_an_image_with_one_sentence(tmp_path, pipeline):
+    dataset = LxmertPretrainDataset(**dump(tmp_path, IMAGES), pipeline=pipeline)
+    samples = [sample['data_samples'] for sample in dataset]
+    assert [s.text for s in samples] == ['A dog.', 'Two dogs!', 'Is it?', 'What colour?', 'Who?']
+    assert [s.image_id for s in samples] == [0, 0, 0, 0, 1]
+    assert [len(sample['inputs'].features) for sample in dataset] == [2] * 5
+
+
+def test_captions_and_questions_with_an_empty_label_have_no_answers(tmp_path, pipeline):
+    dataset = LxmertPretrainDataset(**dump(tmp_path, IMAGES), pipeline=pipeline)
+    answers = [sample['data_samples'].answers for sample in dataset]
+    assert answers == [[], [], ['yes', 'no'], ['gray', 'man'], []]
+    weights = [sample['data_samples'].answer_weights for sample in dataset]
+    assert weights[2:4] == [
+        [1.0, 0.3],
+        [0.9, 0.3],
+    ]  # "grey" is "gray", and the greater score counts
+
+
+def test_sentences_are_cleaned_where_asked_to(tmp_path, pipeline):
+    dataset = LxmertPretrainDataset(**dump(tmp_path, IMAGES), pipeline=pipeline, max_words=50)
+    assert dataset[2]['data_samples'].text == 'is it'
+
+
+def test_an_image_without_regions_is_replaced_and_named(tmp_path, pipeline):
+    images = [*IMAGES, {'img_id': 'gone', 'sentf': {'mscoco': ['A cat.']}}]
+    arguments = dump(tmp_path, images)
+    sample = LxmertPretrainDataset(**arguments, pipeline=pipeline)[5]['data_samples']
+    assert sample.text != 'A cat.'
+    assert sample.skipped[0].startswith('gone: no regions of this image')
+    with pytest.raises(OSError, match='gone: no regions of this image'):
+        LxmertPretrainDataset(**arguments, pipeline=pipeline, test_mode=True)[5]
+
+
+def test_a_store_of_other_images_is_an_error_when_the_set_is_built(tmp_path, pipeline):
+    images = [{'img_id': 'COCO_7', 'sentf': {'mscoco': ['A cat.']}}]
+    with pytest.raises(
+        FileNotFoundError, match='none of the images .*train.json names has regions'
+    ):
+        LxmertPretrainDataset(**dump(tmp_path, images), pipeline=pipeline)
+
+
+@pytest.mark.parametrize(
+    ('image', 'message'),
+    [
+        ({'img_id': 'b', 'sentf': {'vqa': ['x', 'y']}, 'labelf': {'vqa': [{}]}}, '2 sentences of'),
+        ({'sentf': {'vqa': ['x']}}, "key 'img_id' is missing"),
+    ],
+)
+def test_a_file_of_another_layout_is_named_with_the_place(tmp_path, image, message):
+    with pytest.raises(
+        ValueError, match=f'train.json can not be read .* after 2 images: .*{message}'
+    ):
+        LxmertPretrainDataset(**dump(tmp_path, [*IMAGES, image]))
+
+
+QUESTIONS = [
+    {
+        'question_id': 7, 'img_id': 'a', 'sent': 'How many?', 'label': {'2': 1, '3': 0.3},
+        'answer_type': 'number', 'question_type': 'how many',
+    },
+    {'question_id': 8, 'img_id': 'b', 'sent': 'Who?', 'label': {}},
+]  # fmt: skip
+
+
+def test_questions_have_the_scores_of_the_file(tmp_path, pipeline):
+    arguments = dict(**dump(tmp_path, QUESTIONS), pipeline=pipeline[:1], max_words=None)
+    first, second = LxmertQuestionDataset(**arguments)
+    assert (first['text'], first['question_id'], first['answer_type']) == ('How many?', 7, 'number')
+    assert (first['answers'], first['answer_weights']) == (['2', '3'], [1, 0.3])
+    assert second['answers'] == [] and second['human_answers'] == []
+
+
+def test_a_test_file_has_no_labels_and_training_needs_them(tmp_path, pipeline):
+    asked = [{k: v for k, v in item.items() if k != 'label'} for item in QUESTIONS]
+    arguments = dict(**dump(tmp_path, asked), pipeline=pipeline[:1])
+    assert len(LxmertQuestionDataset(**arguments, test_mode=True)) == 2
+    with pytest.raises(ValueError, match='question 7 has no answer, and training needs one'):
+        LxmertQuestionDataset(**arguments)
+
+
+def test_a_statement_has_its_two_images_in_order(tmp_path, pipeline):
+    item = {
+        'identifier': 'train-10171-0-1', 'img0': 'c', 'img1': 'a', 'label': 0, 'sent': 'X is.',
+        'uid': 'nlvr2_train_0',
+    }  # fmt: skip
+    pipeline = [pipeline[0], dict(type='PackRegionText', fields=('label', 'identifier', 'group'))]
+    dataset = LxmertReasoningDataset(**dump(tmp_path, [item]), pipeline=pipeline, max_words=None)
+    batch = stack_regions([dataset[0]])
+    for row, name in enumerate('ca'):
+        expected = draw_image(name, 2, 'abc'.index(name)).features
+        assert (batch['inputs'].features[row].numpy() == expected).all()
+    sample = batch['data_samples'][0]
+    assert (sample.label, sample.group, sample.text) == (0, 'train-10171-1', 'X is.')
+    with pytest.raises(ValueError, match='label of train-10171-0-1 is 3, expected 0 or 1'):
+        LxmertReasoningDataset(**dump(tmp_path, [{**item, 'label': 3}]))

@@ -1,0 +1,146 @@
+"""Region features to one memory-mapped store, from which data sets read them.
+
+    python tools/dataset_converters/regions.py tsv data/mscoco_imgfeat/*_obj36.tsv \\
+        --out data/regions/mscoco
+    python tools/dataset_converters/regions.py precomp data/f30k_precomp --split train \\
+        --out data/regions/f30k_train
+
+``tsv``: LXMERT's files; ``precomp``: the .npy files of SCAN's data. Images are checked and written
+one after another, whatever their number. Killed, the same command goes on where it was.
+docs/regions.md says what a store is and where the files come from.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from tqdm import tqdm
+
+from xmodal.datasets.precomp import PrecompDataset
+from xmodal.datasets.region_store import DetectedImage
+from xmodal.datasets.region_tsv import read_region_tsv
+from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
+from xmodal.engine.errors import run_or_explain
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    kinds = parser.add_subparsers(dest='kind', required=True)
+    tsv = kinds.add_parser('tsv', help="LXMERT's obj36.tsv")
+    tsv.add_argument('files', type=Path, nargs='+', help='all become one store')
+    tsv.add_argument('--feature-dims', type=int, default=2048, help='width of a feature')
+    precomp = kinds.add_parser('precomp', help="SCAN's ims.npy")
+    precomp.add_argument('folder', type=Path, help='folder of SPLIT_ims.npy')
+    precomp.add_argument('--split', required=True, help='train, dev, test, …')
+    for kind in (tsv, precomp):
+        kind.add_argument('--out', type=Path, required=True, help='folder to write to')
+        kind.add_argument('--dtype', choices=DTYPES, default='float32', help='of the features')
+        kind.add_argument(
+            '--checkpoint', type=float, default=10, help='seconds of work that a kill may cost'
+        )
+    return parser.parse_args()
+
+
+class Source(Protocol):
+    """Images in an order that is always the same."""
+
+    name: str
+    end: int  # the last place
+
+    def read(self, start: int) -> Iterator[tuple[DetectedImage, int]]:
+        """Images from a place on, each with the place of the next."""
+
+
+class TsvSource(NamedTuple):
+    """A file of LXMERT's; places are bytes."""
+
+    file: Path
+    feature_dims: int
+
+    @property
+    def name(self) -> str:
+        return self.file.name
+
+    @property
+    def end(self) -> int:
+        return self.file.stat().st_size
+
+    def read(self, start: int) -> Iterator[tuple[DetectedImage, int]]:
+        """See :func:`read_region_tsv`."""
+        return read_region_tsv(self.file, self.feature_dims, start)
+
+
+class PrecompSource(NamedTuple):
+    """A split of SCAN's data; places are numbers of images. Boxes are shares: of a size of 1."""
+
+    dataset: PrecompDataset
+
+    @property
+    def name(self) -> str:
+        return self.dataset.features_file.name
+
+    @property
+    def end(self) -> int:
+        return len(self.dataset)
+
+    def read(self, start: int) -> Iterator[tuple[DetectedImage, int]]:
+        """The regions of each image that are no padding."""
+        for number in range(start, self.end):
+            regions = self.dataset.regions(number)
+            features, boxes = (
+                None if x is None else np.array(x[regions.attention_mask])
+                for x in (regions.features, regions.boxes)
+            )
+            image_id = str(self.dataset.image_ids[number])
+            yield DetectedImage(image_id, 1, 1, features, boxes), number + 1
+
+
+def convert(sources: list[Source], writer: RegionStoreWriter, seconds: float) -> None:
+    """Writes what is not yet written, with a checkpoint every so many seconds."""
+    first, start = writer.position or (0, 0)
+    if writer.images:
+        print(f'{writer.folder}: going on after {writer.images} images')
+    for number in range(first, len(sources)):
+        source, last = sources[number], time.monotonic()
+        scale = dict(unit='B', unit_scale=True) if isinstance(source, TsvSource) else {}
+        with tqdm(total=source.end, initial=start, desc=source.name, **scale) as bar:
+            for image, place in source.read(start):
+                try:
+                    writer.append(image)
+                except ValueError as error:
+                    raise ValueError(f'{source.name}, before place {place}: {error}') from error
+                bar.update(place - bar.n)
+                if time.monotonic() - last >= seconds:
+                    writer.checkpoint([number, place])
+                    last = time.monotonic()
+        start = 0
+        writer.checkpoint([number + 1, 0])
+    writer.finish()
+
+
+def main() -> None:
+    """Converts the files of the command line."""
+    args = parse_args()
+    if args.kind == 'tsv':
+        files, sources = args.files, [TsvSource(file, args.feature_dims) for file in args.files]
+        options = {'feature_dims': args.feature_dims}
+    else:
+        sources = [PrecompSource(PrecompDataset(args.split, str(args.folder), test_mode=True))]
+        files, options = [sources[0].dataset.features_file], {'split': args.split}
+    # Without their folders: data may be mounted elsewhere when the command is run again.
+    stamps = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
+    with RegionStoreWriter(args.out, {'files': stamps, **options}, args.dtype) as writer:
+        convert(sources, writer, args.checkpoint)
+    size = sum(file.stat().st_size for file in args.out.iterdir())
+    print(
+        f'{args.out}: {writer.images} images, {writer.regions} regions, {size / 1e9:.2f} GB in '
+        f'{args.dtype}'
+    )
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

@@ -1,0 +1,100 @@
+"""Images in one folder a class, as ImageNet has them."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from xmodal.datasets.base import SampleDataset
+from xmodal.registry import DATASETS
+
+SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
+
+
+@DATASETS.register_module()
+class ClassFolderDataset(SampleDataset):
+    """A sample an image: its class is its folder. Classes are in the order of the folders' names.
+
+    Args:
+        data_root: folder of the classes' folders.
+        class_names: a JSON file, ``{"folder": "name", …}`` or a list of names in the order of the
+            sorted folders (``n01440764`` … of ImageNet); None for the folders' own names.
+        pipeline: transforms, from ``img_path`` to ``inputs`` and ``data_samples``, which take over
+            ``label``.
+        test_mode: nothing random, and a broken image is an error.
+        seed: of all random choices.
+
+    Attributes:
+        class_names: the names, class by class.
+
+    Raises:
+        FileNotFoundError: when there is no folder with images, or no file of names.
+        ValueError: when folders and names do not belong together.
+    """
+
+    def __init__(
+        self,
+        data_root: str,
+        class_names: str | None = None,
+        pipeline: list[dict | Callable] = (),
+        test_mode: bool = True,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(pipeline, test_mode, seed)
+        root = Path(data_root)
+        folders = sorted(path for path in root.glob('*') if path.is_dir())
+        self.images = [
+            (str(path), label)
+            for label, folder in enumerate(folders)
+            for path in sorted(folder.iterdir())
+            if path.suffix.lower() in SUFFIXES
+        ]
+        if not self.images:
+            raise FileNotFoundError(
+                f"ClassFolderDataset: data_root='{data_root}' (relative to {Path.cwd()}) has no "
+                'folders with images, one a class'
+            )
+        names = [folder.name for folder in folders]
+        self.class_names = read_class_names(class_names, names) if class_names else names
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def describe(self, index: int, chooser: random.Random) -> dict:
+        """An image with the number of its class."""
+        path, label = self.images[index]
+        return {
+            'img_path': path,
+            'image_id': index,
+            'text': '',
+            'label': label,
+            'sample_index': index,
+        }
+
+
+def read_class_names(file: str, folders: list[str]) -> list[str]:
+    """The names of some folders, in their order.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        ValueError: when it lacks a folder, or a list is not as long as there are folders.
+    """
+    if not Path(file).is_file():
+        raise FileNotFoundError(
+            f'dataset.class_names={file} is not there (relative to {Path.cwd()}): a JSON file, '
+            '{"folder": "name", …} or a list of names in the order of the sorted folders'
+        )
+    content = json.loads(Path(file).read_text('utf-8'))
+    if isinstance(content, list):
+        if len(content) != len(folders):
+            raise ValueError(
+                f'{file} lists {len(content)} names, and there are {len(folders)} folders, '
+                f"'{folders[0]}' to '{folders[-1]}': a list needs a name for each, in their order"
+            )
+        return content
+    if missing := [folder for folder in folders if folder not in content]:
+        raise ValueError(
+            f'{file} has no name for {len(missing)} of {len(folders)} folders: '
+            f'{", ".join(missing[:5])}'
+        )
+    return [content[folder] for folder in folders]

@@ -1,0 +1,233 @@
+"""Regions of many images in a few memory-mapped files.
+
+A folder holds, for N images with K regions in all:
+
+==================  ==================================================================
+``store.json``      what is stored; it is there when the store is whole
+``features.bin``    float32 or float16, (K, F)
+``regions.bin``     box and labels of each region, :data:`REGION`, (K,)
+``images.bin``      size of each image and the end of its regions, :data:`IMAGE`, (N,)
+``ids.bin``         the images' ids one after another, UTF-8
+``lookup.bin``      hashes of the ids in ascending order, and whose they are, int64 (2, N)
+``progress.json``   while it is written: how far it is
+==================  ==================================================================
+
+Processes share the pages that they read, and opening one reads no features.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from xmodal.datasets.seeding import derive_seed
+from xmodal.structures import ObjectLabels, Regions
+
+VERSION = 1
+REGION = np.dtype([
+    ('box', '<f4', 4), ('object', '<i4'), ('object_confidence', '<f4'),
+    ('attribute', '<i4'), ('attribute_confidence', '<f4'),
+])  # fmt: skip
+IMAGE = np.dtype([('width', '<i4'), ('height', '<i4'), ('end', '<i8'), ('id_end', '<i8')])
+FILES = ('features.bin', 'regions.bin', 'images.bin', 'ids.bin', 'lookup.bin')
+_MARGIN = 1e-5  # that a box may leave the image by, as a share of it: rounding, as LXMERT
+
+
+class DetectedImage(NamedTuple):
+    """What a detector gave for one image of R regions.
+
+    Attributes:
+        image_id: the image's id, as a rule the stem of its file's name.
+        width, height: of the image, in the unit of the boxes.
+        features: (R, F).
+        boxes: x1, y1, x2, y2 in pixels, (R, 4); None when unknown.
+        labels: :class:`ObjectLabels` of arrays (R,); None when unknown.
+    """
+
+    image_id: str
+    width: int
+    height: int
+    features: np.ndarray
+    boxes: np.ndarray | None = None
+    labels: ObjectLabels | None = None
+
+    def check(self) -> None:
+        """Looks whether everything fits together.
+
+        Raises:
+            ValueError: says what is wrong.
+        """
+        count = len(self.features)
+        if not self.image_id or not count or self.width < 1 or self.height < 1:
+            raise ValueError(
+                f'image {self.image_id!r} of {self.width} × {self.height} has {count} regions: '
+                'expected an id, a size and a region at least'
+            )
+        given = {'features': self.features, 'boxes': self.boxes}
+        given |= {} if self.labels is None else self.labels._asdict()
+        for name, array in given.items():
+            if array is None:
+                continue
+            if len(array) != count:
+                raise ValueError(f'{len(array)} {name} for {count} regions')
+            if not np.isfinite(array).all():
+                raise ValueError(f'{name} of image {self.image_id} hold NaN or infinity')
+        if self.boxes is not None:
+            self._check_boxes()
+        if self.labels is not None:
+            for name, array in self.labels._asdict().items():
+                low, high = array.min(), array.max()
+                if low < 0 or (name.endswith('confidences') and high > 1 + _MARGIN):
+                    raise ValueError(
+                        f'{name} of image {self.image_id} go from {low} to {high}, expected '
+                        'numbers from 0, and confidences up to 1'
+                    )
+
+    def _check_boxes(self) -> None:
+        shares = self.boxes / np.tile((self.width, self.height), 2)
+        inside = (shares >= -_MARGIN).all(1) & (shares <= 1 + _MARGIN).all(1)
+        upright = (self.boxes[:, :2] <= self.boxes[:, 2:]).all(1)
+        if len(wrong := np.flatnonzero(~(inside & upright))):
+            raise ValueError(
+                f'box {wrong[0]} of image {self.image_id} is {self.boxes[wrong[0]].tolist()}, '
+                f'expected x1, y1, x2, y2 in an image of {self.width} × {self.height}'
+            )
+
+
+class RegionStore:
+    """Reads the regions of an image by its id.
+
+    Args:
+        folder: what :class:`RegionStoreWriter` wrote.
+
+    Attributes:
+        feature_dims: F.
+        num_regions: K, of all images.
+
+    Raises:
+        FileNotFoundError: when there is no store, or an unfinished one.
+        ValueError: when the store is of another version, or a file of it has another size.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        file = self.folder / 'store.json'
+        if not file.is_file():
+            begun = (self.folder / 'progress.json').is_file()
+            raise FileNotFoundError(
+                f'{self.folder} holds an unfinished region store: run the same command of '
+                'tools/dataset_converters/regions.py again, which goes on with it'
+                if begun
+                else f'{self.folder} is no region store (from {Path.cwd()}): make one by '
+                'tools/dataset_converters/regions.py (docs/regions.md); for the embedded world '
+                'run `python tools/make_shapes.py --out data/shapes`'
+            )
+        meta = json.loads(file.read_text('utf-8'))
+        if meta.get('version') != VERSION:
+            raise ValueError(f'{file} is of version {meta.get("version")}, expected {VERSION}')
+        self.feature_dims, self.num_regions = meta['feature_dims'], meta['regions']
+        self.has_boxes, self.has_labels = meta['boxes'], meta['labels']
+        images = meta['images']
+        self._features = self._map(
+            'features.bin', meta['dtype'], (self.num_regions, self.feature_dims)
+        )
+        self._regions = self._map('regions.bin', REGION, (self.num_regions,))
+        self._images = self._map('images.bin', IMAGE, (images,))
+        self._ids = self._map('ids.bin', np.uint8, (meta['id_bytes'],))
+        self._hashes, self._places = self._map('lookup.bin', '<i8', (2, images))
+
+    def __reduce__(self) -> tuple:
+        # A worker process maps the files again instead of receiving their content.
+        return RegionStore, (self.folder,)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def __contains__(self, image_id: str) -> bool:
+        return self._find(image_id) is not None
+
+    def __getitem__(self, image_id: str) -> Regions:
+        """The regions of an image, features float32 (R, F), boxes as shares of the image.
+
+        Raises:
+            KeyError: when the store does not have the image.
+        """
+        place = self._find(image_id)
+        if place is None:
+            raise KeyError(image_id)
+        own, image = self._rows(place), self._images[place]
+        regions = self._regions[own]
+        boxes = labels = None
+        if self.has_boxes:
+            # Divided in float32, as LXMERT does.
+            size = np.array([image['width'], image['height']] * 2, np.float32)
+            boxes = torch.from_numpy(regions['box'] / size)
+        if self.has_labels:
+            labels = ObjectLabels(
+                torch.from_numpy(regions['object'].astype(np.int64)),
+                torch.from_numpy(regions['object_confidence'].copy()),
+                torch.from_numpy(regions['attribute'].astype(np.int64)),
+                torch.from_numpy(regions['attribute_confidence'].copy()),
+            )
+        features = torch.from_numpy(np.array(self._features[own], np.float32))
+        return Regions(features, torch.ones(len(features), dtype=torch.bool), boxes, labels)
+
+    def image_id(self, place: int) -> str:
+        """The id of the image that was written at a place, from 0."""
+        first = int(self._images['id_end'][place - 1]) if place else 0
+        return self._ids[first : int(self._images['id_end'][place])].tobytes().decode()
+
+    def images(self) -> Iterator[DetectedImage]:
+        """All images in the order in which they were written, boxes in pixels."""
+        for place, image in enumerate(self._images):
+            own = self._rows(place)
+            regions = self._regions[own]
+            names = ('object', 'object_confidence', 'attribute', 'attribute_confidence')
+            yield DetectedImage(
+                self.image_id(place),
+                int(image['width']),
+                int(image['height']),
+                np.array(self._features[own]),
+                regions['box'].copy() if self.has_boxes else None,
+                ObjectLabels(*(regions[n].copy() for n in names)) if self.has_labels else None,
+            )
+
+    def _map(self, name: str, dtype: str | np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:
+        file, dtype = self.folder / name, np.dtype(dtype)
+        found, expected = file.stat().st_size, dtype.itemsize * int(np.prod(shape))
+        if found != expected:
+            raise ValueError(
+                f'{file} has {found} bytes, expected {expected}: it was cut or changed after the '
+                'store was made; make the store again'
+            )
+        return np.memmap(file, dtype, 'r', shape=shape).view(np.ndarray)
+
+    def _rows(self, place: int) -> slice:
+        first = int(self._images['end'][place - 1]) if place else 0
+        return slice(first, int(self._images['end'][place]))
+
+    def _find(self, image_id: str) -> int | None:
+        """Place of an image, by its id."""
+        wanted = derive_seed(image_id)
+        row = int(np.searchsorted(self._hashes, wanted))
+        if row == len(self) or self._hashes[row] != wanted:
+            return None
+        place = int(self._places[row])
+        return place if self.image_id(place) == image_id else None
+
+
+def open_stores(folders: str | Sequence[str]) -> list[RegionStore]:
+    """One or several stores.
+
+    Raises:
+        ValueError: when their features have different widths.
+    """
+    names = [folders] if isinstance(folders, str) else folders
+    stores = [RegionStore(name) for name in names]
+    widths = {store.feature_dims: str(store.folder) for store in stores}
+    if len(widths) > 1:
+        raise ValueError(f'region stores with features of different widths: {widths}')
+    return stores

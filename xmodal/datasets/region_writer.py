@@ -1,0 +1,208 @@
+"""Writes a region store image by image, and goes on where a killed process stopped."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION, DetectedImage
+from xmodal.datasets.seeding import derive_seed
+from xmodal.files import write_json
+
+DTYPES = ('float32', 'float16')
+
+
+class RegionStoreWriter:
+    """Writes the files of a :class:`xmodal.datasets.region_store.RegionStore`.
+
+    Nothing but ids is held in memory. ``checkpoint`` says how far the sources are written; of a
+    process that was killed, a writer with the same arguments keeps what was there then.
+
+    Args:
+        folder: where to; new, empty, or holding an unfinished store of the same arguments.
+        sources: what tells the inputs from others, for instance paths and sizes.
+        dtype: of the features on disk.
+
+    Attributes:
+        position: what was last given to ``checkpoint``; None at the start.
+
+    Raises:
+        FileExistsError: when the folder holds anything else.
+        RuntimeError: when another process is writing it.
+        ValueError: for another dtype.
+    """
+
+    def __init__(self, folder: Path, sources: object, dtype: str = 'float32') -> None:
+        if dtype not in DTYPES:
+            raise ValueError(f'dtype={dtype!r}, expected one of {DTYPES}')
+        self.folder, self.dtype = folder, np.dtype(dtype)
+        self._wanted = json.loads(json.dumps({'sources': sources, 'dtype': dtype}))
+        self._progress_file = folder / 'progress.json'
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(f'{folder}.lock')
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RuntimeError(f'{folder}: another process is writing this store') from None
+        try:
+            found = self._unfinished()
+            self.position = found.get('position')
+            self.images, self.regions, self.id_bytes = (
+                found.get(name, 0) for name in ('images', 'regions', 'id_bytes')
+            )
+            self._kind = tuple(found['kind']) if found.get('kind') else None
+            self._open()
+        except BaseException:
+            self._release()
+            raise
+
+    def __enter__(self) -> 'RegionStoreWriter':
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file in self._files.values():
+            file.close()
+        self._release()
+
+    def append(self, image: DetectedImage) -> None:
+        """Checks and adds an image.
+
+        Raises:
+            ValueError: says what is wrong with it; it is not added.
+        """
+        image.check()
+        kind = (image.features.shape[1], image.boxes is not None, image.labels is not None)
+        if self._kind is not None and kind != self._kind:
+            raise ValueError(
+                f'image {image.image_id} has (width of features, boxes, labels) = {kind}, and '
+                f'those before it {self._kind}: a store is of one kind'
+            )
+        number = derive_seed(image.image_id)
+        if number in self._hashes:
+            raise ValueError(f'image {image.image_id} is in the store already')
+        self._kind = kind
+        with np.errstate(over='ignore'):
+            features = image.features.astype(self.dtype)
+        if not np.isfinite(features).all():
+            raise ValueError(
+                f'features of image {image.image_id} reach {np.abs(image.features).max():g}, too '
+                f'large for {self.dtype}: store them in float32'
+            )
+        self._files['features.bin'].write(features.tobytes())
+        self._files['regions.bin'].write(_pack(image).tobytes())
+        self.id_bytes += self._files['ids.bin'].write(image.image_id.encode())
+        self.regions += len(features)
+        row = np.array((image.width, image.height, self.regions, self.id_bytes), IMAGE)
+        self._files['images.bin'].write(row.tobytes())
+        self._hashes[number] = self.images
+        self.images += 1
+
+    def checkpoint(self, position: object) -> None:
+        """Makes what was written last; ``position`` says where the sources go on, as JSON."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        self.position = position
+        counts = {name: getattr(self, name) for name in ('images', 'regions', 'id_bytes')}
+        write_json(
+            self._progress_file,
+            {**self._wanted, **counts, 'kind': self._kind, 'position': position},
+        )
+
+    def finish(self) -> None:
+        """Completes the store.
+
+        Raises:
+            ValueError: when it holds no image.
+        """
+        if not self.images:
+            raise ValueError(f'{self.folder}: no image was found for it')
+        self.checkpoint(self.position)
+        hashes = np.fromiter(self._hashes, '<i8', self.images)
+        order = np.argsort(hashes)
+        np.stack([hashes[order], order]).astype('<i8').tofile(self.folder / 'lookup.bin')
+        feature_dims, boxes, labels = self._kind
+        meta = {
+            'version': VERSION,
+            'images': self.images,
+            'regions': self.regions,
+            'id_bytes': self.id_bytes,
+            'feature_dims': feature_dims,
+            'boxes': boxes,
+            'labels': labels,
+            **self._wanted,
+        }
+        write_json(self.folder / 'store.json', meta, indent=1)
+        self._progress_file.unlink()
+
+    def _unfinished(self) -> dict:
+        """What ``progress.json`` says; nothing for a new store."""
+        names = sorted(file.name for file in self.folder.iterdir())
+        if 'store.json' in names:
+            raise FileExistsError(
+                f'{self.folder} holds a finished region store: give another folder, or delete it '
+                'yourself if it is no longer needed'
+            )
+        if not self._progress_file.is_file():
+            if names:
+                raise FileExistsError(
+                    f'{self.folder} holds {names[0]} and no unfinished region store: give a folder '
+                    'that is new or empty'
+                )
+            write_json(self._progress_file, self._wanted)
+            return {}
+        found = json.loads(self._progress_file.read_text('utf-8'))
+        if {name: found.get(name) for name in self._wanted} != self._wanted:
+            raise FileExistsError(
+                f'{self.folder} holds an unfinished store of other sources or options: found '
+                f'{found.get("sources")} in {found.get("dtype")}, expected '
+                f'{self._wanted["sources"]} in {self.dtype}. Give another folder, or delete it '
+                'yourself'
+            )
+        return found
+
+    def _open(self) -> None:
+        """Opens the files at the end of what is known to be whole."""
+        width = self._kind[0] if self._kind else 0
+        ends = {
+            'features.bin': self.regions * width * self.dtype.itemsize,
+            'regions.bin': self.regions * REGION.itemsize,
+            'images.bin': self.images * IMAGE.itemsize,
+            'ids.bin': self.id_bytes,
+        }
+        self._files = {}
+        for name in FILES[:4]:
+            file = self.folder / name
+            file.touch()
+            if file.stat().st_size < ends[name]:
+                raise ValueError(
+                    f'{file} has {file.stat().st_size} bytes, expected {ends[name]} or more by '
+                    'progress.json: delete the folder and begin again'
+                )
+            self._files[name] = open(file, 'r+b')
+            self._files[name].truncate(ends[name])
+            self._files[name].seek(ends[name])
+        self._hashes = dict.fromkeys(map(derive_seed, self._written_ids()))
+
+    def _written_ids(self) -> list[str]:
+        ends = np.fromfile(self.folder / 'images.bin', IMAGE)['id_end']
+        content = (self.folder / 'ids.bin').read_bytes()
+        starts = [0, *ends[:-1]]
+        return [content[first:end].decode() for first, end in zip(starts, ends, strict=False)]
+
+    def _release(self) -> None:
+        self._lock.release()
+        Path(self._lock.lock_file).unlink(missing_ok=True)
+
+
+def _pack(image: DetectedImage) -> np.ndarray:
+    """Boxes and labels as they are stored, zeros where unknown."""
+    packed = np.zeros(len(image.features), REGION)
+    if image.boxes is not None:
+        packed['box'] = image.boxes
+    if image.labels is not None:
+        for name, array in zip(REGION.names[1:], image.labels, strict=True):
+            packed[name] = array
+    return packed
