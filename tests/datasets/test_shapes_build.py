@@ -60,7 +60,7 @@ def test_a_folder_with_other_files_is_not_touched(tmp_path):
 
 def test_an_interrupted_build_is_rebuilt(world, tmp_path):
     folder = tmp_path / 'world'
-    image = folder / 'images' / 'train' / '000' / '000003.png'
+    image = folder / 'images' / 'train' / '000' / 'train_000003.png'
     image.parent.mkdir(parents=True)
     image.write_bytes(b'half a picture')
     (folder / 'unfinished.json').write_text(json.dumps(SPEC.described()))

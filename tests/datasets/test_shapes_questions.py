@@ -142,9 +142,7 @@ def test_training_asks_nothing_of_a_held_out_composition_or_its_reverse(asked):
         if question.question_type == 'is the':
             first, name, second = split_at_direction(question.text.removeprefix('is the '))
             pair = kind(first), kind(second)
-            held_out = any(
-                is_held_out(pair[0], each, pair[1]) for each in (name, OPPOSITE[name])
-            )
+            held_out = any(is_held_out(pair[0], each, pair[1]) for each in (name, OPPOSITE[name]))
             assert split == 'test' or not held_out, question.text
             in_test += held_out
     assert in_test > 10

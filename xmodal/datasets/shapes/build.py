@@ -12,13 +12,14 @@ import cv2
 import numpy as np
 from tqdm import tqdm
 
+from xmodal.datasets.shapes.class_folders import write_class_folders
 from xmodal.datasets.shapes.draw import draw_scene
 from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.grammar import write_captions
 from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 
-FORMAT_VERSION = 6  # raise it with every change of what a build holds
+FORMAT_VERSION = 7  # raise it with every change of what a build holds
 SMALLEST_IMAGE = 32
 
 
@@ -83,6 +84,7 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
         written = pool.imap_unordered(partial(_export, folder, splits), EXPORTERS)
         for _ in tqdm(written, 'writing annotations', len(EXPORTERS), unit='format'):
             pass
+    write_class_folders(folder / 'classes', spec.seed, spec.size)
     unfinished.rename(folder / 'meta.json')
     return True
 
@@ -103,8 +105,11 @@ def _draw_split(
 
 
 def _image_file(folder: Path, split: str, index: int) -> Path:
-    """Folders of a thousand images, which every file system and viewer copes with."""
-    return folder / 'images' / split / f'{index // 1000:03d}' / f'{index:06d}.png'
+    """Folders of a thousand images, which every file system and viewer copes with.
+
+    A stem is an image's id where images are named without their folders, as regions are.
+    """
+    return folder / 'images' / split / f'{index // 1000:03d}' / f'{split}_{index:06d}.png'
 
 
 def make_record(folder: Path, spec: WorldSpec, split: str, index: int) -> Record:

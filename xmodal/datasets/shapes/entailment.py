@@ -47,9 +47,7 @@ def write_snli_ve(folder: Path, splits: Splits) -> None:
     """``snli_ve/snli_ve_{train,dev,test}.jsonl``; images are named below ``images/``."""
     for split, records in splits.items():
         lines = (line for record in records for line in _describe(split, record))
-        write_json_lines(
-            folder / 'snli_ve' / f'snli_ve_{_OFFICIAL_SPLITS[split]}.jsonl', lines
-        )
+        write_json_lines(folder / 'snli_ve' / f'snli_ve_{_OFFICIAL_SPLITS[split]}.jsonl', lines)
 
 
 def write_hypotheses(split: str, scene: Scene) -> dict[str, tuple[str, Link]]:

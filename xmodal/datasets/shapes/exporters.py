@@ -8,8 +8,11 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
+from xmodal.datasets.shapes.detections import write_detections
 from xmodal.datasets.shapes.entailment import write_snli_ve
+from xmodal.datasets.shapes.gqa import GQA_WORDS, write_gqa
 from xmodal.datasets.shapes.grammar import vocabulary
+from xmodal.datasets.shapes.lxmert import write_lxmert
 from xmodal.datasets.shapes.precomp import write_precomp
 from xmodal.datasets.shapes.questions import QUESTION_WORDS, write_vqa
 from xmodal.datasets.shapes.reasoning import REASONING_WORDS, write_nlvr2
@@ -101,6 +104,12 @@ def write_coco(folder: Path, splits: Splits) -> None:
         )
 
 
+def write_regions(folder: Path, splits: Splits) -> None:
+    """``precomp/`` and, out of its features, ``regions/``."""
+    write_precomp(folder, splits)
+    write_detections(folder, splits)
+
+
 def write_vocabulary(folder: Path, splits: Splits) -> None:
     """``vocab.txt``: the words of the grammar, then those of the tasks, as BERT's vocabulary."""
     words = dict.fromkeys(chain(vocabulary(), *TASK_WORDS))
@@ -109,10 +118,10 @@ def write_vocabulary(folder: Path, splits: Splits) -> None:
 
 # Words that tasks need besides those of the captions, a tuple a task: new ones at the end, since
 # token ids of trained models follow from the order; 128 words in all at most.
-TASK_WORDS: tuple[tuple[str, ...], ...] = (REASONING_WORDS, QUESTION_WORDS)
+TASK_WORDS: tuple[tuple[str, ...], ...] = (REASONING_WORDS, QUESTION_WORDS, GQA_WORDS)
 
 EXPORTERS: tuple[Callable[[Path, Splits], None], ...] = (
-    write_precomp,  # the longest first
+    write_regions,  # the longest first
     write_albef,
     write_karpathy,
     write_coco,
@@ -121,4 +130,6 @@ EXPORTERS: tuple[Callable[[Path, Splits], None], ...] = (
     write_nlvr2,
     write_refcoco_plus,
     write_vqa,
+    write_gqa,
+    write_lxmert,
 )

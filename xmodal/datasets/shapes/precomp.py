@@ -15,7 +15,7 @@ from xmodal.datasets.shapes.regions import (
 )
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
-_NAMES = {'train': 'train', 'val': 'dev', 'test': 'test'}
+PRECOMP_NAMES = {'train': 'train', 'val': 'dev', 'test': 'test'}
 
 
 def write_precomp(folder: Path, splits: Splits) -> None:
@@ -28,7 +28,7 @@ def write_precomp(folder: Path, splits: Splits) -> None:
     out = folder / 'precomp'
     out.mkdir(exist_ok=True)
     for split, records in splits.items():
-        name = _NAMES[split]
+        name = PRECOMP_NAMES[split]
         _write_regions(folder / 'images', out / name, split, records)
         captions = [text for record in records for text in record.captions]
         (out / f'{name}_caps.txt').write_text('\n'.join(captions) + '\n', 'utf-8')

@@ -75,7 +75,7 @@ class Question(NamedTuple):
     mistakes: tuple[str, ...]
 
 
-class _Interviewer:
+class Interviewer:
     """Asks about one scene; a question that the scene does not allow is None."""
 
     def __init__(self, split: str, scene: Scene, rng: np.random.Generator) -> None:
@@ -211,7 +211,8 @@ class _Interviewer:
             placed += [
                 (thing, name, seen_from)
                 for seen_from in self.unique
-                if seen_from is not thing and seen_from not in rivals
+                if seen_from is not thing
+                and seen_from not in rivals
                 and (name := direction(thing, seen_from))
                 and all(direction(rival, seen_from) not in (None, name) for rival in rivals)
             ]
@@ -299,7 +300,7 @@ def _colours_like(name: str) -> tuple[str, str]:
 def write_questions(split: str, scene: Scene) -> list[tuple[Question, list[str]]]:
     """Questions about a scene, each with the answers of ten people; the same for the same scene."""
     rng = np.random.default_rng(derive_seed('questions', split, scene))
-    questions = _Interviewer(split, scene, rng).ask()
+    questions = Interviewer(split, scene, rng).ask()
     return [(question, _ask_people(question, rng)) for question in questions]
 
 

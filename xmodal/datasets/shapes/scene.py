@@ -187,9 +187,7 @@ def _is_describable(scene: Scene) -> bool:
     return any(direction(a, b) for a in unique for b in unique if a is not b)
 
 
-def _arrange(
-    kinds: list[tuple[str, str]], index: int, rng: np.random.Generator
-) -> Scene | None:
+def _arrange(kinds: list[tuple[str, str]], index: int, rng: np.random.Generator) -> Scene | None:
     """Gives each kind a size, a texture and a place, or None when one found no room."""
     things: list[Thing] = []
     for shape, colour in kinds:
@@ -200,9 +198,7 @@ def _arrange(
     return Scene(index, tuple(things), _draw_ground(rng))
 
 
-def _place(
-    rng: np.random.Generator, others: list[Thing], shape: str, colour: str
-) -> Thing | None:
+def _place(rng: np.random.Generator, others: list[Thing], shape: str, colour: str) -> Thing | None:
     """A thing that overlaps no other, or None after twenty tries."""
     size = tuple(SIZES)[rng.integers(len(SIZES))]
     texture = TEXTURES[rng.integers(len(TEXTURES))]
