@@ -1,6 +1,7 @@
 """Metrics, one a benchmark."""
 
 from xmodal.evaluation.classification import EntailmentMetric, ReasoningMetric
+from xmodal.evaluation.gqa import GqaMetric, GqaQuestion, gqa_scores
 from xmodal.evaluation.grounding import GroundingMetric, grounding_metrics
 from xmodal.evaluation.retrieval import Gallery, RetrievalMetric, retrieval_metrics
 from xmodal.evaluation.scores import (
@@ -9,17 +10,23 @@ from xmodal.evaluation.scores import (
     read_scores,
     write_scores,
 )
-from xmodal.evaluation.vqa import VqaMetric, score_submission, vqa_accuracy
+from xmodal.evaluation.vqa import SoftAnswerMetric, VqaMetric, score_submission, vqa_accuracy
+from xmodal.evaluation.zero_shot import ZeroShotMetric
 
 __all__ = [
     'EntailmentMetric',
     'Gallery',
+    'GqaMetric',
+    'GqaQuestion',
     'GroundingMetric',
     'ReasoningMetric',
     'RetrievalMetric',
     'ScoreMatrix',
+    'SoftAnswerMetric',
     'VqaMetric',
+    'ZeroShotMetric',
     'average_scores',
+    'gqa_scores',
     'grounding_metrics',
     'read_scores',
     'retrieval_metrics',

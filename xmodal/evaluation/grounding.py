@@ -121,9 +121,7 @@ def match_predictions(
     return [(found[reference['sent_id']], reference) for reference in references]
 
 
-def grounding_metrics(
-    predictions: Iterable[dict], references: Sequence[dict]
-) -> dict[str, float]:
+def grounding_metrics(predictions: Iterable[dict], references: Sequence[dict]) -> dict[str, float]:
     """Share of right boxes, in percent, of each split.
 
     Args:

@@ -110,3 +110,35 @@ class VqaMetric(TaskMetric):
         if not any(answers for answers, _ in references.values()):
             return {}
         return score_submission(self.submission(records), references)
+
+
+@METRICS.register_module()
+class SoftAnswerMetric(VqaMetric):
+    """LXMERT's accuracy: the score that the question's label gives to the answer, 0 if none.
+
+    For files that have scores in the place of people's answers (``LxmertQuestionDataset``); ten
+    people's answers, scored this way, give :func:`vqa_accuracy`. A question whose label is empty
+    counts 0. Data samples have ``predicted``, ``question_id``, ``answers``, ``answer_weights`` and
+    ``answer_type``.
+
+    Args:
+        **others: see :class:`VqaMetric`.
+    """
+
+    def record(self, sample: dict) -> dict:
+        """The answer, and the scores of answers."""
+        names = ('question_id', 'predicted', 'answers', 'answer_weights', 'answer_type')
+        return {name: sample[name] for name in names}
+
+    def compute_metrics(self, records: list[dict]) -> dict[str, float]:
+        """``overall`` and by answer type, in percent; none where no question has a label."""
+        if not any(record['answers'] for record in records):
+            return {}
+        groups: dict[str, list[float]] = {'overall': []}
+        for record in records:
+            label = dict(zip(record['answers'], record['answer_weights'], strict=True))
+            score = 100 * label.get(record['predicted'], 0.0)
+            groups['overall'].append(score)
+            if record['answer_type']:
+                groups.setdefault(record['answer_type'], []).append(score)
+        return {group: fmean(scores) for group, scores in groups.items()}

@@ -1,0 +1,148 @@
+"""GQA's figures, against a literal reading of its official evaluation."""
+
+import json
+import random
+from collections import defaultdict
+
+import pytest
+
+from xmodal.evaluation import GqaMetric, GqaQuestion, gqa_scores
+
+ANSWERS = ('yes', 'no', 'red', 'blue', 'dog')
+STRUCTURES = ('query', 'verify', 'logical', 'choose', 'compare')
+
+
+def draw(seed, count=60):
+    """Questions, predictions and choices."""
+    rng = random.Random(seed)
+    names = [str(number) for number in range(count)]
+    questions = {
+        name: GqaQuestion(
+            rng.choice(ANSWERS), rng.choice(STRUCTURES), rng.choice(('obj', 'attr')),
+            rng.choice(('relS', 'attrCommon', 'Common')), rng.choice((None, 'colour', 'animal')),
+            rng.random() < 0.7, tuple(set(rng.sample(names, rng.choice((0, 1, 3)))) - {name}),
+        )
+        for name in names
+    }  # fmt: skip
+    predicted = {
+        name: q.answer if rng.random() < 0.5 else rng.choice((*ANSWERS, 'shape', 'cat'))
+        for name, q in questions.items()
+    }
+    choices = {
+        name: {key: rng.sample(ANSWERS, 3) for key in ('valid', 'plausible')} for name in names
+    }
+    return questions, predicted, choices
+
+
+def official(questions, predicted, choices):
+    """The official script's arithmetic, step by step."""
+    scores, gold, found = defaultdict(list), {}, {}
+    for number, question in questions.items():
+        if not question.balanced:
+            continue
+        correct = predicted[number] == question.answer
+        scores['accuracy'].append(float(correct))
+        scores['open' if question.structural == 'query' else 'binary'].append(float(correct))
+        scores[f'structural_{question.structural}'].append(float(correct))
+        scores[f'semantic_{question.semantic}'].append(float(correct))
+        for metric, key in (('validity', 'valid'), ('plausibility', 'plausible')):
+            group = choices[number][key]
+            if 'Common' in question.detailed:
+                group = ['color', 'material', 'shape']
+            scores[metric].append(float(predicted[number] in group))
+        if question.group is not None:
+            for counts, answer in ((gold, question.answer), (found, predicted[number])):
+                own = counts.setdefault(question.group, {})
+                own[answer] = own.get(answer, 0) + 1
+        entailed = [other for other in question.entailed if other != number]
+        if correct and entailed:
+            right = [float(predicted[other] == questions[other].answer) for other in entailed]
+            scores['consistency'].append(sum(right) / len(right))
+    result = {name: 100 * sum(values) / len(values) for name, values in scores.items()}
+    sum_score, sum_overall = 0, 0
+    for group, expected in gold.items():
+        score, overall = 0, 0
+        for answer, e in expected.items():
+            o = found[group].get(answer, 0)
+            score += (float(o - e) ** 2) / e
+            overall += e
+        sum_score += score * overall
+        sum_overall += overall
+    return {**result, 'distribution': sum_score / sum_overall / 100}
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_all_figures_are_those_of_the_official_script(seed):
+    questions, predicted, choices = draw(seed)
+    expected = official(questions, predicted, choices)
+    assert gqa_scores(predicted, questions, choices) == pytest.approx(expected)
+
+
+def test_a_case_made_by_hand():
+    questions = {
+        'q': GqaQuestion('red', 'query', 'attr', group='colour', entailed=('a', 'b')),
+        'p': GqaQuestion('blue', 'query', 'attr', group='colour'),
+        'a': GqaQuestion('yes', 'verify', 'attr', balanced=False),
+        'b': GqaQuestion('no', 'verify', 'attr', balanced=False),
+        'v': GqaQuestion('yes', 'verify', 'obj'),
+    }
+    predicted = {'q': 'red', 'p': 'red', 'a': 'yes', 'b': 'yes', 'v': 'yes'}
+    found = gqa_scores(predicted, questions)
+    assert found['accuracy'] == pytest.approx(200 / 3)
+    assert (found['open'], found['binary'], found['consistency']) == (50, 100, 50)
+    # red: once true and twice said, blue: once true and never said: (1 + 1) / 100
+    assert found['distribution'] == pytest.approx(0.02)
+    assert 'validity' not in found
+
+
+def test_consistency_is_left_out_where_entailed_questions_are_not_there():
+    questions = {'q': GqaQuestion('red', 'query', 'attr', entailed=('gone',))}
+    assert 'consistency' not in gqa_scores({'q': 'red'}, questions)
+
+
+@pytest.mark.parametrize(
+    ('predicted', 'message'),
+    [({'1': 'yes'}, r'1 are missing \(2\)'), ({'1': 'a', '2': 'b', '3': 'c'}, r'unknown .*\(3\)')],
+)
+def test_missing_and_unknown_answers_are_refused(predicted, message):
+    with pytest.raises(ValueError, match=message):
+        gqa_scores(predicted, {'1': GqaQuestion('yes'), '2': GqaQuestion('no')})
+
+
+def sample(index, predicted, answers, **gqa):
+    fields = {'question_id': str(index), 'predicted': predicted, 'answers': answers}
+    return {'sample_index': index, **fields, **({'gqa': gqa} if gqa else {})}
+
+
+def evaluate(metric, samples):
+    metric.process({}, samples)
+    return metric.evaluate(len(samples))
+
+
+def test_the_metric_scores_samples_and_writes_the_file_of_the_server(tmp_path):
+    file = tmp_path / 'testdev.json'
+    samples = [
+        sample(0, 'red', ['red'], structural='query'),
+        sample(1, 'no', ['yes'], structural='verify'),
+    ]
+    found = evaluate(GqaMetric(save_predictions=str(file)), samples)
+    assert found['gqa/accuracy'] == 50
+    assert (found['gqa/open'], found['gqa/binary']) == (100, 0)
+    assert json.loads(file.read_text()) == [
+        {'questionId': '0', 'prediction': 'red'},
+        {'questionId': '1', 'prediction': 'no'},
+    ]
+
+
+def test_of_files_without_types_the_accuracy_is_known_and_an_empty_label_is_wrong():
+    samples = [sample(0, 'red', ['red']), sample(1, 'no', [])]
+    assert evaluate(GqaMetric(), samples) == {'gqa/accuracy': 50}
+
+
+def test_without_answers_nothing_is_scored():
+    assert evaluate(GqaMetric(), [sample(0, 'red', [])]) == {}
+
+
+def test_a_file_of_choices_that_is_missing_is_named_at_once():
+    with pytest.raises(FileNotFoundError, match='evaluator.choices: nowhere.json'):
+        GqaMetric(choices='nowhere.json')

@@ -1,0 +1,48 @@
+"""Several evaluations of one model."""
+
+from mmengine.runner import Runner
+from torch import nn
+from torch.utils.data import DataLoader
+
+from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.registry import LOOPS
+
+
+@LOOPS.register_module()
+class SeveralLoops(EvaluationLoop):
+    """Evaluates by several loops, one after another; a loop's name stands before its metrics.
+
+    Args:
+        runner: the runner.
+        dataloader: of the loops that have none of their own; not built where all have.
+        evaluator: of the loops that have none of their own.
+        loops: their configs, by name; one that is None is left out.
+
+    Raises:
+        ValueError: when no loop is left.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        dataloader: DataLoader | dict,
+        evaluator: dict,
+        loops: dict[str, dict | None],
+    ) -> None:
+        shared = dict(runner=runner, dataloader=dataloader, evaluator=evaluator)
+        self.loops = {
+            name: LOOPS.build({**shared, **loop})
+            for name, loop in loops.items()
+            if loop is not None
+        }
+        if not self.loops:
+            raise ValueError(f'SeveralLoops.loops leaves out all of {sorted(loops)}')
+        super().__init__(runner, next(iter(self.loops.values())).dataloader)
+
+    def evaluate(self, model: nn.Module) -> dict[str, float]:
+        """The metrics of all loops."""
+        return {
+            f'{name}/{metric}': value
+            for name, loop in self.loops.items()
+            for metric, value in loop.evaluate(model).items()
+        }
