@@ -658,3 +658,73 @@ def test_a_sketch_is_the_sum_over_real_tokens():
     found = F.sketch(assignment, mask)
     assert found[0].equal(assignment[0, 0] + assignment[0, 1] + assignment[0, 2])
     assert found[1].equal(assignment[1, 0])
+
+
+# Eq. 7 with boxes
+
+
+def literal_box_path(distance, boxes, image_mask, mask, neighbours, token_window):
+    """Eq. 7 where places are boxes' centres, by exhausting all anchors (i, j)."""
+    batch, regions, words, groups = distance.shape
+    result = torch.full_like(distance, math.inf)
+    for b in range(batch):
+        centres = [((x1 + x2) / 2, (y1 + y2) / 2) for x1, y1, x2, y2 in boxes[b].tolist()]
+        real = [i for i in range(regions) if image_mask[b, i]]
+        for m in real:
+            steps = {i: math.dist(centres[m], centres[i]) * math.sqrt(len(real)) for i in real}
+            near = sorted(real, key=lambda i: (i != m, steps[i]))[:neighbours]
+            for n in range(words):
+                for g in range(groups):
+                    paths = [
+                        steps[i]
+                        + distance[b, i, j, g].item()
+                        + literal_step_word(n, j, token_window)
+                        for i in near
+                        for j in range(words)
+                        if mask[b, n] and mask[b, j]
+                    ]
+                    result[b, m, n, g] = min(paths, default=math.inf)
+    return result
+
+
+@pytest.mark.parametrize('dtype', FORMATS)
+@pytest.mark.parametrize(('regions', 'counts', 'neighbours'), [(12, [12, 10], 9), (5, [5, 3], 4)])
+def test_relative_box_distance_is_equation_7_with_centres_for_patches(
+    regions, counts, neighbours, dtype
+):
+    similarity = random_similarity(2, regions, 6, 2, seed=3)
+    distance = torch.tensor([literal_distance(s) for s in similarity.flatten().tolist()])
+    distance = distance.double().view_as(similarity)
+    boxes = torch.rand(2, regions, 4, generator=torch.Generator().manual_seed(4)).double()
+    image_mask, mask = padding(regions, counts), padding(6, [6, 4])
+    expected = literal_box_path(distance, boxes, image_mask, mask, neighbours, 5)
+    found = F.relative_box_distance(
+        distance.to(dtype), boxes.to(dtype), image_mask, mask, neighbours, 5
+    )
+    assert found.isinf().equal(expected.isinf())
+    assert expected.isfinite().sum() > 20
+    # float32 holds boxes of float64 to 1e-7, and a step between them to a few of these.
+    near = dict(atol=1e-6 if dtype == torch.float64 else 1e-4, rtol=0)
+    torch.testing.assert_close(found.double(), expected, **near)
+
+
+def test_boxes_on_a_grid_with_all_its_neighbours_have_the_distances_of_patches():
+    distance = random_similarity(1, 9, 5, 1).abs().reciprocal()
+    corners = torch.tensor(
+        [(c / 3, r / 3, (c + 1) / 3, (r + 1) / 3) for r in range(3) for c in range(3)]
+    )
+    with_cls = torch.cat([torch.full((1, 1, 5, 1), math.inf), distance], 1)
+    mask = padding(5, [5])
+    expected = F.relative_distance(with_cls, (3, 3), mask, patch_window=5)[:, 1:]
+    found = F.relative_box_distance(
+        distance, corners[None].double(), torch.ones(1, 9, dtype=torch.bool), mask
+    )
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+
+
+def test_only_the_winning_anchor_of_a_box_gets_a_gradient():
+    distance = torch.tensor([[[[9.0], [2.0]], [[9.0], [5.0]]]], requires_grad=True)
+    boxes = torch.tensor([[[0.0, 0.0, 0.2, 0.2], [0.1, 0.0, 0.3, 0.2]]])
+    everything = torch.ones(1, 2, dtype=torch.bool)
+    F.relative_box_distance(distance, boxes, everything, everything)[:, :, 1].sum().backward()
+    assert distance.grad.flatten().tolist() == [0, 2, 0, 0]

@@ -21,6 +21,7 @@ from torch.nn.functional import normalize, pad
 
 FAR = 2**15
 
+
 def _full_precision(function: Callable) -> Callable:
     """Runs a function outside autocast, with half-precision tensors widened to float32."""
 
@@ -123,9 +124,64 @@ def relative_distance(
         (B, 1 + M, 1 + N, G), +inf where there is no path and for padding words.
     """
     padding = None if attention_mask is None else ~attention_mask[:, None, :, None]
+    walk = functools.partial(_walk_grid, grid_size=grid_size, window=patch_window)
+    return _relative_distance(distance, padding, token_window, walk)
+
+
+@_full_precision
+def relative_box_distance(
+    distance: Tensor,
+    boxes: Tensor,
+    image_mask: Tensor,
+    attention_mask: Tensor,
+    neighbours: int = 9,
+    token_window: int = 5,
+) -> Tensor:
+    """P_ace (Eq. 7) where boxes stand for patches, and there is no [CLS] among them.
+
+    D_p2p is Euclidean between the boxes' centres, in patches: R boxes are taken for R patches of an
+    image made square, each 1 / √R of its side. The patches searched are the nearest boxes.
+
+    Args:
+        distance: D_G, (B, R, 1 + N, G); from 2¹⁵ on it counts as +inf.
+        boxes: x1, y1, x2, y2 as shares of the image, (B, R, 4).
+        image_mask: True for real boxes, (B, R) bool; padding is on no path.
+        attention_mask: True for real words, (B, 1 + N) bool; padding is on no path.
+        neighbours: B_p, number of boxes searched, the box itself among them.
+        token_window: B_t, number of words searched.
+
+    Returns:
+        (B, R, 1 + N, G), +inf where there is no path, for padding words and padding boxes.
+    """
+    padding = ~(image_mask[:, :, None] & attention_mask[:, None])[..., None]
+    near, steps = _nearest_boxes(boxes, image_mask, neighbours)
+    walk = functools.partial(_walk_boxes, near=near, steps=steps)
+    return _relative_distance(distance, padding, token_window, walk)
+
+
+def _nearest_boxes(boxes: Tensor, mask: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The nearest boxes of each box, itself first, and how far they are, both (B, R, K).
+
+    Where an image has fewer than K boxes, the box itself fills up the rest.
+    """
+    centres = (boxes[..., :2] + boxes[..., 2:]) / 2
+    distance = (centres[:, :, None] - centres[:, None]).square().sum(-1).sqrt()
+    distance = distance * mask.sum(1).sqrt()[:, None, None]
+    itself = torch.eye(boxes.shape[1], dtype=torch.bool, device=boxes.device)
+    ranked = distance.masked_fill(~mask[:, None], math.inf).masked_fill(itself, -1)
+    ranked, near = (x[..., :count] for x in ranked.sort(dim=-1, stable=True))
+    missing = ranked.isinf()
+    own = torch.arange(boxes.shape[1], device=boxes.device)[:, None]
+    return torch.where(missing, own, near), ranked.masked_fill(missing, 0).clamp(min=0)
+
+
+def _relative_distance(
+    distance: Tensor, padding: Tensor | None, token_window: int, walk: Callable
+) -> Tensor:
+    """Eq. 7, given how to ``walk`` from patch to patch; ``padding``: pairs that are on no path."""
     with torch.no_grad():
         ways = distance if padding is None else distance.masked_fill(padding, math.inf)
-        length, anchor = _shortest_path(ways, grid_size, patch_window, token_window)
+        length, anchor = _shortest_path(ways, token_window, walk)
     reached = distance.flatten(1, 2).gather(1, anchor.flatten(1, 2)).view_as(anchor)
     with torch.no_grad():
         steps = (length - reached).masked_fill_(length >= FAR, math.inf)
@@ -134,9 +190,7 @@ def relative_distance(
     return reached + steps
 
 
-def _shortest_path(
-    distance: Tensor, grid_size: tuple[int, int], patch_window: int, token_window: int
-) -> tuple[Tensor, Tensor]:
+def _shortest_path(distance: Tensor, token_window: int, walk: Callable) -> tuple[Tensor, Tensor]:
     """The length of each pair's shortest path, and the flat index of its anchor (i, j).
 
     A path is one integer: its length in fixed point and, in the lowest bits, the index of its
@@ -149,7 +203,9 @@ def _shortest_path(
     paths = (distance.clamp(max=FAR) * 2**fraction_bits).long()
     paths = paths.bitwise_left_shift_(index_bits).add_(index)
 
-    def fixed_point(length: float) -> int:
+    def fixed_point(length: float | Tensor) -> int | Tensor:
+        if isinstance(length, Tensor):
+            return (length.double() * 2**fraction_bits).round().long() << index_bits
         return round(length * 2**fraction_bits) << index_bits
 
     reach, best = token_window // 2, paths[:, :, 1:]
@@ -158,7 +214,16 @@ def _shortest_path(
         sides = (around.narrow(2, reach + side, words - 1) for side in (-step, step))
         _shorten(best, sides, fixed_point(step))
 
-    reach, best = patch_window // 2, paths[:, 1:].unflatten(1, grid_size)
+    walk(paths, fixed_point)
+    length = (paths >> index_bits).to(distance.dtype) * 2.0**-fraction_bits
+    return length, paths & (2**index_bits - 1)
+
+
+def _walk_grid(
+    paths: Tensor, fixed_point: Callable, grid_size: tuple[int, int], window: int
+) -> None:
+    """Shortens paths, in place, by a step to a patch of the square around each."""
+    reach, best = window // 2, paths[:, 1:].unflatten(1, grid_size)
     around = pad(best, (0, 0, 0, 0, reach, reach, reach, reach), value=fixed_point(FAR))
     for down, right in product(range(reach + 1), repeat=2):
         if down or right:
@@ -168,8 +233,13 @@ def _shortest_path(
             )
             _shorten(best, sides, fixed_point(math.hypot(down, right)))
 
-    length = (paths >> index_bits).to(distance.dtype) * 2.0**-fraction_bits
-    return length, paths & (2**index_bits - 1)
+
+def _walk_boxes(paths: Tensor, fixed_point: Callable, near: Tensor, steps: Tensor) -> None:
+    """Shortens paths, in place, by a step to one of the boxes near each."""
+    before = paths.clone()
+    for index, step in zip(near.unbind(2), fixed_point(steps).unbind(2), strict=True):
+        there = before.gather(1, index[..., None, None].expand_as(before))
+        torch.minimum(paths, there.add_(step[..., None, None]), out=paths)
 
 
 def _shorten(paths: Tensor, sides: Iterator[Tensor], step: int) -> None:

@@ -1,7 +1,5 @@
 """Visual question answering by writing the answer."""
 
-import json
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -10,6 +8,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.models.heads.answer import AnswerDecoder
+from xmodal.models.heads.answer_table import read_answer_list
 from xmodal.models.network import CrossModalNetwork
 from xmodal.models.taught import TaughtModel
 from xmodal.registry import MODELS
@@ -75,7 +74,7 @@ class AnswerGenerator(TaughtModel):
         self.max_answer_length = max_answer_length
         self.answer_list: list[str] = []
         if answer_list is not None:
-            self.answer_list = _read_answer_list(Path(answer_list))
+            self.answer_list = read_answer_list(answer_list, 'model.answer_list')
             listed = self._tokenize(self.answer_list, whole=True)
             self.register_buffer('listed_ids', listed.ids, persistent=False)
             self.register_buffer('listed_mask', listed.mask, persistent=False)
@@ -211,18 +210,6 @@ class AnswerGenerator(TaughtModel):
         mask = [torch.ones_like(row, dtype=torch.bool) for row in rows]
         ids = pad_sequence(rows, batch_first=True, padding_value=tokenizer.pad_token_id)
         return Answers(ids, pad_sequence(mask, batch_first=True))
-
-
-def _read_answer_list(file: Path) -> list[str]:
-    if not file.is_file():
-        raise FileNotFoundError(
-            f'model.answer_list: {file} is not there (from {Path.cwd()}). docs/tasks/vqa.md says '
-            'how to make it; model.answer_list=None writes answers freely'
-        )
-    answers = json.loads(file.read_text('utf-8'))
-    if not (isinstance(answers, list) and answers and all(isinstance(a, str) for a in answers)):
-        raise ValueError(f'model.answer_list: {file} is no JSON list of answers, ["yes", …]')
-    return answers
 
 
 def _make_missing_decoder(

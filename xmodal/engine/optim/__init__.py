@@ -1,6 +1,7 @@
-"""Optimizer wrapper and its constructor."""
+"""Optimizers, their wrapper and its constructor."""
 
+from xmodal.engine.optim.bert_adam import BertAdam
 from xmodal.engine.optim.constructor import NoDecayConstructor
 from xmodal.engine.optim.wrapper import AnyDeviceOptimWrapper
 
-__all__ = ['AnyDeviceOptimWrapper', 'NoDecayConstructor']
+__all__ = ['AnyDeviceOptimWrapper', 'BertAdam', 'NoDecayConstructor']

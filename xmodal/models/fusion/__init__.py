@@ -1,5 +1,6 @@
-"""The fusion encoder and its attention."""
+"""The fusion encoders and their attention."""
 
+from xmodal.models.fusion.cross_modality import CrossModalityEncoder
 from xmodal.models.fusion.encoder import FusionEncoder
 
-__all__ = ['FusionEncoder']
+__all__ = ['CrossModalityEncoder', 'FusionEncoder']

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from xmodal.models.fusion.attention import Projected
-from xmodal.models.fusion.layer import FusionLayer
+from xmodal.models.fusion.layer import FusionLayer, init_linear
 from xmodal.models.necks.position import NoPosition, Relation
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, Fused, Tokens
@@ -83,14 +83,7 @@ class FusionEncoder(nn.Module):
             )
             for _ in range(depth)
         )
-        # BERT's 0.02 at its width of 768; narrower layers start larger, as 1 / √width does.
-        self._init_linear(std=0.02 * (768 / embed_dims) ** 0.5)
-
-    def _init_linear(self, std: float) -> None:
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=std)
-                nn.init.zeros_(module.bias)
+        init_linear(self, embed_dims)
 
     def forward(
         self,

@@ -1,4 +1,4 @@
-"""One layer of the fusion encoder."""
+"""The layers of the encoders that stand on their own attention."""
 
 from torch import Tensor, nn
 
@@ -26,6 +26,32 @@ class FeedForward(nn.Module):
         """(B, L, D) to (B, L, D)."""
         hidden = self.contract(nn.functional.gelu(self.expand(tokens)))
         return self.norm(tokens + self.dropout(hidden))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward over one modality, post-norm as in BERT.
+
+    Args:
+        embed_dims: D.
+        num_heads: heads of the attention.
+        feedforward_dims: width of the feed-forward block.
+        dropout: probability, as BERT's.
+    """
+
+    def __init__(
+        self, embed_dims: int, num_heads: int, feedforward_dims: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.self_attention = Attention(embed_dims, num_heads, dropout)
+        self.self_norm = nn.LayerNorm(embed_dims, eps=1e-12)
+        self.feed_forward = FeedForward(embed_dims, feedforward_dims, dropout)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor, mask: Tensor | None, bias: Tensor | None = None) -> Tensor:
+        """(B, L, D) to (B, L, D); ``bias`` on the logits, (B or 1, heads, L, L) or None."""
+        projected = self.self_attention.project(tokens)
+        attended, _ = self.self_attention(projected, projected, mask, CrossTerms(bias=bias))
+        return self.feed_forward(self.self_norm(tokens + self.dropout(attended)))
 
 
 class FusionLayer(nn.Module):
@@ -77,3 +103,14 @@ class FusionLayer(nn.Module):
         """Cross-attention and feed-forward of one stream: new tokens, and probabilities or None."""
         attended, weights = self.cross_attention(asking, context, context_mask, terms, need_weights)
         return self.feed_forward(self.cross_norm(tokens + self.dropout(attended))), weights
+
+
+def init_linear(module: nn.Module, embed_dims: int) -> None:
+    """Draws the linear layers in a module as BERT's: N(0, 0.02²), biases 0.
+
+    0.02 is BERT's at its width of 768; narrower layers start larger, as 1 / √width does.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=0.02 * (768 / embed_dims) ** 0.5)
+            nn.init.zeros_(layer.bias)

@@ -44,3 +44,31 @@ class ClassificationHead(nn.Module):
             loss = torch.lerp(loss, cross_entropy(logits, soft_targets), weight)
         accuracy = (logits.argmax(1) == labels).float().mean()
         return {'loss_classification': loss, 'accuracy': accuracy}
+
+
+@MODELS.register_module()
+class PooledClassificationHead(ClassificationHead):
+    """Classes from the cross-modality outputs of K images with a text (LXMERT, Sec. 4.2).
+
+    NLVR2's two images are K = 2: linear, GELU, layer norm, linear. Two logits under a softmax are
+    the sigmoid that the paper writes, of their difference.
+
+    Args:
+        embed_dims: D.
+        num_classes: C.
+        images: K.
+    """
+
+    def __init__(self, embed_dims: int, num_classes: int = 2, images: int = 2) -> None:
+        super().__init__(embed_dims, num_classes)
+        self.images = images
+        self.classifier = nn.Sequential(
+            nn.Linear(images * embed_dims, 2 * embed_dims),
+            nn.GELU(),
+            nn.LayerNorm(2 * embed_dims, eps=1e-12),
+            nn.Linear(2 * embed_dims, num_classes),
+        )
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        """Cross-modality outputs (B · K, D), a text's together, to logits (B, C)."""
+        return self.classifier(pooled.unflatten(0, (-1, self.images)).flatten(1))

@@ -21,6 +21,10 @@ class AnchorRelativePosition(NoPosition):
 
     W starts at zero, so that a new position leaves a pre-trained fusion encoder as it is.
 
+    An image may be regions (B, R, D) with boxes and without [CLS]: their centres are places, the
+    nearest ``patch_window``² of them are neighbours. See
+    :func:`xmodal.functional.relative_box_distance`.
+
     Args:
         depth: number of fusion layers.
         embed_dims: D, the width of the tokens.
@@ -79,7 +83,7 @@ class AnchorRelativePosition(NoPosition):
 
     @property
     def farthest(self) -> float:
-        """The longest path an anchor can make: 1/δ plus both windows' reach."""
+        """The longest path an anchor can make on a grid: 1/δ plus both windows' reach."""
         patches = math.sqrt(2) * (self.patch_window // 2)
         return 1 / self.delta + patches + self.token_window // 2
 
@@ -87,9 +91,15 @@ class AnchorRelativePosition(NoPosition):
         """P of Eq. 7 and S_G of Eq. 3, both (B, 1+M, 1+N, G)."""
         similarity = F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
         anchored = F.anchor_distance(similarity, self.delta, self.tau)
-        distance = F.relative_distance(
-            anchored, image.grid_size, text.attention_mask, self.patch_window, self.token_window
-        )
+        if image.boxes is None:
+            distance = F.relative_distance(
+                anchored, image.grid_size, text.attention_mask, self.patch_window, self.token_window
+            )
+        else:
+            distance = F.relative_box_distance(
+                anchored, image.boxes, image.own_mask(), text.attention_mask,
+                self.patch_window**2, self.token_window,
+            )  # fmt: skip
         return distance, similarity
 
     def locate(self, image: Tokens, text: Tokens) -> Relation:
@@ -121,18 +131,26 @@ class AnchorRelativePosition(NoPosition):
         return CrossTerms(**terms)
 
     @torch.no_grad()
-    def statistics(self, relation: Relation, text: Tokens) -> dict[str, Tensor]:
+    def statistics(
+        self, relation: Relation, text: Tokens, region_mask: Tensor | None = None
+    ) -> dict[str, Tensor]:
         """Shares, a pair of image and text each, (B,): what may collapse shows here.
 
         ``anchor_share``: pairs of a patch and a word that are anchors; ``masked_share``: pairs that
-        no anchor reaches; both without [CLS] and padding, over all groups.
+        no anchor reaches; both without [CLS] and padding, over all groups. Where the image is
+        regions, ``region_mask`` (B, R) tells them from padding.
         """
         real = text.attention_mask[:, None, 1:, None]
-        count = real.sum((1, 2, 3)) * relation.distance[:, 1:].shape[1] * self.groups
-        masked = relation.distance[:, 1:, 1:].isinf() & real
+        first = 1 if region_mask is None else 0  # patches come after [CLS]
+        if region_mask is None:
+            real = real.expand(-1, relation.distance.shape[1] - 1, -1, -1)
+        else:
+            real = real & region_mask[:, :, None, None]
+        count = real.sum((1, 2, 3)) * self.groups
+        masked = relation.distance[:, first:, 1:].isinf() & real
         shares = {'masked_share': masked.sum((1, 2, 3)) / count}
         if relation.similarity is not None:
-            anchors = F.anchor_mask(relation.similarity[:, 1:, 1:], self.delta) & real
+            anchors = F.anchor_mask(relation.similarity[:, first:, 1:], self.delta) & real
             shares['anchor_share'] = anchors.sum((1, 2, 3)) / count
         return shares
 
@@ -145,10 +163,10 @@ class UniformPosition(AnchorRelativePosition):
     """
 
     def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, None]:
-        """P = 1 for every real pair, +inf for padding words."""
-        (batch, patches), words = image.embeddings.shape[:2], text.embeddings.shape[1]
-        ones = torch.ones(batch, patches, words, self.groups, device=image.embeddings.device)
-        return ones.masked_fill(~text.attention_mask[:, None, :, None], math.inf), None
+        """P = 1 for every real pair, +inf for padding."""
+        real = image.own_mask()[:, :, None] & text.attention_mask[:, None]
+        ones = torch.ones(*real.shape, self.groups, device=real.device)
+        return ones.masked_fill(~real[..., None], math.inf), None
 
 
 def _check_choice(key: str, found: str, expected: tuple[str, ...]) -> None:

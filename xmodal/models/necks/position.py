@@ -73,7 +73,12 @@ class NoPosition(nn.Module):
         depth: number of fusion layers.
         embed_dims: D, the width of the tokens.
         num_heads: heads of a fusion layer.
+
+    Attributes:
+        needs_grid: whether the image must be a grid of patches; False takes regions as well.
     """
+
+    needs_grid = False
 
     def __init__(self, depth: int, embed_dims: int, num_heads: int) -> None:
         super().__init__()
@@ -175,6 +180,8 @@ class AbsolutePosition(NoPosition):
         max_length: longest text.
     """
 
+    needs_grid = True
+
     def __init__(
         self,
         depth: int,
@@ -202,6 +209,8 @@ class RelativePosition(NoPosition):
         max_text_offset: the largest offset between words told apart.
         max_image_offset: the largest offset between patches told apart, along each axis.
     """
+
+    needs_grid = True
 
     def __init__(
         self,

@@ -1,0 +1,39 @@
+# What the tables of LXMERT share: the stages of each preset, pre-training first. A variant is laid
+# over a stage with the keys that the stage `takes`, and no others. Stages "alone" begin with random
+# weights, "da" mix other questions into the fine-tuning.
+group = 'lxmert'
+reference = 'full'  # the method; rows that come to its configs share its runs
+
+configs = 'configs/lxmert/'
+alone = {'load_from': None}
+presets = {
+    'shapes': dict(
+        label='on the embedded world',
+        stages=dict(
+            pretrain=dict(config=configs + 'pretrain_shapes.py', takes=['model.heads']),
+            vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=[]),
+            gqa=dict(config=configs + 'gqa_shapes.py', after='pretrain', takes=[]),
+            nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=[]),
+            vqa_da=dict(config=configs + 'vqa_da_shapes.py', after='pretrain', takes=[]),
+            gqa_da=dict(config=configs + 'gqa_da_shapes.py', after='pretrain', takes=[]),
+            vqa_alone=dict(config=configs + 'vqa_shapes.py', takes=[], options=alone),
+            gqa_alone=dict(config=configs + 'gqa_shapes.py', takes=[], options=alone),
+            nlvr2_alone=dict(config=configs + 'nlvr2_shapes.py', takes=[], options=alone),
+        ),
+    ),
+    # The paper's: 180K images, 9.18M pairs.
+    'full': dict(
+        label='on the benchmarks',
+        stages=dict(
+            pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads']),
+            vqa=dict(config=configs + 'vqa_v2.py', after='pretrain', takes=[]),
+            gqa=dict(config=configs + 'gqa.py', after='pretrain', takes=[]),
+            nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=[]),
+            vqa_da=dict(config=configs + 'vqa_v2_da.py', after='pretrain', takes=[]),
+            gqa_da=dict(config=configs + 'gqa_da.py', after='pretrain', takes=[]),
+            vqa_alone=dict(config=configs + 'vqa_v2.py', takes=[], options=alone),
+            gqa_alone=dict(config=configs + 'gqa.py', takes=[], options=alone),
+            nlvr2_alone=dict(config=configs + 'nlvr2.py', takes=[], options=alone),
+        ),
+    ),
+}

@@ -1,0 +1,44 @@
+# Small enough to learn the embedded world within minutes from random weights; the parts are those
+# of lxmert_base.py. The classes are those of data/shapes/regions/{objects,attributes}_vocab.txt.
+width = 128
+model = dict(
+    type='LxmertPretrainer',
+    data_preprocessor=dict(
+        type='RegionTextPreprocessor',
+        tokenizer=dict(pretrained='data/shapes/vocab.txt'),
+        max_length=32,
+    ),
+    network=dict(
+        image_encoder=dict(
+            type='ObjectEncoder', feature_dims=259, embed_dims=width, depth=1, num_heads=4,
+            feedforward_dims=2 * width, dropout=0.0,
+        ),
+        text_encoder=dict(
+            type='BertTextEncoder',
+            config=dict(
+                vocab_size=128, hidden_size=width, num_hidden_layers=2, num_attention_heads=4,
+                intermediate_size=2 * width, max_position_embeddings=32, initializer_range=0.06,
+                hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+            ),
+        ),
+        fusion=dict(
+            type='CrossModalityEncoder', depth=2, embed_dims=width, num_heads=4,
+            feedforward_dims=2 * width, dropout=0.0, share_cross_attention=True,
+        ),
+        position=dict(type='none'),
+    ),
+    heads=dict(
+        mlm=dict(type='MLMHead'),
+        # The released code's labels: of 8 regions one is hidden, too few for a run of minutes to
+        # learn classes from.
+        objects=dict(
+            type='ObjectHead', num_objects=8, num_attributes=48,
+            tasks=['features', 'objects', 'attributes'], feature_loss='l2', label_scope='all',
+            confidence_weight=True,
+        ),
+        matching=dict(type='MatchingHead'),
+        answers=dict(
+            type='AnswerTableHead', answer_list='data/shapes/lxmert/answer_list.json'
+        ),
+    ),
+)

@@ -1,0 +1,5 @@
+# ACE-RPE in LXMERT: pretrain_shapes.py with the centres of boxes for patches, one key.
+_base_ = './pretrain_shapes.py'
+
+work_dir = 'work_dirs/lxmert_pretrain_acerpe_shapes'
+model = dict(network=dict(position=dict(type='ace_rpe', groups=4, delta=0.05, tau=1e4)))

@@ -1,0 +1,35 @@
+# vqa_v2.py with data augmentation (Sec. 5.2, "DA"): questions of GQA and VG-QA are mixed in, those
+# whose answer VQA's table has.
+_base_ = './vqa_v2.py'
+
+work_dir = 'work_dirs/lxmert_vqa_v2_da'
+gqa_pipeline = [
+    dict(type='LoadRegions', store='data/regions/vg_gqa'),
+    dict(type='PackRegionText', fields=('answers', 'answer_weights')),
+]
+train_dataloader = dict(
+    dataset=dict(
+        _delete_=True,
+        type='JoinedDataset',
+        datasets=[
+            _base_.train_dataloader.dataset,
+            dict(
+                type='GqaDataset',
+                data_root='data/',
+                ann_file=['gqa/train_balanced_questions.json', 'gqa/val_balanced_questions.json'],
+                answer_list='vqa/trainval_label2ans.json',
+                max_words=None,
+                pipeline=gqa_pipeline,
+            ),
+            dict(
+                type='VisualGenomeQuestionDataset',
+                data_root='data/',
+                ann_file='vg/question_answers.json',
+                answer_list='vqa/trainval_label2ans.json',
+                max_words=None,
+                pipeline=gqa_pipeline,
+            ),
+        ],
+        weights=[1, 1, 1],  # the paper does not tell how much
+    )
+)

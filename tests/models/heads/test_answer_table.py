@@ -1,0 +1,121 @@
+"""Answers out of a table."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from xmodal.models.heads import AnswerTableHead
+from xmodal.models.heads.answer_table import UNKNOWN, AnswerTable
+
+TABLE = ['', 'yes', 'no', 'teddy bear', 'gray', '2']
+
+
+@pytest.fixture
+def make_head(tmp_path):
+    """Makes a head with a table."""
+
+    def make(answers=TABLE, **switches):
+        file = tmp_path / f'{abs(hash(tuple(answers)))}.json'
+        file.write_text(json.dumps(answers))
+        head = AnswerTableHead(8, str(file), **switches)
+        for parameter in head.parameters():
+            torch.nn.init.normal_(parameter, std=0.5)
+        return head
+
+    return make
+
+
+def test_answers_are_found_by_their_text_or_written_as_the_table_or_vqa_writes_them():
+    table = AnswerTable([*TABLE, 'Yes'])
+    found = [table.find(a) for a in ('yes', 'Yes', 'A teddy bear.', 'grey', 'two', 'teddy-bear')]
+    assert found == [1, 6, 3, 4, 5, 3]
+    assert table.find('dog') is None
+
+
+def test_the_first_of_equal_answers_counts():
+    assert AnswerTable(['no', 'yes', 'yes', 'Yes.']).find('yes') == 1
+
+
+def test_scores_are_weights_and_unknown_answers_count_for_nothing(make_head):
+    head = make_head()
+    answers = [['yes', 'Yes.', 'dog'], ['dog'], []]
+    targets = head.targets(answers, [[0.6, 0.6, 0.3], [1.0], []])
+    assert targets.tolist() == [[0, 1, 0, 0, 0, 0], [0] * 6, [0] * 6]
+
+
+def test_an_answer_is_drawn_in_proportion_to_its_weight_among_those_of_the_table(make_head):
+    head = make_head()
+    answers, weights = [['yes', 'no', 'dog']] * 4000 + [['dog'], []], [[0.9, 0.3, 1.0]] * 4000
+    labels = head.draw(answers, [*weights, [1.0], []])
+    assert labels[4000:].tolist() == [UNKNOWN, UNKNOWN]
+    assert set(labels[:4000].tolist()) == {1, 2}
+    assert (labels[:4000] == 1).float().mean().item() == pytest.approx(0.75, abs=0.03)
+
+
+def test_the_loss_of_labels_is_the_mean_over_those_known(make_head):
+    head, logits = make_head(loss_weight=2.0), torch.randn(4, 6)
+    labels = torch.tensor([1, UNKNOWN, 5, UNKNOWN])
+    logs = head.label_loss(logits, labels)
+    p = logits.softmax(1)
+    expected = -(math.log(p[0, 1]) + math.log(p[2, 5])) / 2
+    assert logs['loss_answers'].item() == pytest.approx(2 * expected, rel=1e-5)
+
+
+def test_without_a_known_label_the_loss_and_its_gradient_are_zero(make_head):
+    head = make_head()
+    logs = head.label_loss(head(torch.randn(3, 8)), torch.full((3,), UNKNOWN))
+    logs['loss_answers'].backward()
+    assert logs['loss_answers'] == 0 and logs['answer_accuracy'] == 0
+    assert all((p.grad == 0).all() for p in head.parameters())
+
+
+def test_the_loss_of_scores_sums_over_answers_and_is_the_mean_over_questions(make_head):
+    head, logits, targets = make_head(loss='bce'), torch.randn(3, 6), torch.rand(3, 6)
+    expected = 0.0
+    for x, y in zip(logits.flatten().tolist(), targets.flatten().tolist(), strict=True):
+        p = 1 / (1 + math.exp(-x))
+        expected -= (y * math.log(p) + (1 - y) * math.log(1 - p)) / 3
+    logs = head.score_loss(logits, targets)
+    assert logs['loss_answers'].item() == pytest.approx(expected, rel=1e-5)
+    best = [targets[row, logits[row].argmax()].item() for row in range(3)]
+    assert logs['answer_accuracy'].item() == pytest.approx(sum(best) / 3)
+
+
+def test_the_best_answers_come_with_probabilities(make_head):
+    logits = torch.tensor([[0.0, 3.0, 1.0, 0.0, 0.0, 0.0]])
+    (best,) = make_head(loss='bce').best(logits, 2)
+    assert best == [
+        ('yes', pytest.approx(0.9526, abs=1e-4)),
+        ('no', pytest.approx(0.7311, abs=1e-4)),
+    ]
+    (best,) = make_head().best(logits, 9)
+    assert len(best) == 6 and sum(p for _, p in best) == pytest.approx(1)
+
+
+def test_another_table_gets_the_weights_of_the_same_answers_and_zeros_for_others(make_head):
+    source, pooled = make_head(), torch.randn(3, 8)
+    target = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'])
+    target.load_state_dict(source.state_dict())
+    expected, found = source(pooled), target(pooled)
+    for column, answer in ((0, '2'), (2, 'gray'), (3, 'no'), (4, 'teddy bear')):
+        torch.testing.assert_close(found[:, column], expected[:, TABLE.index(answer)])
+    assert (found[:, 1] == 0).all()
+    again = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'])
+    again.load_state_dict(target.state_dict())
+    assert again(pooled).equal(found)
+
+
+def test_the_same_table_is_loaded_as_it_is(make_head):
+    source, target = make_head(), make_head()
+    target.load_state_dict(source.state_dict())
+    assert target.classifier[3].weight.equal(source.classifier[3].weight)
+
+
+def test_a_missing_table_and_one_that_is_no_list_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match='heads.answers.answer_list'):
+        AnswerTableHead(8, str(tmp_path / 'none.json'))
+    (tmp_path / 'bad.json').write_text('{"yes": 1}')
+    with pytest.raises(ValueError, match='no JSON list of answers'):
+        AnswerTableHead(8, str(tmp_path / 'bad.json'))

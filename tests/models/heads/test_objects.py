@@ -1,0 +1,136 @@
+"""Masked object prediction."""
+
+import pytest
+import torch
+
+from xmodal.models.heads import ObjectHead
+from xmodal.structures import ObjectLabels, Regions
+
+WIDTH, FEATURES, OBJECTS, ATTRIBUTES = 8, 6, 5, 3
+
+
+def make_head(**switches):
+    head = ObjectHead(WIDTH, FEATURES, OBJECTS, ATTRIBUTES, **switches)
+    for parameter in head.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return head
+
+
+def random_regions(images=3, regions=7, counts=None):
+    shape = images, regions
+    counts = torch.tensor(counts or [regions] * images)
+    return Regions(
+        torch.randn(*shape, FEATURES),
+        torch.arange(regions) < counts[:, None],
+        torch.rand(*shape, 4),
+        ObjectLabels(
+            torch.randint(OBJECTS, shape), torch.rand(shape),
+            torch.randint(ATTRIBUTES, shape), torch.rand(shape),
+        ),
+    )  # fmt: skip
+
+
+def literal_losses(head, tokens, regions, chosen, feature_loss, label_scope, confidence_weight):
+    """Region by region, as Sec. 3.1 and the released code have it."""
+    losses = dict.fromkeys(('loss_features', 'loss_objects', 'loss_attributes'), 0.0)
+    labels = regions.labels
+    for b, r in regions.attention_mask.nonzero().tolist():
+        hidden = head.norm(torch.nn.functional.gelu(head.transform(tokens[b, r])))
+        if chosen[b, r]:
+            error = head.decoders['features'](hidden) - regions.features[b, r]
+            huber = torch.where(error.abs() < 1, error**2 / 2, error.abs() - 0.5)
+            losses['loss_features'] += (error**2 if feature_loss == 'l2' else huber).mean()
+        if label_scope == 'masked' and not chosen[b, r]:
+            continue
+        for name, classes, confidences in (
+            ('objects', labels.objects, labels.object_confidences),
+            ('attributes', labels.attributes, labels.attribute_confidences),
+        ):
+            error = -head.decoders[name](hidden).log_softmax(0)[classes[b, r]]
+            losses[f'loss_{name}'] += error * (confidences[b, r] if confidence_weight else 1)
+    expected = regions.attention_mask.sum() * head.mask_probability
+    return {name: loss / expected for name, loss in losses.items()}
+
+
+@pytest.mark.parametrize('feature_loss', ['l2', 'smooth_l1'])
+@pytest.mark.parametrize('label_scope', ['masked', 'all'])
+@pytest.mark.parametrize('confidence_weight', [False, True])
+def test_losses_are_those_of_every_region_by_itself(feature_loss, label_scope, confidence_weight):
+    switches = dict(
+        feature_loss=feature_loss, label_scope=label_scope, confidence_weight=confidence_weight
+    )
+    head, regions = make_head(**switches), random_regions(counts=[7, 4, 6])
+    tokens, chosen = torch.randn(3, 7, WIDTH), torch.rand(3, 7) < 0.4
+    chosen &= regions.attention_mask
+    found = head.loss(tokens, regions, chosen)
+    torch.testing.assert_close(found, literal_losses(head, tokens, regions, chosen, **switches))
+
+
+def test_of_100_000_regions_15_in_a_hundred_are_chosen_80_10_10():
+    regions = Regions(
+        torch.arange(1, 100_001).float().view(100, 1000, 1), torch.ones(100, 1000).bool(),
+        torch.rand(100, 1000, 4),
+    )  # fmt: skip
+    hidden, chosen = ObjectHead(WIDTH, 1).mask(regions)
+    assert chosen.float().mean().item() == pytest.approx(0.15, abs=0.005)
+    before, after = regions.features[chosen], hidden.features[chosen]
+    assert (after == 0).float().mean().item() == pytest.approx(0.8, abs=0.01)
+    assert (after == before).float().mean().item() == pytest.approx(0.1, abs=0.01)
+    others = after[(after != 0) & (after != before)]
+    assert others.unique().numel() > 1000  # regions of the whole batch
+    assert hidden.features[~chosen].equal(regions.features[~chosen])
+    assert hidden.boxes is regions.boxes
+
+
+def test_padding_is_neither_chosen_nor_drawn_in_the_place_of_a_region():
+    regions = random_regions(images=50, regions=20, counts=[10] * 50)
+    regions.features[:, 10:] = 99
+    hidden, chosen = make_head(mask_probability=1.0).mask(regions)
+    assert chosen.equal(regions.attention_mask)
+    assert (hidden.features[:, :10] != 99).all()
+
+
+def test_the_regions_themselves_stay_as_they_are():
+    regions = random_regions()
+    before = regions.features.clone()
+    make_head(mask_probability=1.0).mask(regions)
+    assert regions.features.equal(before)
+
+
+@pytest.mark.parametrize('scope', ['all', 'masked'])
+def test_without_a_hidden_region_features_cost_nothing_and_classes_only_where_all_count(scope):
+    head, regions = make_head(label_scope=scope), random_regions()
+    losses = head.loss(torch.randn(3, 7, WIDTH), regions, torch.zeros(3, 7, dtype=torch.bool))
+    sum(losses.values()).backward()
+    assert losses['loss_features'] == 0
+    assert all((p.grad == 0).all() for p in head.decoders['features'].parameters())
+    for name in ('objects', 'attributes'):
+        assert bool(losses[f'loss_{name}'] > 0) == (scope == 'all')
+        assert head.decoders[name].weight.grad.any() == (scope == 'all')
+
+
+@pytest.mark.parametrize(
+    'tasks',
+    [['features'], ['objects'], ['attributes'], ['objects', 'attributes'], ['features', 'objects']],
+)
+def test_each_subset_of_tasks_has_its_own_weights_and_log_keys(tasks):
+    head = make_head(tasks=tasks)
+    losses = head.loss(torch.randn(3, 7, WIDTH), random_regions(), torch.ones(3, 7).bool())
+    assert set(losses) == {f'loss_{task}' for task in tasks}
+    assert set(head.decoders) == set(tasks)
+
+
+def test_features_alone_need_no_labels_and_labels_do():
+    regions, chosen = random_regions()._replace(labels=None), torch.ones(3, 7).bool()
+    make_head(tasks=['features']).loss(torch.randn(3, 7, WIDTH), regions, chosen)
+    with pytest.raises(ValueError, match="'objects', but the regions have no labels"):
+        make_head().loss(torch.randn(3, 7, WIDTH), regions, chosen)
+
+
+@pytest.mark.parametrize(
+    'switch', [dict(tasks=['boxes']), dict(tasks=[]), dict(feature_loss='l1'),
+               dict(label_scope='some')],
+)  # fmt: skip
+def test_unknown_switches_are_refused(switch):
+    with pytest.raises(ValueError, match=f'heads.objects.{next(iter(switch))}='):
+        make_head(**switch)

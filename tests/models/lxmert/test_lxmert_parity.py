@@ -1,0 +1,235 @@
+"""LXMERT with the same weights as transformers' own, through the converter and back."""
+
+import json
+
+import pytest
+import torch
+from mmengine.config import Config
+from transformers import (
+    LxmertConfig,
+    LxmertForPreTraining,
+    LxmertForQuestionAnswering,
+    LxmertModel,
+)
+
+from tools.model_converters import lxmert
+from xmodal.models.heads.mlm import MaskedText
+from xmodal.models.heads.objects import MaskedRegions
+from xmodal.registry import MODELS
+
+WIDTH, FEATURES, OBJECTS, ATTRIBUTES, ANSWERS = 32, 12, 9, 4, 5
+TASKS = ('mlm', 'objects', 'matching', 'answers')
+
+
+def theirs(kind, **switches):
+    """One of transformers' models, with random weights."""
+    config = LxmertConfig(
+        vocab_size=40, hidden_size=WIDTH, num_attention_heads=2, intermediate_size=4 * WIDTH,
+        max_position_embeddings=8, l_layers=2, x_layers=2, r_layers=2, visual_feat_dim=FEATURES,
+        num_object_labels=OBJECTS, num_attr_labels=ATTRIBUTES, num_qa_labels=ANSWERS,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+        visual_loss_normalizer=1 / 0.5,  # 6.67 there: 1 / 0.15, rounded
+        **switches,
+    )  # fmt: skip
+    model = kind(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    return model
+
+
+def load(model, source):
+    """Gives our model their weights; every one of ours must have been found."""
+    converted, left, missing = lxmert.convert(source.state_dict(), model.state_dict())
+    assert not left
+    model.load_state_dict(converted, strict=False)
+    return missing
+
+
+def show(batch, padded=True):
+    """The arguments of transformers' models."""
+    regions = batch.regions
+    return dict(
+        input_ids=batch.input_ids, attention_mask=batch.attention_mask.long(),
+        visual_feats=regions.features, visual_pos=regions.boxes,
+        visual_attention_mask=regions.attention_mask.long() if padded else None,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('padded', [False, True])
+def test_outputs_equal_those_of_transformers(build_pretrainer, region_batch, padded):
+    model, source = build_pretrainer(TASKS).eval(), theirs(LxmertModel).eval()
+    missing = load(model, source)
+    assert all(name.startswith('heads.') for name in missing)
+    batch = region_batch()
+    if padded:
+        batch.regions.attention_mask[1, 3:] = False
+    fused = model(batch)
+    expected = source(**show(batch, padded))
+    close = dict(atol=1e-5, rtol=1e-5)
+    words, seen = batch.attention_mask, batch.regions.attention_mask
+    torch.testing.assert_close(fused.text_tokens[words], expected.language_output[words], **close)
+    torch.testing.assert_close(fused.image_tokens[seen], expected.vision_output[seen], **close)
+    torch.testing.assert_close(model.network.pool(fused), expected.pooled_output, **close)
+
+
+def freeze(monkeypatch, model, batch):
+    """Takes the chance out of the pre-training; returns what is hidden, and the labels."""
+    words = torch.rand(batch.input_ids.shape) < 0.5
+    words &= ~torch.isin(batch.input_ids, model.special_ids)
+    hidden = batch.input_ids.masked_fill(words, 4)
+    chosen = torch.rand(batch.regions.attention_mask.shape) < 0.5
+    masked = batch.regions._replace(
+        features=batch.regions.features.masked_fill(chosen[..., None], 0)
+    )
+    matched = torch.tensor([True, False, True, True])
+    answers = torch.tensor([3, 1, 0, -1])
+    heads = model.heads
+    monkeypatch.setattr(heads['mlm'], 'mask', lambda *_: MaskedText(hidden, words))
+    monkeypatch.setattr(heads['objects'], 'mask', lambda _: MaskedRegions(masked, chosen))
+    monkeypatch.setattr(heads['matching'], 'draw', lambda _: (torch.arange(4), matched))
+    monkeypatch.setattr(heads['answers'], 'draw', lambda *_: answers)
+    ignored = answers.masked_fill(~matched | (answers < 0), -100)
+    return hidden, words, masked, chosen, matched, ignored
+
+
+def test_losses_and_gradients_equal_those_of_transformers(
+    build_pretrainer, region_batch, asked, monkeypatch
+):
+    model = build_pretrainer(
+        TASKS, feature_loss='smooth_l1', label_scope='all', confidence_weight=True
+    )
+    source = theirs(LxmertForPreTraining)
+    assert not load(model, source)
+    batch = region_batch()
+    hidden, words, masked, chosen, matched, answers = freeze(monkeypatch, model, batch)
+    logs = model(batch, asked(*[None] * 4), mode='loss')
+    found = sum(value for name, value in logs.items() if name.startswith('loss'))
+    found.backward()
+    labels = batch.regions.labels
+    expected = source(
+        **show(batch._replace(input_ids=hidden, regions=masked), padded=False),
+        labels=batch.input_ids.masked_fill(~words, -100),
+        obj_labels={
+            'obj': (labels.objects, labels.object_confidences),
+            'attr': (labels.attributes, labels.attribute_confidences),
+            'feat': (batch.regions.features, chosen.float()),
+        },
+        matched_label=matched.long(),
+        ans=answers,
+    ).loss
+    expected.backward()
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    gradients = {
+        lxmert.released_name(name): parameter.grad for name, parameter in source.named_parameters()
+    }
+    for name, parameter in model.named_parameters():
+        wanted = gradients[lxmert.their_name(name)]
+        found = parameter.grad
+        if name.endswith(('position_embeddings.weight', 'token_type_embeddings.weight')):
+            found, wanted = found[1:], wanted[1:]  # their row 0 never learns
+        torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4, msg=name)
+
+
+def test_answers_equal_those_of_transformers(build, answer_list, region_batch):
+    model = build('AnswerClassifier', dict(type='AnswerTableHead', answer_list=answer_list)).eval()
+    source = theirs(LxmertForQuestionAnswering).eval()
+    assert not load(model, source)
+    batch = region_batch()
+    expected = source(**show(batch)).question_answering_score
+    torch.testing.assert_close(model(batch), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize('dialect', ['released', 'transformers'])
+def test_there_and_back_is_the_same(build_pretrainer, dialect):
+    model = build_pretrainer(TASKS)
+    exported, left = lxmert.export(model.state_dict(), dialect)
+    assert not left
+    if dialect == 'transformers':
+        theirs(LxmertForPreTraining).load_state_dict(exported)  # strict
+    else:
+        exported = {f'module.{name}': value for name, value in exported.items()}
+        assert {'module.bert.encoder.visn_fc.visn_fc.weight', 'module.cls.predictions.bias'} < set(
+            exported
+        )
+        exported = {name.removeprefix('module.'): value for name, value in exported.items()}
+    target = {name: torch.zeros_like(x) for name, x in model.state_dict().items()}
+    converted, left, missing = lxmert.convert(exported, target)
+    assert not left and not missing
+    for name, value in model.state_dict().items():
+        if not name.endswith('_extra_state'):
+            assert converted[name].equal(value)
+
+
+def test_a_folder_saved_by_transformers_is_read(build_pretrainer, tmp_path):
+    source = theirs(LxmertForPreTraining)
+    source.save_pretrained(tmp_path)
+    weights = lxmert.read_weights(tmp_path / 'model.safetensors')
+    model = build_pretrainer(TASKS)
+    converted, left, missing = lxmert.convert(weights, model.state_dict())
+    assert not left and not missing
+    expected = source.answer_head.logit_fc[3].weight
+    assert converted['heads.answers.classifier.3.weight'].equal(expected)
+
+
+def test_nothing_loaded_is_an_error(build_pretrainer):
+    target = build_pretrainer(TASKS).state_dict()
+    with pytest.raises(ValueError, match='none of the weights belongs to the model'):
+        lxmert.convert({'visual_encoder.cls_token': torch.zeros(1)}, target)
+    with pytest.raises(ValueError, match='is this a checkpoint of one'):
+        lxmert.export({'similarity.output.weight': torch.zeros(1)}, 'released')
+
+
+def test_weights_of_another_size_are_an_error_that_names_the_answer_list(build_pretrainer):
+    model = build_pretrainer(TASKS)
+    weights, _ = lxmert.export(model.state_dict(), 'released')
+    weights['answer_head.logit_fc.3.weight'] = torch.zeros(7, 2 * WIDTH)
+    with pytest.raises(ValueError, match='another answer_list'):
+        lxmert.convert(weights, model.state_dict())
+
+
+def test_two_cross_attentions_have_no_name_in_lxmert(network, preprocessor, heads):
+    model = MODELS.build(
+        dict(
+            type='LxmertPretrainer', data_preprocessor=preprocessor, heads=heads(['mlm']),
+            network=network(share_cross_attention=False),
+        )
+    )  # fmt: skip
+    with pytest.raises(ValueError, match='share_cross_attention=False'):
+        lxmert.export(model.state_dict(), 'released')
+
+
+def test_a_file_is_converted_with_and_without_module(
+    build_pretrainer, network, preprocessor, heads, region_batch, tmp_path, monkeypatch
+):
+    config = tmp_path / 'tiny.py'
+    Config(
+        dict(
+            model=dict(
+                type='LxmertPretrainer', data_preprocessor=preprocessor, network=network(),
+                heads=heads(TASKS),
+            )
+        )
+    ).dump(config)  # fmt: skip
+    source, batch = build_pretrainer(TASKS).eval(), region_batch()
+    weights, _ = lxmert.export(source.state_dict(), 'released')
+    for prefix in ('', 'module.'):
+        file, out = tmp_path / f'{prefix}source.pth', tmp_path / f'{prefix}out.pth'
+        torch.save({prefix + name: value for name, value in weights.items()}, file)
+        monkeypatch.setattr('sys.argv', ['lxmert.py', str(file), str(out), '--config', str(config)])
+        lxmert.main()
+        model = build_pretrainer(TASKS).eval()
+        model.load_state_dict(torch.load(out, weights_only=True)['state_dict'])  # strict
+        assert model(batch).text_tokens.equal(source(batch).text_tokens)
+
+
+def test_the_published_model_has_228_051_752_parameters(tmp_path, vocabulary):
+    config = Config.fromfile('configs/lxmert/pretrain.py').model
+    answers = tmp_path / 'all_ans.json'
+    answers.write_text(json.dumps([f'answer {number}' for number in range(9500)]))
+    config.heads.answers.answer_list = str(answers)
+    config.data_preprocessor.tokenizer.pretrained = vocabulary
+    with torch.device('meta'):
+        model = MODELS.build(config)
+    assert sum(p.numel() for p in model.parameters()) == 228_051_752
+    assert sum(p.numel() for p in model.network.parameters()) == 207_936_768

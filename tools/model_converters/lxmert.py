@@ -1,0 +1,217 @@
+"""LXMERT's weights to a checkpoint of this package, and back.
+
+    python tools/model_converters/lxmert.py Epoch20_LXRT.pth lxmert.pth \\
+        --config configs/lxmert/pretrain.py
+    python tools/model_converters/lxmert.py work_dirs/pretrain/epoch_20.pth lxmert_hf.pth \\
+        --export transformers
+
+Then `load_from = 'lxmert.pth'` in a config, or `LxmertForPreTraining(…).load_state_dict`. Read are
+the names of the released files, with and without `module.`, and those of transformers'
+`LxmertModel`, `LxmertForPreTraining` and `LxmertForQuestionAnswering`. Answers are numbered by the
+config's `answer_list`, which must be the table that belongs to the weights.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+import torch
+from mmengine.config import Config
+from safetensors.torch import load_file
+from torch import Tensor
+
+from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new
+from xmodal.registry import MODELS, register_all
+
+# Our modules and those of the released files; N is a layer's number.
+_ENCODER_LAYER = {
+    'self_attention.output': 'attention.output.dense',
+    'self_attention': 'attention.self',
+    'self_norm': 'attention.output.LayerNorm',
+    'feed_forward.expand': 'intermediate.dense',
+    'feed_forward.contract': 'output.dense',
+    'feed_forward.norm': 'output.LayerNorm',
+}
+_MODULES = {
+    'network.text_encoder.bert.embeddings': 'bert.embeddings',
+    'network.text_encoder.bert.encoder.layer': 'bert.encoder.layer',
+    'network.image_encoder.embedding.features_norm': 'bert.encoder.visn_fc.visn_layer_norm',
+    'network.image_encoder.embedding.features': 'bert.encoder.visn_fc.visn_fc',
+    'network.image_encoder.embedding.boxes_norm': 'bert.encoder.visn_fc.box_layer_norm',
+    'network.image_encoder.embedding.boxes': 'bert.encoder.visn_fc.box_fc',
+    'network.pooler': 'bert.pooler.dense',
+    'heads.mlm.transform': 'cls.predictions.transform.dense',
+    'heads.mlm.norm': 'cls.predictions.transform.LayerNorm',
+    'heads.mlm.bias': 'cls.predictions.bias',
+    'heads.matching.classifier': 'cls.seq_relationship',
+    'heads.objects.transform': 'obj_predict_head.transform.dense',
+    'heads.objects.norm': 'obj_predict_head.transform.LayerNorm',
+    'heads.objects.decoders.objects': 'obj_predict_head.decoder_dict.obj',
+    'heads.objects.decoders.attributes': 'obj_predict_head.decoder_dict.attr',
+    'heads.objects.decoders.features': 'obj_predict_head.decoder_dict.feat',
+    'heads.answers.classifier': 'answer_head.logit_fc',
+}
+_MODULES |= {
+    f'network.image_encoder.layers.N.{ours}': f'bert.encoder.r_layers.N.{theirs}'
+    for ours, theirs in _ENCODER_LAYER.items()
+}
+_CROSS_LAYER = {
+    'cross_attention.0.attention.output': 'visual_attention.output.dense',
+    'cross_attention.0.attention': 'visual_attention.att',
+    'cross_attention.0.norm': 'visual_attention.output.LayerNorm',
+}
+for _ours, _theirs in (('text', 'lang'), ('image', 'visn')):
+    _CROSS_LAYER |= {
+        f'{_ours}_layer.self_attention.output': f'{_theirs}_self_att.output.dense',
+        f'{_ours}_layer.self_attention': f'{_theirs}_self_att.self',
+        f'{_ours}_layer.self_norm': f'{_theirs}_self_att.output.LayerNorm',
+        f'{_ours}_layer.feed_forward.expand': f'{_theirs}_inter.dense',
+        f'{_ours}_layer.feed_forward.contract': f'{_theirs}_output.dense',
+        f'{_ours}_layer.feed_forward.norm': f'{_theirs}_output.LayerNorm',
+    }
+_MODULES |= {
+    f'network.fusion.layers.N.{ours}': f'bert.encoder.x_layers.N.{theirs}'
+    for ours, theirs in _CROSS_LAYER.items()
+}
+_WORDS, _DECODER = 'bert.embeddings.word_embeddings.weight', 'cls.predictions.decoder.weight'
+_EXTRA = '_extra_state'
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('source', type=Path, help="LXMERT's file, or a checkpoint to export")
+    parser.add_argument('out', type=Path, help='file to write; must not exist')
+    way = parser.add_mutually_exclusive_group(required=True)
+    way.add_argument('--config', help='whose model the weights are for')
+    way.add_argument(
+        '--export', choices=['released', 'transformers'], help='whose names to write instead'
+    )
+    return parser.parse_args()
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file, without what wrappers put before their names."""
+    if path.suffix == '.safetensors':
+        content = load_file(path)
+    else:
+        content = torch.load(path, map_location='cpu', weights_only=True)
+    for wrapper in ('state_dict', 'model'):
+        if isinstance(content.get(wrapper), dict):
+            content = content[wrapper]
+    return {
+        name.removeprefix('module.'): value
+        for name, value in content.items()
+        if isinstance(value, Tensor)
+    }
+
+
+def their_name(ours: str) -> str | None:
+    """The released files' name of one of our weights; None for one that they lack."""
+    number = re.search(r'layers\.(\d+)\.', ours)
+    plain = re.sub(r'layers\.\d+\.', 'layers.N.', ours)
+    # A name may begin with another's: the longest is the right one.
+    for module in sorted(_MODULES, key=len, reverse=True):
+        if plain == module or plain.startswith(f'{module}.'):
+            theirs = _MODULES[module] + plain.removeprefix(module)
+            return theirs.replace('.N.', f'.{number[1]}.') if number else theirs
+    return None
+
+
+def released_name(name: str) -> str:
+    """The released files' name of one of transformers' weights, or of one of their own."""
+    if name.startswith(('embeddings.', 'encoder.', 'pooler.')):  # LxmertModel
+        return f'bert.{name}'
+    return re.sub(r'^lxmert\.', 'bert.', name)
+
+
+def convert(
+    weights: dict[str, Tensor], target: dict[str, Tensor]
+) -> tuple[dict[str, Tensor], list[str], list[str]]:
+    """Weights under our names, the names without a place, and ours that stay at random.
+
+    Args:
+        weights: of the file.
+        target: state dict of the config's model.
+
+    Raises:
+        ValueError: when nothing fits, a weight has another shape, or the decoder of the masked
+            words is not tied to the word vectors.
+    """
+    weights = {released_name(name): value for name, value in weights.items()}
+    decoder = weights.pop(_DECODER, None)
+    if decoder is not None and not torch.equal(decoder, weights.get(_WORDS, decoder)):
+        raise ValueError(
+            f'{_DECODER} differs from the word vectors, to which it is tied here and in LXMERT'
+        )
+    names = {name: theirs for name in target if (theirs := their_name(name))}
+    fitting = {name: weights[theirs] for name, theirs in names.items() if theirs in weights}
+    if not fitting:
+        raise ValueError(
+            'none of the weights belongs to the model: is this a file of LXMERT? Its names begin '
+            f"'{next(iter(weights), '')}'"
+        )
+    for name, value in fitting.items():
+        if value.shape != target[name].shape:
+            raise ValueError(
+                f'{names[name]} is {tuple(value.shape)} in the file and {name} is '
+                f'{tuple(target[name].shape)} in the model: the config is not of the size of these '
+                'weights, or names another answer_list than the one that came with them'
+            )
+    left = sorted(weights.keys() - {names[name] for name in fitting})
+    states = {name: value for name, value in target.items() if name.endswith(_EXTRA)}
+    missing = sorted(target.keys() - fitting.keys() - states.keys())
+    return fitting | states, left, missing
+
+
+def export(weights: dict[str, Tensor], dialect: str) -> tuple[dict[str, Tensor], list[str]]:
+    """Our weights under the names of a ``dialect``, and those that have none there.
+
+    Raises:
+        ValueError: when none has one, or the cross-attention is not shared between the directions.
+    """
+    unshared = [name for name in weights if re.search(r'cross_attention\.1\.', name)]
+    if unshared:
+        raise ValueError(
+            f'{unshared[0]}: LXMERT has one cross-attention for both directions, and this model '
+            'was trained with share_cross_attention=False'
+        )
+    renamed, left = {}, []
+    for name, value in weights.items():
+        theirs = their_name(name)
+        if theirs is not None:
+            renamed[theirs] = value
+        elif not name.endswith(_EXTRA):
+            left.append(name)
+    if not renamed:
+        raise ValueError('none of the weights is of an LXMERT: is this a checkpoint of one?')
+    if 'cls.predictions.bias' in renamed:
+        renamed[_DECODER] = renamed[_WORDS]
+    if dialect == 'transformers':
+        renamed = {re.sub(r'^bert\.', 'lxmert.', name): x for name, x in renamed.items()}
+    return renamed, left
+
+
+def main() -> None:
+    """Converts a file and reports."""
+    args = parse_args()
+    require_new('out', args.out)
+    weights, reports = read_weights(args.source), {}
+    if args.export:
+        content, reports['left, for lack of a name'] = export(weights, args.export)
+    else:
+        register_all()
+        target = MODELS.build(Config.fromfile(args.config).model).state_dict()
+        converted, left, missing = convert(weights, target)
+        content = {'state_dict': converted, 'meta': {'source': args.source.name}}
+        reports = {'left, for lack of a place': left, 'missing, at their initial values': missing}
+        print(f'{args.out}: {len(converted)} tensors')
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(content, args.out)
+    for title, names in reports.items():
+        print(f'{title}: {len(names)}', *names, sep='\n  ')
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

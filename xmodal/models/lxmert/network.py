@@ -1,0 +1,154 @@
+"""The network of LXMERT, and what all models with it share."""
+
+from mmengine.model import BaseModel
+from torch import Tensor, nn
+
+from xmodal.models.fusion.layer import init_linear
+from xmodal.models.necks.token_type import encode_typed
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, Fused, Regions, RegionTextBatch, Tokens
+
+
+class LxmertNetwork(nn.Module):
+    """Object relationship encoder, language encoder and cross-modality encoder (LXMERT, Sec. 2).
+
+    Args:
+        image_encoder: config of an encoder of regions.
+        text_encoder: config of a text encoder.
+        fusion: config of the cross-modality encoder.
+        position: config of the position plug-in inside it; depth, width and heads are the
+            cross-modality encoder's.
+        token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
+
+    Raises:
+        ValueError: when the encoders differ in width, or the position needs a grid of patches.
+    """
+
+    def __init__(
+        self,
+        image_encoder: dict,
+        text_encoder: dict,
+        fusion: dict,
+        position: dict,
+        token_type: dict | None = None,
+    ) -> None:
+        super().__init__()
+        self.image_encoder = MODELS.build(image_encoder)
+        self.text_encoder = MODELS.build(text_encoder)
+        self.fusion = MODELS.build(fusion)
+        parts = ('image_encoder', 'text_encoder', 'fusion')
+        widths = {name: getattr(self, name).embed_dims for name in parts}
+        if len(set(widths.values())) > 1:
+            found = ', '.join(f'{name} {width}' for name, width in widths.items())
+            raise ValueError(
+                f'the three encoders must have one width, found {found}: set '
+                'image_encoder.embed_dims, text_encoder.config.hidden_size and fusion.embed_dims '
+                'to the same number'
+            )
+        self.embed_dims = self.fusion.embed_dims
+        sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
+        self.position = MODELS.build({**position, **sizes})
+        if self.position.needs_grid:
+            raise ValueError(
+                f"network.position.type='{position['type']}' counts rows and columns of patches, "
+                "and an image here is regions with boxes: expected 'none', 'uniform' or 'ace_rpe'"
+            )
+        self.token_type = None
+        if token_type is not None:
+            self.token_type = MODELS.build({**token_type, 'embed_dims': self.embed_dims})
+        self.pooler = nn.Linear(self.embed_dims, self.embed_dims)
+        init_linear(self.pooler, self.embed_dims)
+
+    def init_weights(self) -> None:
+        """Loads the text encoder's pretrained weights, where the config names some."""
+        self.text_encoder.init_weights()
+
+    def encode_image(self, regions: Regions) -> Tokens:
+        """Regions to tokens (B, R, D), without [CLS]."""
+        return encode_typed(self.image_encoder, self.token_type, 'image', regions)
+
+    def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """(B, 1 + N) word pieces to tokens (B, 1 + N, D)."""
+        return encode_typed(
+            self.text_encoder, self.token_type, 'text', input_ids, attention_mask
+        )
+
+    def fuse(self, image: Tokens, text: Tokens, **need) -> Fused:
+        """See :meth:`xmodal.models.fusion.CrossModalityEncoder.forward`."""
+        return self.fusion(image, text, self.position, **need)
+
+    def pool(self, fused: Fused) -> Tensor:
+        """The cross-modality output, (B, D): tanh of a linear layer on the fused [CLS]."""
+        return self.pooler(fused.text_tokens[:, 0]).tanh()
+
+
+class LxmertModel(BaseModel):
+    """A network with heads. A subclass has ``loss`` and, if it has one, ``predict``.
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        network: arguments of :class:`LxmertNetwork`.
+        heads: configs by name, without their widths.
+
+    Raises:
+        ValueError: when the tokenizer knows more words than the text encoder, or a checkpoint is
+            loaded that has nothing of the network.
+    """
+
+    def __init__(self, data_preprocessor: dict, network: dict, heads: dict[str, dict]) -> None:
+        super().__init__(data_preprocessor)
+        self.network = LxmertNetwork(**network)
+        words, known = self.data_preprocessor.vocab_size, self.network.text_encoder.vocab_size
+        if words > known:
+            raise ValueError(
+                f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
+                'raise it, or name the vocabulary that belongs to the text encoder'
+            )
+        embed_dims = self.network.embed_dims
+        self.heads = nn.ModuleDict()
+        for name, head in heads.items():
+            sizes = {'embed_dims': embed_dims, **self.head_sizes(name)}
+            self.heads[name] = MODELS.build({**head, **sizes})
+        init_linear(self.heads, embed_dims)
+        self.register_load_state_dict_pre_hook(_refuse_foreign)
+
+    def init_weights(self) -> None:
+        """Loads pretrained weights where the config names some."""
+        self.network.init_weights()
+
+    def head_sizes(self, name: str) -> dict[str, int]:
+        """The arguments of a head, beside the width, that follow from the network."""
+        return {}
+
+    def forward(
+        self,
+        inputs: RegionTextBatch,
+        data_samples: list[DataSample] | None = None,
+        mode: str = 'tensor',
+    ) -> dict[str, Tensor] | list[DataSample] | Fused | Tensor:
+        """Calls the method that ``mode`` names.
+
+        Raises:
+            ValueError: when the model has none.
+        """
+        modes = [name for name in ('loss', 'predict', 'tensor') if hasattr(self, name)]
+        if mode not in modes:
+            raise ValueError(f"mode='{mode}', expected one of {modes} for {type(self).__name__}")
+        return getattr(self, mode)(inputs, data_samples)
+
+    def fuse(self, batch: RegionTextBatch, **need) -> Fused:
+        """Encodes and fuses regions and texts row by row."""
+        return self.network.fuse(
+            self.network.encode_image(batch.regions),
+            self.network.encode_text(batch.input_ids, batch.attention_mask),
+            **need,
+        )
+
+
+def _refuse_foreign(model: LxmertModel, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
+    if not any(name.startswith(f'{prefix}network.') for name in state_dict):
+        raise ValueError(
+            f'the checkpoint has nothing for {type(model).__name__}: its weights are called '
+            f"'{next(iter(state_dict), '')}' and the like, expected 'network.…'. Weights of "
+            'LXMERT itself are converted by tools/model_converters/lxmert.py'
+        )
