@@ -1,5 +1,7 @@
 """From data samples to tensors."""
 
+import json
+
 import pytest
 import torch
 
@@ -80,3 +82,19 @@ def test_a_directory_and_a_file_give_the_same_tokens(vocabulary, tmp_path):
 def test_a_vocabulary_that_is_not_there_is_a_clear_error(tmp_path):
     with pytest.raises(FileNotFoundError, match=r'tokenizer.pretrained=(.|\n)*make_shapes.py'):
         build_tokenizer(str(tmp_path / 'vocab.txt'))
+
+
+def test_a_roberta_tokenizer_reads_byte_pairs(tmp_path):
+    words = ['<s>', '<pad>', '</s>', '<unk>', 'a', 'b', 'ab', 'Ġ', 'Ġab', '<mask>']
+    numbers = {word: number for number, word in enumerate(words)}
+    (tmp_path / 'vocab.json').write_text(json.dumps(numbers))
+    (tmp_path / 'merges.txt').write_text('#version: 0.2\na b\nĠ ab\n')
+    tokenizer = build_tokenizer(str(tmp_path), family='roberta')
+    found = tokenizer(['ab ab', 'a'], padding='longest')
+    assert found['input_ids'] == [[0, 6, 8, 2], [0, 4, 2, 1]]
+    assert found['attention_mask'] == [[1, 1, 1, 1], [1, 1, 1, 0]]
+
+
+def test_another_family_of_tokenizers_is_an_error():
+    with pytest.raises(ValueError, match="family='clip', expected one of"):
+        build_tokenizer('anything', family='clip')

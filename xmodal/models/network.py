@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from xmodal.models.necks.position import Relation
+from xmodal.models.necks.token_type import encode_typed
 from xmodal.registry import MODELS
 from xmodal.structures import Encoded, Fused, Tokens
 
@@ -20,6 +21,7 @@ class CrossModalNetwork(nn.Module):
         vector_dims: d, width of the contrastive vectors.
         vector_pooling: config of a pooling, built once a modality, that makes the contrastive
             vectors from all real tokens but [CLS]; None takes [CLS] alone.
+        token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
         ValueError: when the encoders and the fusion encoder differ in width.
@@ -33,6 +35,7 @@ class CrossModalNetwork(nn.Module):
         position: dict,
         vector_dims: int = 256,
         vector_pooling: dict | None = None,
+        token_type: dict | None = None,
     ) -> None:
         super().__init__()
         self.image_encoder = MODELS.build(image_encoder)
@@ -56,6 +59,9 @@ class CrossModalNetwork(nn.Module):
             num_heads=self.fusion.num_heads,
         )
         self.position = MODELS.build({**position, **sizes})
+        self.token_type = None
+        if token_type is not None:
+            self.token_type = MODELS.build({**token_type, 'embed_dims': self.fusion.embed_dims})
         self.image_pooling = self.text_pooling = None
         pooled_dims = self.fusion.embed_dims
         if vector_pooling is not None:
@@ -72,13 +78,21 @@ class CrossModalNetwork(nn.Module):
 
     def encode_image(self, images: Tensor) -> Encoded:
         """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and vectors (B, d)."""
-        tokens = self.image_encoder(images)
+        tokens = self.image_tokens(images)
         return Encoded(tokens, self._vector(tokens, self.image_pooling, self.image_projection))
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
         """(B, N) word pieces to tokens (B, N, D) and vectors (B, d)."""
-        tokens = self.text_encoder(input_ids, attention_mask)
+        tokens = self.text_tokens(input_ids, attention_mask)
         return Encoded(tokens, self._vector(tokens, self.text_pooling, self.text_projection))
+
+    def image_tokens(self, images: Tensor, *mask: Tensor) -> Tokens:
+        """Tokens of pixels, whose patches may be masked, as the encoder takes them."""
+        return encode_typed(self.image_encoder, self.token_type, 'image', images, *mask)
+
+    def text_tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """Tokens of word pieces."""
+        return encode_typed(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
 
     def locate(self, image: Tokens, text: Tokens) -> Relation | None:
         """What the position plug-in finds between words and patches, row by row."""

@@ -6,30 +6,40 @@ from pathlib import Path
 import torch
 from mmengine.model import BaseDataPreprocessor
 from tokenizers.processors import TemplateProcessing
-from torch import Tensor
-from transformers import BertTokenizer
+from torch import Tensor, nn
+from transformers import BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch
 
+FAMILIES = {'bert': BertTokenizer, 'roberta': RobertaTokenizer}
 
-def build_tokenizer(pretrained: str, add_sep: bool = True) -> BertTokenizer:
-    """Builds a BERT tokenizer.
+
+def build_tokenizer(
+    pretrained: str, add_sep: bool = True, family: str = 'bert'
+) -> PreTrainedTokenizerBase:
+    """Builds a tokenizer.
 
     Args:
-        pretrained: a vocabulary file (``vocab.txt``), a directory, or a name on the hub.
+        pretrained: a vocabulary file of BERT's (``vocab.txt``), a directory, or a name on the hub.
         add_sep: end a text with [SEP]. ALBEF's released weights were trained without it.
+        family: 'bert', or 'roberta' for GPT-2's byte pairs, which data2vec 2.0 reads.
 
     Raises:
         FileNotFoundError: when there is no such file and no such model.
+        ValueError: for another family.
     """
+    if family not in FAMILIES:
+        raise ValueError(
+            f"data_preprocessor.tokenizer.family='{family}', expected one of {sorted(FAMILIES)}"
+        )
     path = Path(pretrained)
     if path.is_file():
         vocabulary = {word: i for i, word in enumerate(path.read_text('utf-8').splitlines())}
         tokenizer = BertTokenizer(vocab=vocabulary)
     else:
         try:
-            tokenizer = BertTokenizer.from_pretrained(pretrained)
+            tokenizer = FAMILIES[family].from_pretrained(pretrained)
         except OSError as error:
             raise FileNotFoundError(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
@@ -42,6 +52,20 @@ def build_tokenizer(pretrained: str, add_sep: bool = True) -> BertTokenizer:
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
         )
     return tokenizer
+
+
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase, text_encoder: nn.Module) -> None:
+    """Compares the number of words.
+
+    Raises:
+        ValueError: when the tokenizer knows more words than the text encoder.
+    """
+    words, known = len(tokenizer), text_encoder.vocab_size
+    if words > known:
+        raise ValueError(
+            f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
+            'raise it, or name the vocabulary that belongs to the text encoder'
+        )
 
 
 def text_identity(text: str) -> int:

@@ -180,7 +180,7 @@ class CrossModalPretrainer(TaughtModel):
         masked = head.mask(batch.input_ids, self.special_ids, self.mask_id)
 
         def predict(network: CrossModalNetwork, head: nn.Module, image: Encoded) -> Tensor:
-            text = network.text_encoder(masked.input_ids, batch.attention_mask)
+            text = network.text_tokens(masked.input_ids, batch.attention_mask)
             fused = network.fuse(image.tokens, text, need_image=False)
             words = fused.text_tokens[masked.chosen]
             return head(words, network.text_encoder.word_embeddings)
@@ -198,7 +198,7 @@ class CrossModalPretrainer(TaughtModel):
         """MIM: hidden patches from the rest and, after fusion, the text."""
         head = self.heads['mim']
         mask = head.mask(batch.images)
-        image = self.network.image_encoder(batch.images, mask, head.mask_token)
+        image = self.network.image_tokens(batch.images, mask, head.mask_token)
         patches = image.embeddings
         if head.source == 'fusion':
             patches = self.network.fuse(image, text.tokens).image_tokens

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from xmodal.models.momentum import MomentumTwin
 from xmodal.models.network import CrossModalNetwork
+from xmodal.models.preprocessor import check_vocabulary
 from xmodal.structures import DataSample, ImageTextBatch
 
 
@@ -30,12 +31,7 @@ class TaughtModel(BaseModel):
     def __init__(self, data_preprocessor: dict, network: dict) -> None:
         super().__init__(data_preprocessor)
         self.network = CrossModalNetwork(**network)
-        words, known = len(self.data_preprocessor.tokenizer), self.network.text_encoder.vocab_size
-        if words > known:
-            raise ValueError(
-                f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
-                'raise it, or name the vocabulary that belongs to the text encoder'
-            )
+        check_vocabulary(self.data_preprocessor.tokenizer, self.network.text_encoder)
         self.twin: MomentumTwin | None = None
         self.distillation_weight = 0.0
 

@@ -46,6 +46,34 @@ def draw_curve(name: str, points: list[tuple[int, float]]) -> str:
     return to_svg(figure)
 
 
+def draw_scales(records: list[dict]) -> list[Figure]:
+    """How token types came into use: a figure for each LayerScale of them.
+
+    On the left the mean and the largest |γ|, on the right ‖γ ⊙ t‖ / ‖H‖ of both modalities, over
+    the iterations.
+
+    Args:
+        records: what ``LayerScaleStatsHook`` wrote.
+    """
+    figures = []
+    for name in records[-1]['scales'] if records else ():
+        figure = Figure(figsize=(7.2, 2.2), layout='constrained')
+        parts = (('mean_abs', 'max_abs'), ('share_text', 'share_image'))
+        for axes, keys in zip(figure.subplots(1, 2), parts, strict=True):
+            for key in keys:
+                points = [(r['iteration'], r['scales'][name].get(key)) for r in records]
+                points = [point for point in points if point[1]]
+                if points:
+                    axes.plot(*zip(*points, strict=True), label=key.replace('_', ' '))
+            axes.set_yscale('log')
+            axes.set_title(name, loc='left', fontsize=9, color='#555')
+            axes.tick_params(labelsize=7, colors='#777', length=0)
+            if axes.lines:
+                axes.legend(fontsize=7, frameon=False)
+        figures.append(figure)
+    return figures
+
+
 def to_svg(figure: Figure) -> str:
     """A figure as SVG that can stand inside a page."""
     buffer = io.StringIO()
@@ -76,7 +104,7 @@ def lay_over(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
 def mark_cells(image: np.ndarray, share: np.ndarray) -> np.ndarray:
     """A picture dimmed except where cells of a grid (h, w) are chosen, by their share in 0…1."""
     height, width = image.shape[:2]
-    cells = cv2.resize(
-        share.astype(np.float32), (width, height), interpolation=cv2.INTER_NEAREST
-    )[..., None]
+    cells = cv2.resize(share.astype(np.float32), (width, height), interpolation=cv2.INTER_NEAREST)[
+        ..., None
+    ]
     return (image * (0.2 + 0.8 * cells)).astype(np.uint8)

@@ -1,5 +1,6 @@
 """The report of a run: one page, nothing outside it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from xmodal.structures import Encoded
 from xmodal.visualization.anchors import anchor_maps
 from xmodal.visualization.figures import (
     draw_curve,
+    draw_scales,
     lay_over,
     mark_cells,
     read_scalars,
@@ -111,6 +113,7 @@ def write_report(
         found_texts=[_texts_of_image(rankings, image, pictures) for image in shown],
         heat_maps=_draw_heat_maps(model, encode, rankings, shown) if encode else None,
         sketches=_draw_sketches(model, rankings['texts']),
+        scales=_draw_scales(work_dir / 'token_type_scale.json'),
         config=config.pretty_text,
         epochs=config.train_cfg.max_epochs,
     )
@@ -186,6 +189,12 @@ def _texts_of_image(rankings: dict, image: int, pictures: bool) -> Example:
     best = rankings['texts_of_image'][image][:3]
     found = [(rankings['texts'][t], rankings['owner'][t] == image) for t in best]
     return Example(_show(rankings, image, pictures), found)
+
+
+def _draw_scales(file: Path) -> list[str]:
+    """What LayerScaleStatsHook wrote, if it did."""
+    records = json.loads(file.read_text()) if file.is_file() else []
+    return [to_svg(figure) for figure in draw_scales(records)]
 
 
 def _draw_sketches(model: nn.Module, texts: list[str], words: int = 8) -> list[str]:

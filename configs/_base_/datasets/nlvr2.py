@@ -57,7 +57,8 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = dict(
-    val_dataloader, dataset=dict(val_dataloader['dataset'], ann_file='nlvr2/test1.json')  # test-P
+    val_dataloader,
+    dataset=dict(val_dataloader['dataset'], ann_file='nlvr2/test1.json'),  # test-P
 )
 val_evaluator = dict(type='ReasoningMetric')
 test_evaluator = val_evaluator

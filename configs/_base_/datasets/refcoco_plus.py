@@ -21,9 +21,7 @@ train_pipeline = [
 test_pipeline = [
     dict(type='LoadImage'),
     dict(type='ResizeImage', size=image_size),
-    dict(
-        type='PackImageText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
-    ),
+    dict(type='PackImageText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')),
 ]
 train_dataloader = dict(
     global_batch_size=256,

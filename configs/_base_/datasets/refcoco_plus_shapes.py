@@ -8,9 +8,7 @@ instances = 'refcoco+/instances.json'
 train_pipeline = [dict(type='LoadImage'), dict(type='PackImageText')]
 test_pipeline = [
     dict(type='LoadImage'),
-    dict(
-        type='PackImageText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
-    ),
+    dict(type='PackImageText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')),
 ]
 train_dataloader = dict(
     global_batch_size=64,

@@ -2,6 +2,7 @@
 
 from xmodal.engine.hooks.collapse import CollapseHook, NegativesWarmupHook
 from xmodal.engine.hooks.data import BrokenImageHook
+from xmodal.engine.hooks.layer_scale import LayerScaleStatsHook
 from xmodal.engine.hooks.momentum import HeadStartHook, MomentumDistillationHook
 from xmodal.engine.hooks.robust import (
     ExactCheckpointHook,
@@ -15,6 +16,7 @@ __all__ = [
     'CollapseHook',
     'ExactCheckpointHook',
     'HeadStartHook',
+    'LayerScaleStatsHook',
     'MomentumDistillationHook',
     'NegativesWarmupHook',
     'NonFiniteHook',

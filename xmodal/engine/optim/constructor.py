@@ -20,6 +20,8 @@ _NO_DECAY = (
     'table',
     'gamma',
 )
+# The vectors of TokenTypeEmbedding.
+_TOKEN_TYPES = 'type_embeddings'
 
 
 @OPTIM_WRAPPER_CONSTRUCTORS.register_module()
@@ -31,14 +33,18 @@ class NoDecayConstructor:
 
     Args:
         optim_wrapper_cfg: config of the wrapper, with ``optimizer`` in it.
-        paramwise_cfg: not taken: there is one rule.
+        paramwise_cfg: ``decay_token_types=True`` decays the vectors of token types too, as EMKUM
+            does; there is no other option.
     """
 
     def __init__(self, optim_wrapper_cfg: dict, paramwise_cfg: dict | None = None) -> None:
-        if paramwise_cfg:
+        options = dict(paramwise_cfg or {})
+        self.decay_token_types = options.pop('decay_token_types', False)
+        if options:
             raise ValueError(
-                'optim_wrapper.paramwise_cfg has no effect with NoDecayConstructor: leave it out, '
-                "or set optim_wrapper.constructor='DefaultOptimWrapperConstructor'"
+                f'optim_wrapper.paramwise_cfg has {sorted(options)}, and NoDecayConstructor takes '
+                "decay_token_types alone: leave it out, or set optim_wrapper.constructor='"
+                "DefaultOptimWrapperConstructor'"
             )
         self.wrapper_cfg = copy.deepcopy(dict(optim_wrapper_cfg))
         self.optimizer_cfg = self.wrapper_cfg.pop('optimizer')
@@ -48,7 +54,8 @@ class NoDecayConstructor:
         decayed, kept = [], []
         for name, parameter in unwrap(model).named_parameters():
             if parameter.requires_grad:
-                (kept if leaves_undecayed(name, parameter) else decayed).append(parameter)
+                is_kept = leaves_undecayed(name, parameter, self.decay_token_types)
+                (kept if is_kept else decayed).append(parameter)
         groups = [{'params': decayed}, {'params': kept, 'weight_decay': 0.0}]
         groups = [group for group in groups if group['params']]
         optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': groups})
@@ -56,6 +63,8 @@ class NoDecayConstructor:
         return OPTIM_WRAPPERS.build({**self.wrapper_cfg, 'optimizer': optimizer})
 
 
-def leaves_undecayed(name: str, parameter: nn.Parameter) -> bool:
+def leaves_undecayed(name: str, parameter: nn.Parameter, decay_token_types: bool = False) -> bool:
     """Whether a parameter is spared from weight decay."""
+    if name.endswith(_TOKEN_TYPES):
+        return not decay_token_types
     return parameter.ndim < 2 or name.endswith(_NO_DECAY)

@@ -1,5 +1,6 @@
 """Image encoders."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import timm
@@ -7,6 +8,7 @@ import torch
 from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
+from xmodal.models.backbones.post_norm import PostNormBlock
 from xmodal.models.backbones.stem import ConvStem
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
@@ -26,6 +28,8 @@ class ViTImageEncoder(nn.Module):
             ('….pth') of a model with an ``image_encoder``. They are read when training starts
             (``init_weights``), not when the model is built.
         conv_stem: patches by :class:`ConvStem` instead of timm's product a patch.
+        post_norm: blocks with their norms after the sums (:class:`PostNormBlock`), one norm before
+            the first and none after the last, as in data2vec 2.0.
         **overrides: passed to timm: ``patch_size``, ``embed_dim``, ``num_heads``, …
 
     Shape:
@@ -40,11 +44,14 @@ class ViTImageEncoder(nn.Module):
         depth: int | None = None,
         pretrained: bool | str = False,
         conv_stem: bool = False,
+        post_norm: bool = False,
         **overrides,
     ) -> None:
         super().__init__()
         if depth is not None:
             overrides['depth'] = depth
+        if post_norm:
+            overrides |= dict(block_fn=PostNormBlock, pre_norm=True, final_norm=False)
         self.arch, self.pretrained, self.overrides = arch, pretrained, overrides
         self.vit = self._create(image_size)
         if conv_stem:
@@ -80,7 +87,8 @@ class ViTImageEncoder(nn.Module):
         if not self.pretrained:
             return
         if isinstance(self.pretrained, str) and (own := _read_own(self.pretrained)):
-            self.load_state_dict(own)
+            mine = self.state_dict()
+            self.load_state_dict({name: x for name, x in own.items() if name in mine})
             return
         overlay = {'file': self.pretrained} if isinstance(self.pretrained, str) else {}
         try:
@@ -98,14 +106,24 @@ class ViTImageEncoder(nn.Module):
         self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in own})
 
     def forward(
-        self, images: Tensor, patch_mask: Tensor | None = None, mask_token: Tensor | None = None
+        self,
+        images: Tensor,
+        patch_mask: Tensor | None = None,
+        mask_token: Tensor | None = None,
+        before_blocks: Callable[[Tensor], Tensor] | None = None,
     ) -> Tokens:
-        """Encodes pixels, the image alone; SimMIM's mask token (D,) stands for masked patches."""
+        """Encodes pixels, the image alone; SimMIM's mask token (D,) stands for masked patches.
+
+        ``before_blocks`` changes what enters the first block, (B, 1 + M, D).
+        """
         vit = self.vit
         patches = vit.patch_embed(images)
         if patch_mask is not None:
             patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
-        embeddings = vit.norm(vit.blocks(vit.norm_pre(vit._pos_embed(patches))))
+        embeddings = vit.norm_pre(vit._pos_embed(patches))
+        if before_blocks is not None:
+            embeddings = before_blocks(embeddings)
+        embeddings = vit.norm(vit.blocks(embeddings))
         height, width = images.shape[-2:]
         grid_size = (height // self.patch_size, width // self.patch_size)
         return Tokens(embeddings, grid_size=grid_size)

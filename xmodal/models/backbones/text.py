@@ -1,5 +1,7 @@
 """Text encoders."""
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
@@ -78,9 +80,24 @@ class BertTextEncoder(nn.Module):
             ) from error
         self.bert.load_state_dict(loaded.state_dict())
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
-        """Encodes word pieces, the text alone."""
-        output = self.bert(input_ids=input_ids, attention_mask=attention_mask.long())
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        before_blocks: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tokens:
+        """Encodes word pieces, the text alone.
+
+        ``before_blocks`` changes what enters the first layer, (B, N, D).
+        """
+        hook = None
+        if before_blocks is not None:  # BERT has no other door there
+            hook = self.bert.embeddings.register_forward_hook(lambda *args: before_blocks(args[-1]))
+        try:
+            output = self.bert(input_ids=input_ids, attention_mask=attention_mask.long())
+        finally:
+            if hook is not None:
+                hook.remove()
         return Tokens(output.last_hidden_state, attention_mask)
 
 

@@ -1,4 +1,4 @@
-"""What stands between encoders and fusion: positions and poolings."""
+"""What stands between encoders and fusion: positions, poolings and token types."""
 
 from xmodal.models.necks.ace_rpe import AnchorRelativePosition, UniformPosition
 from xmodal.models.necks.emde import Emde, SketchPooling
@@ -13,6 +13,7 @@ from xmodal.models.necks.position import (
     RelativePosition,
 )
 from xmodal.models.necks.t_emde import TEmde
+from xmodal.models.necks.token_type import TokenTypeEmbedding
 
 __all__ = [
     'AbsolutePosition',
@@ -29,5 +30,6 @@ __all__ = [
     'RelativePosition',
     'SketchPooling',
     'TEmde',
+    'TokenTypeEmbedding',
     'UniformPosition',
 ]

@@ -1,0 +1,5 @@
+# EMKUM on the embedded world with token types after the encoders, without LayerScale:
+# the cell that the paper's comparison lacks.
+_base_ = './tte_post_shapes.py'
+
+model = dict(token_type=dict(layer_scale=None))

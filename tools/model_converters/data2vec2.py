@@ -1,0 +1,203 @@
+"""Weights of data2vec 2.0 for the encoders of EMKUM.
+
+    python tools/model_converters/data2vec2.py base_imagenet.pt data/data2vec2/image.pth
+    python tools/model_converters/data2vec2.py nlp_base.pt data/data2vec2/text
+
+Then `image_encoder=dict(type='ViTImageEncoder', post_norm=True, depth=…, pretrained=FILE)`, or
+`text_encoder=dict(type='BertTextEncoder', config=FOLDER, num_layers=…, pretrained=FOLDER)`: which
+of the two a file is, it says itself. Blocks are numbered over the whole list: the image model has
+two of them, its "prenet", in the modality's encoder and ten after it. `depth` and `num_layers`
+count all of them, and what is past them is left out when the weights are loaded.
+"""
+
+import argparse
+import re
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from torch import Tensor
+from transformers import BertConfig, BertModel
+
+from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new
+from xmodal.models.backbones import ViTImageEncoder
+
+_PADDING = 1  # of fairseq's dictionaries; the positions of a text begin after it
+# A block's names in fairseq and in BERT; timm's are fairseq's.
+_BERT = {
+    'attn.proj.': 'attention.output.dense.',
+    'norm1.': 'attention.output.LayerNorm.',
+    'mlp.fc1.': 'intermediate.dense.',
+    'mlp.fc2.': 'output.dense.',
+    'norm2.': 'output.LayerNorm.',
+}
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('source', type=Path, help="fairseq's file")
+    parser.add_argument('out', type=Path, help='file (images) or folder (texts); must not exist')
+    parser.add_argument('--heads', type=int, default=12, help='of the attention: 12 in base models')
+    return parser.parse_args()
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file.
+
+    Raises:
+        ValueError: when it holds more than tensors and plain values, or no weights.
+    """
+    try:
+        content = torch.load(path, map_location='cpu', weights_only=True)
+    except UnpicklingError as error:
+        raise ValueError(
+            f'{path} holds objects beside tensors, which are not loaded: {error}\nIf you trust the '
+            'file, take the weights out of it first, where fairseq is installed:\n  python -c '
+            f"\"import torch; m = torch.load('{path}', weights_only=False)['model']; "
+            "torch.save({'model': {k: v for k, v in m.items() if torch.is_tensor(v)}}, "
+            f"'{path.with_suffix('.weights.pt')}')\""
+        ) from error
+    weights = content.get('model', content)
+    weights = {name: value for name, value in weights.items() if isinstance(value, Tensor)}
+    if not any(name.startswith('modality_encoders.') for name in weights):
+        raise ValueError(
+            f"{path} has no 'modality_encoders.…' among its {len(weights)} tensors: is this a file "
+            'of data2vec 2.0?'
+        )
+    return weights
+
+
+def find_blocks(weights: dict[str, Tensor], encoder: str) -> list[str]:
+    """What stands before the names of each block, first to last: the prenet's, then the others."""
+    prefixes = []
+    for part in (f'{encoder}context_encoder.blocks.', 'blocks.'):
+        found = (re.match(rf'{re.escape(part)}(\d+)\.', name) for name in weights)
+        numbers = sorted({int(match[1]) for match in found if match})
+        prefixes += [f'{part}{number}.' for number in numbers]
+    return prefixes
+
+
+class Weights:
+    """Tensors that are taken out one after another, so that what is left over is known.
+
+    Args:
+        tensors: by name.
+    """
+
+    def __init__(self, tensors: dict[str, Tensor]) -> None:
+        self.left = dict(tensors)
+
+    def take(self, name: str) -> Tensor:
+        """A tensor.
+
+        Raises:
+            ValueError: when it is not there.
+        """
+        if name not in self.left:
+            raise ValueError(f"the file has no '{name}': is it of another modality, or a part?")
+        return self.left.pop(name)
+
+    def take_all(self, prefix: str) -> dict[str, Tensor]:
+        """Tensors by what stands after ``prefix``."""
+        names = [name for name in self.left if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self.take(name) for name in names}
+
+
+def convert_image(weights: Weights) -> dict[str, Tensor]:
+    """Under the names of a ViT of timm with ``post_norm``.
+
+    Such a ViT has no bias in its product of patches: it is added to the patches' positions, which
+    comes to the same. data2vec's [CLS] has no position.
+    """
+    encoder = 'modality_encoders.IMAGE.'
+    blocks = find_blocks(weights.left, encoder)
+    positions = weights.take(f'{encoder}fixed_positional_encoder.positions')
+    positions = positions + weights.take(f'{encoder}local_encoder.proj.bias')
+    renamed = {
+        'cls_token': weights.take(f'{encoder}extra_tokens'),
+        'pos_embed': torch.cat([torch.zeros_like(positions[:, :1]), positions], 1),
+        'patch_embed.proj.weight': weights.take(f'{encoder}local_encoder.proj.weight'),
+    }
+    for name, value in weights.take_all(f'{encoder}context_encoder.norm.').items():
+        renamed[f'norm_pre.{name}'] = value
+    for place, prefix in enumerate(blocks):
+        for name, value in weights.take_all(prefix).items():
+            renamed[f'blocks.{place}.{name}'] = value
+    return renamed
+
+
+def convert_text(weights: Weights) -> dict[str, Tensor]:
+    """Under the names of a BERT of transformers."""
+    encoder = 'modality_encoders.TEXT.'
+    blocks = find_blocks(weights.left, encoder)
+    words = weights.take(f'{encoder}local_encoder.embed_tokens.weight')
+    positions = weights.take(f'{encoder}local_encoder.embed_positions.weight')
+    renamed = {
+        'embeddings.word_embeddings.weight': words,
+        'embeddings.position_embeddings.weight': positions[_PADDING + 1 :],
+        'embeddings.token_type_embeddings.weight': torch.zeros_like(words[:1]),
+    }
+    for name, value in weights.take_all(f'{encoder}local_encoder.layernorm_embedding.').items():
+        renamed[f'embeddings.LayerNorm.{name}'] = value
+    for place, prefix in enumerate(blocks):
+        layer = f'encoder.layer.{place}.'
+        for name, value in weights.take_all(f'{prefix}attn.qkv.').items():
+            for own, part in zip(('query', 'key', 'value'), value.chunk(3), strict=True):
+                renamed[f'{layer}attention.self.{own}.{name}'] = part
+        for theirs, ours in _BERT.items():
+            for name, value in weights.take_all(prefix + theirs).items():
+                renamed[f'{layer}{ours}{name}'] = value
+    return renamed
+
+
+def build_image_encoder(renamed: dict[str, Tensor], blocks: int, heads: int) -> ViTImageEncoder:
+    """The encoder that the weights are of, with them."""
+    width, _, patch, _ = renamed['patch_embed.proj.weight'].shape
+    side = int((renamed['pos_embed'].shape[1] - 1) ** 0.5)
+    encoder = ViTImageEncoder(
+        image_size=side * patch, patch_size=patch, embed_dim=width, num_heads=heads, depth=blocks,
+        post_norm=True,
+    )  # fmt: skip
+    encoder.vit.load_state_dict(renamed)
+    return encoder
+
+
+def build_bert(renamed: dict[str, Tensor], blocks: int, heads: int) -> BertModel:
+    """The BERT that the weights are of, with them."""
+    words, width = renamed['embeddings.word_embeddings.weight'].shape
+    config = BertConfig(
+        vocab_size=words, hidden_size=width, num_hidden_layers=blocks, num_attention_heads=heads,
+        intermediate_size=len(renamed['encoder.layer.0.intermediate.dense.weight']),
+        max_position_embeddings=len(renamed['embeddings.position_embeddings.weight']),
+        type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=_PADDING,
+    )  # fmt: skip
+    bert = BertModel(config, add_pooling_layer=False)
+    bert.load_state_dict(renamed)
+    return bert
+
+
+def main() -> None:
+    """Converts a file and reports."""
+    args = parse_args()
+    require_new('out', args.out)
+    tensors = read_weights(args.source)
+    is_image = any(name.startswith('modality_encoders.IMAGE.') for name in tensors)
+    encoder = f'modality_encoders.{"IMAGE" if is_image else "TEXT"}.'
+    blocks, weights = find_blocks(tensors, encoder), Weights(tensors)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    if is_image:
+        model = build_image_encoder(convert_image(weights), len(blocks), args.heads)
+        state = {f'image_encoder.{name}': value for name, value in model.state_dict().items()}
+        torch.save({'state_dict': state, 'meta': {'source': args.source.name}}, args.out)
+    else:
+        model = build_bert(convert_text(weights), len(blocks), args.heads)
+        model.save_pretrained(args.out)
+    print(f'{args.out}: {len(tensors) - len(weights.left)} of {len(tensors)} tensors')
+    print(f'{len(blocks)} blocks, in this order:', *blocks, sep='\n  ')
+    print(f'left, for lack of a place: {len(weights.left)}', *sorted(weights.left), sep='\n  ')
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

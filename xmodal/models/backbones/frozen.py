@@ -1,0 +1,140 @@
+"""Frozen teachers: image models that only look."""
+
+import timm
+import torch
+from timm.models import load_state_dict
+from torch import Tensor, nn
+
+from xmodal.registry import MODELS
+
+
+@MODELS.register_module()
+class TimmTeacher(nn.Module):
+    """Any model of ``timm``: its [CLS], or its pooled features where it has none.
+
+    Args:
+        arch: name in timm.
+        pretrained: True for timm's weights, or a file of weights; False for random ones (tests).
+        **overrides: passed to timm. For a [CLS] out of the last norm: ``global_pool='token'``.
+
+    Shape:
+        (B, 3, H, W) to (B, T).
+    """
+
+    def __init__(self, arch: str, pretrained: bool | str = True, **overrides) -> None:
+        super().__init__()
+        self.arch, self.pretrained, self.overrides = arch, pretrained, overrides
+        self.model = timm.create_model(arch, num_classes=0, **overrides)
+
+    @property
+    def embed_dims(self) -> int:
+        """T."""
+        return self.model.num_features
+
+    def init_weights(self) -> None:
+        """Reads the weights.
+
+        Raises:
+            FileNotFoundError: when they can be neither read nor downloaded.
+            ValueError: when a file lacks some of the model's weights.
+        """
+        if not self.pretrained:
+            return
+        try:
+            if isinstance(self.pretrained, str):
+                weights = load_state_dict(self.pretrained)
+            else:
+                weights = timm.create_model(
+                    self.arch, pretrained=True, num_classes=0, **self.overrides
+                ).state_dict()
+        except Exception as error:  # timm, the hub client and the network raise many kinds
+            raise FileNotFoundError(
+                f"teacher.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't be "
+                f'had: {error}\nDownload them on a machine with a network and give the file '
+                "(pretrained='path/to/weights.pth')."
+            ) from error
+        missing, _ = self.model.load_state_dict(weights, strict=False)
+        if missing:
+            raise ValueError(
+                f'{self.pretrained} lacks {len(missing)} weights of the teacher '
+                f"'{self.arch}' ({', '.join(missing[:5])}, …): it is of another architecture; see "
+                "the teacher's overrides in the config"
+            )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """A vector an image."""
+        return self.model.forward_head(self.model.forward_features(images), pre_logits=True)
+
+
+@MODELS.register_module()
+class EncoderTeacher(nn.Module):
+    """An image encoder of ours as a teacher: the mean of its patches.
+
+    Encoders that :class:`xmodal.models.ImageTagger` trains have learned nothing for [CLS].
+
+    Args:
+        encoder: config of an image encoder.
+
+    Shape:
+        (B, 3, H, W) to (B, T).
+    """
+
+    def __init__(self, encoder: dict) -> None:
+        super().__init__()
+        self.encoder = MODELS.build(encoder)
+
+    @property
+    def embed_dims(self) -> int:
+        """T."""
+        return self.encoder.embed_dims
+
+    def init_weights(self) -> None:
+        """Reads the encoder's weights."""
+        self.encoder.init_weights()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """A vector an image."""
+        return self.encoder(images).embeddings[:, 1:].mean(1)
+
+
+class Frozen(nn.Module):
+    """A teacher that does not learn, is always in eval mode, and is in no checkpoint.
+
+    Its weights are read where they come from whenever training starts or goes on.
+
+    Args:
+        teacher: config of a model from images (B, 3, H, W) to vectors (B, T).
+    """
+
+    def __init__(self, teacher: dict) -> None:
+        super().__init__()
+        self.model = MODELS.build(teacher).requires_grad_(False)
+        self.model.eval()
+        self.register_load_state_dict_pre_hook(_fill_in)
+
+    @property
+    def embed_dims(self) -> int:
+        """T."""
+        return self.model.embed_dims
+
+    def train(self, mode: bool = True) -> 'Frozen':
+        """Stays in eval mode: training loops set the whole model to train, every epoch."""
+        return super().train(False)
+
+    def state_dict(self, *args, destination: dict | None = None, **kwargs) -> dict:
+        """Nothing."""
+        return {} if destination is None else destination
+
+    def init_weights(self) -> None:
+        """Reads the weights."""
+        self.model.init_weights()
+
+    @torch.no_grad()
+    def forward(self, images: Tensor) -> Tensor:
+        """A vector an image, outside of the graph."""
+        return self.model(images)
+
+
+def _fill_in(frozen: Frozen, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
+    """Lets strict loading pass what no checkpoint holds."""
+    state_dict |= {f'{prefix}model.{name}': x for name, x in frozen.model.state_dict().items()}
