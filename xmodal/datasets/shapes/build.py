@@ -19,7 +19,7 @@ from xmodal.datasets.shapes.grammar import write_captions
 from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 
-FORMAT_VERSION = 7  # raise it with every change of what a build holds
+FORMAT_VERSION = 8  # raise it with every change of what a build holds
 SMALLEST_IMAGE = 32
 
 

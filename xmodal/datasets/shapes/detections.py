@@ -31,7 +31,9 @@ _SEEN = 0.3  # least overlap (IoU) with a thing at which a region shows it
 def write_detections(folder: Path, splits: Splits) -> None:
     """``regions/``: ``SPLIT_obj36.tsv``, names of classes and attributes, and the store of all.
 
-    Features are those of ``precomp/``, which must be there. An image's id is the stem of its file.
+    Features are those of ``precomp/``, which must be there, standardised over the regions of the
+    training split: without it nine tenths of each are what all regions have in common. An image's
+    id is the stem of its file.
     """
     out = folder / 'regions'
     shutil.rmtree(out, ignore_errors=True)  # of a build that was interrupted
@@ -39,8 +41,9 @@ def write_detections(folder: Path, splits: Splits) -> None:
     for name, classes in (('objects', OBJECTS), ('attributes', ATTRIBUTES)):
         (out / f'{name}_vocab.txt').write_text('\n'.join(classes) + '\n', 'utf-8')
     files = [out / f'{split}_obj36.tsv' for split in splits]
+    statistics = _feature_statistics(folder / 'precomp')
     for file, (split, records) in zip(files, splits.items(), strict=True):
-        write_region_tsv(file, _detect_all(folder / 'precomp', split, records))
+        write_region_tsv(file, _detect_all(folder / 'precomp', split, records, statistics))
     names = [file.name for file in files]
     with RegionStoreWriter(out / 'store', {'files': names}, 'float16') as writer:
         for file in files:
@@ -49,9 +52,20 @@ def write_detections(folder: Path, splits: Splits) -> None:
         writer.finish()
 
 
-def _detect_all(precomp: Path, split: str, records: list[Record]) -> Iterator[DetectedImage]:
+def _feature_statistics(precomp: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of the training features, (F,) each."""
+    features = np.load(precomp / f'{PRECOMP_NAMES["train"]}_ims.npy', mmap_mode='r')
+    rows = features.reshape(-1, FEATURE_DIMS)
+    # What hardly ever differs is no signal to make as large as the rest.
+    return rows.mean(0, np.float64), rows.std(0, np.float64).clip(min=0.02)
+
+
+def _detect_all(
+    precomp: Path, split: str, records: list[Record], statistics: tuple[np.ndarray, np.ndarray]
+) -> Iterator[DetectedImage]:
     """The regions of each scene of a split, with the features on disk."""
     features = np.load(precomp / f'{PRECOMP_NAMES[split]}_ims.npy', mmap_mode='r')
+    mean, deviation = statistics
     for own, record in zip(features, records, strict=True):
         regions = propose_regions(split, record)
         boxes = np.array([region.box for region in regions], np.float32)
@@ -59,7 +73,7 @@ def _detect_all(precomp: Path, split: str, records: list[Record]) -> Iterator[De
             Path(record.image).stem,
             record.size,
             record.size,
-            np.asarray(own, np.float32),
+            ((own - mean) / deviation).astype(np.float32),
             boxes,
             label_regions(split, record, regions),
         )
