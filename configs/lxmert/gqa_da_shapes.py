@@ -16,7 +16,7 @@ train_dataloader = dict(
                 answer_file='vqa/annotations_train.json',
                 image_info='coco/captions_train.json',
                 weights='score',
-                answer_list='vqa/answer_list.json',
+                answer_list='gqa/answer_list.json',
                 pipeline=_base_.train_pipeline,
             ),
         ],

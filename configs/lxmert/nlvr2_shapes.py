@@ -15,7 +15,7 @@ model = dict(
     network=_base_.model.network,
     head=dict(type='PooledClassificationHead', num_classes=2, images=2),
 )
-load_from = 'work_dirs/lxmert_pretrain_shapes/epoch_2.pth'
+load_from = 'work_dirs/lxmert_pretrain_shapes/epoch_4.pth'
 
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
 train_dataloader = dict(global_batch_size=64)
