@@ -6,6 +6,7 @@ reference = 'full'  # the method; rows that come to its configs share its runs
 
 configs = 'configs/lxmert/'
 alone = {'load_from': None}
+text_encoder = 'model.network.text_encoder.pretrained'
 presets = {
     'shapes': dict(
         label='on the embedded world',
@@ -25,15 +26,15 @@ presets = {
     'full': dict(
         label='on the benchmarks',
         stages=dict(
-            pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads']),
+            pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads', text_encoder]),
             vqa=dict(config=configs + 'vqa_v2.py', after='pretrain', takes=[]),
             gqa=dict(config=configs + 'gqa.py', after='pretrain', takes=[]),
             nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=[]),
             vqa_da=dict(config=configs + 'vqa_v2_da.py', after='pretrain', takes=[]),
             gqa_da=dict(config=configs + 'gqa_da.py', after='pretrain', takes=[]),
-            vqa_alone=dict(config=configs + 'vqa_v2.py', takes=[], options=alone),
-            gqa_alone=dict(config=configs + 'gqa.py', takes=[], options=alone),
-            nlvr2_alone=dict(config=configs + 'nlvr2.py', takes=[], options=alone),
+            vqa_alone=dict(config=configs + 'vqa_v2.py', takes=[text_encoder], options=alone),
+            gqa_alone=dict(config=configs + 'gqa.py', takes=[text_encoder], options=alone),
+            nlvr2_alone=dict(config=configs + 'nlvr2.py', takes=[text_encoder], options=alone),
         ),
     ),
 }
