@@ -62,6 +62,7 @@ def test_pre_training_is_loaded_by_every_fine_tuning_which_trains_and_is_evaluat
 ):
     config = shrink('configs/lxmert/pretrain_shapes.py')
     config.train_cfg.max_epochs = 2
+    config.custom_hooks = [dict(type='HeadStartHook', epochs=dict(answers=1))]  # as pretrain.py
     config.default_hooks.logger.interval = 1
     runner = train(config)
     logged = runner.message_hub.log_scalars
