@@ -1,5 +1,5 @@
-# Token types with LayerScale (EMKUM) in LXMERT: pretrain_shapes.py with one more key, on the outputs
-# of both encoders.
+# Token types with LayerScale (EMKUM) in LXMERT: pretrain_shapes.py with one more key, on what comes
+# out of both encoders.
 _base_ = './pretrain_shapes.py'
 
 work_dir = 'work_dirs/lxmert_pretrain_tte_shapes'

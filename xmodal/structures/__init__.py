@@ -10,6 +10,7 @@ from xmodal.structures.tokens import (
     Regions,
     RegionTextBatch,
     Tokens,
+    select_rows,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     'RegionTextBatch',
     'Regions',
     'Tokens',
+    'select_rows',
 ]

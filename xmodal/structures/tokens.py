@@ -86,6 +86,11 @@ class RegionTextBatch(NamedTuple):
     text_image_ids: Tensor
 
 
+def select_rows(x: Tensor, rows: Tensor) -> Tensor:
+    """Rows (K,) int64 of x (B, …); a single row is repeated without a copy."""
+    return x.expand(len(rows), *x.shape[1:]) if len(x) == 1 else x[rows]
+
+
 class Tokens(NamedTuple):
     """The token set of one modality.
 
@@ -103,9 +108,9 @@ class Tokens(NamedTuple):
 
     def select(self, rows: Tensor) -> 'Tokens':
         """Picks batch rows, (K,) int64, of every tensor."""
-        pick = [None if x is None else x[rows] for x in (self.embeddings, self.attention_mask)]
-        boxes = None if self.boxes is None else self.boxes[rows]
-        return Tokens(pick[0], pick[1], self.grid_size, boxes)
+        fields = (self.embeddings, self.attention_mask, self.boxes)
+        embeddings, mask, boxes = (None if x is None else select_rows(x, rows) for x in fields)
+        return Tokens(embeddings, mask, self.grid_size, boxes)
 
     @classmethod
     def join(cls, parts: list['Tokens']) -> 'Tokens':

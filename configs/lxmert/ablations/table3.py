@@ -1,4 +1,4 @@
-# Table 3 (Sec. 5.1): what pre-training is worth beside BERT's weights, dev sets. The columns "alone"
+# Table 3 (Sec. 5.1): what pre-training is worth beside the weights of BERT, dev sets. Those "alone"
 # are fine-tuned without pre-training. The embedded world has no BERT of its words: there the table
 # `tasks` has these columns.
 _base_ = '../../_base_/ablations/lxmert.py'

@@ -66,7 +66,7 @@ class RetrievalLoop(EvaluationLoop):
         add_similarity: re-rank by the sum of the matching logit and the contrastive logit, instead
             of the matching logit alone (ALBEF's way). The negatives of matching are drawn by
             contrastive similarity, so that matching learns what that leaves open (BLIP adds too).
-        pair_batch: pairs judged at once.
+        pair_batch: pairs of an image judged at once.
         save_rankings: a JSON file for the ten best of every query; must not exist yet.
     """
 
@@ -77,7 +77,7 @@ class RetrievalLoop(EvaluationLoop):
         evaluator: dict,
         rerank_topk: int = 128,
         add_similarity: bool = False,
-        pair_batch: int = 512,
+        pair_batch: int = 128,
         save_rankings: str | None = None,
     ) -> None:
         super().__init__(runner, dataloader)

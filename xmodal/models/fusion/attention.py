@@ -8,6 +8,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 
 from xmodal import functional as F
 from xmodal.models.necks.position import CrossTerms, LowRank
+from xmodal.structures import select_rows
 
 NO_TERMS = CrossTerms()
 
@@ -27,7 +28,7 @@ class Projected(NamedTuple):
 
     def select(self, rows: Tensor) -> 'Projected':
         """Picks batch rows, (K,) int64."""
-        return Projected(*(None if x is None else x[rows] for x in self))
+        return Projected(*(None if x is None else select_rows(x, rows) for x in self))
 
 
 class Attention(nn.Module):
