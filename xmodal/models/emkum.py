@@ -71,7 +71,7 @@ class EmkumModel(BaseModel):
         super().__init__(data_preprocessor)
         self.image_encoder = MODELS.build(image_encoder)
         self.text_encoder = MODELS.build(text_encoder)
-        check_vocabulary(self.data_preprocessor.tokenizer, self.text_encoder)
+        check_vocabulary(len(self.data_preprocessor.tokenizer), self.text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
         if widths[0] != widths[1]:
             raise ValueError(

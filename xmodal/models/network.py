@@ -10,7 +10,50 @@ from xmodal.registry import MODELS
 from xmodal.structures import Encoded, Fused, Tokens
 
 
-class CrossModalNetwork(nn.Module):
+class EncodersAndFusion(nn.Module):
+    """What every network has: an encoder a modality, a position, a fusion encoder, and types.
+
+    Args:
+        image_encoder: config of an image encoder.
+        text_encoder: config of a text encoder.
+        fusion: config of a fusion encoder.
+        position: config of the position plug-in inside it; depth, width and heads are the fusion
+            encoder's.
+        token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
+
+    Raises:
+        ValueError: when the three encoders differ in width.
+    """
+
+    def __init__(
+        self,
+        image_encoder: dict,
+        text_encoder: dict,
+        fusion: dict,
+        position: dict,
+        token_type: dict | None,
+    ) -> None:
+        super().__init__()
+        self.image_encoder = MODELS.build(image_encoder)
+        self.text_encoder = MODELS.build(text_encoder)
+        self.fusion = MODELS.build(fusion)
+        parts = ('image_encoder', 'text_encoder', 'fusion')
+        widths = {name: getattr(self, name).embed_dims for name in parts}
+        if len(set(widths.values())) > 1:
+            found = ', '.join(f'{name} {width}' for name, width in widths.items())
+            raise ValueError(
+                f'the encoders and the fusion encoder must have one width, found {found}: set '
+                'image_encoder.embed_dim (embed_dims of an encoder of regions), '
+                'text_encoder.config.hidden_size and fusion.embed_dims to the same number'
+            )
+        sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
+        self.position = MODELS.build({**position, **sizes})
+        self.token_type = None
+        if token_type is not None:
+            self.token_type = MODELS.build({**token_type, 'embed_dims': self.fusion.embed_dims})
+
+
+class CrossModalNetwork(EncodersAndFusion):
     """Encode each modality, relate them, fuse them; heads come after.
 
     Args:
@@ -37,31 +80,7 @@ class CrossModalNetwork(nn.Module):
         vector_pooling: dict | None = None,
         token_type: dict | None = None,
     ) -> None:
-        super().__init__()
-        self.image_encoder = MODELS.build(image_encoder)
-        self.text_encoder = MODELS.build(text_encoder)
-        self.fusion = MODELS.build(fusion)
-        widths = {
-            'image_encoder': self.image_encoder.embed_dims,
-            'text_encoder': self.text_encoder.embed_dims,
-            'fusion': self.fusion.embed_dims,
-        }
-        if len(set(widths.values())) > 1:
-            found = ', '.join(f'{name} {width}' for name, width in widths.items())
-            raise ValueError(
-                f'the encoders and the fusion encoder must have one width, found {found}: set '
-                'image_encoder.embed_dim, text_encoder.config.hidden_size and fusion.embed_dims '
-                'to the same number'
-            )
-        sizes = dict(
-            depth=self.fusion.depth,
-            embed_dims=self.fusion.embed_dims,
-            num_heads=self.fusion.num_heads,
-        )
-        self.position = MODELS.build({**position, **sizes})
-        self.token_type = None
-        if token_type is not None:
-            self.token_type = MODELS.build({**token_type, 'embed_dims': self.fusion.embed_dims})
+        super().__init__(image_encoder, text_encoder, fusion, position, token_type)
         self.image_pooling = self.text_pooling = None
         pooled_dims = self.fusion.embed_dims
         if vector_pooling is not None:

@@ -54,13 +54,13 @@ def build_tokenizer(
     return tokenizer
 
 
-def check_vocabulary(tokenizer: PreTrainedTokenizerBase, text_encoder: nn.Module) -> None:
-    """Compares the number of words.
+def check_vocabulary(words: int, text_encoder: nn.Module) -> None:
+    """Compares the number of words of the tokenizer with the text encoder's.
 
     Raises:
         ValueError: when the tokenizer knows more words than the text encoder.
     """
-    words, known = len(tokenizer), text_encoder.vocab_size
+    known = text_encoder.vocab_size
     if words > known:
         raise ValueError(
             f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '

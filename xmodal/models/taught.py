@@ -31,7 +31,7 @@ class TaughtModel(BaseModel):
     def __init__(self, data_preprocessor: dict, network: dict) -> None:
         super().__init__(data_preprocessor)
         self.network = CrossModalNetwork(**network)
-        check_vocabulary(self.data_preprocessor.tokenizer, self.network.text_encoder)
+        check_vocabulary(len(self.data_preprocessor.tokenizer), self.network.text_encoder)
         self.twin: MomentumTwin | None = None
         self.distillation_weight = 0.0
 

@@ -5,11 +5,13 @@ from torch import Tensor, nn
 
 from xmodal.models.fusion.layer import init_linear
 from xmodal.models.necks.token_type import encode_typed
+from xmodal.models.network import EncodersAndFusion
+from xmodal.models.preprocessor import check_vocabulary
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Fused, Regions, RegionTextBatch, Tokens
 
 
-class LxmertNetwork(nn.Module):
+class LxmertNetwork(EncodersAndFusion):
     """Object relationship encoder, language encoder and cross-modality encoder (LXMERT, Sec. 2).
 
     Args:
@@ -32,30 +34,13 @@ class LxmertNetwork(nn.Module):
         position: dict,
         token_type: dict | None = None,
     ) -> None:
-        super().__init__()
-        self.image_encoder = MODELS.build(image_encoder)
-        self.text_encoder = MODELS.build(text_encoder)
-        self.fusion = MODELS.build(fusion)
-        parts = ('image_encoder', 'text_encoder', 'fusion')
-        widths = {name: getattr(self, name).embed_dims for name in parts}
-        if len(set(widths.values())) > 1:
-            found = ', '.join(f'{name} {width}' for name, width in widths.items())
-            raise ValueError(
-                f'the three encoders must have one width, found {found}: set '
-                'image_encoder.embed_dims, text_encoder.config.hidden_size and fusion.embed_dims '
-                'to the same number'
-            )
+        super().__init__(image_encoder, text_encoder, fusion, position, token_type)
         self.embed_dims = self.fusion.embed_dims
-        sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
-        self.position = MODELS.build({**position, **sizes})
         if self.position.needs_grid:
             raise ValueError(
                 f"network.position.type='{position['type']}' counts rows and columns of patches, "
                 "and an image here is regions with boxes: expected 'none', 'uniform' or 'ace_rpe'"
             )
-        self.token_type = None
-        if token_type is not None:
-            self.token_type = MODELS.build({**token_type, 'embed_dims': self.embed_dims})
         self.pooler = nn.Linear(self.embed_dims, self.embed_dims)
         init_linear(self.pooler, self.embed_dims)
 
@@ -98,12 +83,7 @@ class LxmertModel(BaseModel):
     def __init__(self, data_preprocessor: dict, network: dict, heads: dict[str, dict]) -> None:
         super().__init__(data_preprocessor)
         self.network = LxmertNetwork(**network)
-        words, known = self.data_preprocessor.vocab_size, self.network.text_encoder.vocab_size
-        if words > known:
-            raise ValueError(
-                f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
-                'raise it, or name the vocabulary that belongs to the text encoder'
-            )
+        check_vocabulary(self.data_preprocessor.vocab_size, self.network.text_encoder)
         embed_dims = self.network.embed_dims
         self.heads = nn.ModuleDict()
         for name, head in heads.items():
