@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
 # Trains with several processes, on GPUs or, where there are none, on CPU cores.
 #   tools/dist_train.sh CONFIG PROCESSES [arguments of tools/train.py]
-# Several machines: set NNODES, NODE_RANK and MASTER_ADDR on each; PORT if 29500 is taken.
+# Several machines: see tools/torchrun.sh.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 2,4p "$0" | cut -c3-; exit 2; }
 cd "$(dirname "$0")/.."
 
 set -m # signals reach the launcher through this script alone
-python -m torch.distributed.run \
-    --nnodes="${NNODES:-1}" --node_rank="${NODE_RANK:-0}" \
-    --master_addr="${MASTER_ADDR:-127.0.0.1}" --master_port="${PORT:-29500}" \
-    --nproc_per_node="$2" tools/train.py "$1" --launcher pytorch "${@:3}" &
+tools/torchrun.sh "$2" tools/train.py "$1" --launcher pytorch "${@:3}" &
 launcher=$!
 # On SIGTERM the processes save and exit with 0, and the launcher after them; told itself, it would
 # call that a failure.

@@ -14,9 +14,7 @@ def test_pre_training_starts_from_the_encoder_that_its_config_trained(
     config = Config.fromfile('configs/acerpe/encoder_shapes.py')
     config.model.image_encoder.update(size)
     config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
-    config.train_dataloader.update(
-        global_batch_size=16, num_workers=0, persistent_workers=False
-    )
+    config.train_dataloader.update(global_batch_size=16, num_workers=0, persistent_workers=False)
     config.train_dataloader.dataset.data_root = str(tiny_world)
     config.train_dataloader.dataset.pipeline[1].update(size=16, shift=2)
     config.work_dir = str(tmp_path / 'encoder')

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -69,26 +68,18 @@ def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):
     assert (tmp_path / 'run/epoch_1.pth').read_bytes() == b'mine'
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(('127.0.0.1', 0))
-        return server.getsockname()[1]
-
-
 def run_script(script, *arguments, check=True):
     environment = os.environ | {
-        'PORT': str(free_port()),
         'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}',
         'OMP_NUM_THREADS': '1',
     }
-    return subprocess.run(
-        [script, *map(str, arguments)], env=environment, capture_output=True, text=True, check=check
-    )
+    command = [script, *map(str, arguments)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert not (check and ended.returncode), ended.stderr[-5000:]
+    return ended
 
 
-def test_two_processes_train_and_evaluate_to_the_numbers_of_one(
-    config_file, tiny_config, tmp_path
-):
+def test_two_processes_train_and_evaluate_to_the_numbers_of_one(config_file, tiny_config, tmp_path):
     run = tmp_path / 'run'
     run_script('tools/dist_train.sh', config_file, 2, '--work-dir', run)
     options = ['--cfg-options', f'test_cfg.save_rankings={tmp_path}/two.json']
