@@ -297,7 +297,7 @@ def test_encoders_of_two_widths_are_an_error(emkum_config):
 
 
 def test_an_unknown_mode_is_an_error(emkum, batch):
-    with pytest.raises(ValueError, match="mode='predict', expected 'loss' or 'tensor'"):
+    with pytest.raises(ValueError, match=r"mode='predict', expected one of \['loss', 'tensor'\]"):
         emkum()(batch(), mode='predict')
 
 

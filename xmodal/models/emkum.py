@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import torch
-from mmengine.model import BaseModel
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
@@ -11,6 +10,7 @@ from xmodal.models.backbones.frozen import Frozen
 from xmodal.models.fusion.shared import SharedBlock
 from xmodal.models.heads import CLIPHead, DistillationHead
 from xmodal.models.heads.clip import gather_with_gradient
+from xmodal.models.modes import ModeModel
 from xmodal.models.necks.token_type import encode_typed
 from xmodal.models.preprocessor import check_vocabulary
 from xmodal.registry import MODELS
@@ -35,7 +35,7 @@ class Passed(NamedTuple):
 
 
 @MODELS.register_module()
-class EmkumModel(BaseModel):
+class EmkumModel(ModeModel):
     """Extracting Multimodal Knowledge from Unimodal Models.
 
     encode → type → shared block → heads. The modalities never meet: each passes the block alone,
@@ -95,24 +95,6 @@ class EmkumModel(BaseModel):
         for part in (self.image_encoder, self.text_encoder, self.teacher):
             if part is not None:
                 part.init_weights()
-
-    def forward(
-        self,
-        inputs: ImageTextBatch,
-        data_samples: list[DataSample] | None = None,
-        mode: str = 'tensor',
-    ) -> dict[str, Tensor] | tuple[Encoded, Encoded]:
-        """Losses by name for ``mode='loss'``, encoded images and texts for ``'tensor'``.
-
-        Raises:
-            ValueError: for another mode.
-        """
-        if mode not in ('loss', 'tensor'):
-            raise ValueError(
-                f"mode='{mode}', expected 'loss' or 'tensor': EMKUM is evaluated by loops of its "
-                'own, RetrievalLoop and ZeroShotLoop'
-            )
-        return getattr(self, mode)(inputs, data_samples)
 
     def tensor(
         self, batch: ImageTextBatch, samples: list[DataSample] | None = None

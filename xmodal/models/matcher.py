@@ -2,16 +2,16 @@
 
 from functools import partial
 
-from mmengine.model import BaseModel
 from torch import Tensor
 
+from xmodal.models.modes import ModeModel
 from xmodal.models.similarity import score_all_pairs
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Regions, RegionTextBatch, Tokens
 
 
 @MODELS.register_module()
-class MatchingModel(BaseModel):
+class MatchingModel(ModeModel):
     """Two encoders and a similarity of their token sets: encode → compare.
 
     Args:
@@ -47,24 +47,6 @@ class MatchingModel(BaseModel):
             )
         self.similarity = MODELS.build({**similarity, 'embed_dims': widths[0]})
         self.head = MODELS.build(loss)
-
-    def forward(
-        self,
-        inputs: RegionTextBatch,
-        data_samples: list[DataSample] | None = None,
-        mode: str = 'tensor',
-    ) -> dict[str, Tensor] | Tensor:
-        """Losses by name for ``mode='loss'``, logits (B, T) for ``'tensor'``.
-
-        Raises:
-            ValueError: for another mode.
-        """
-        if mode not in ('loss', 'tensor'):
-            raise ValueError(
-                f"mode='{mode}', expected 'loss' or 'tensor': a matching model is evaluated by a "
-                'loop of its own, MatchingLoop'
-            )
-        return getattr(self, mode)(inputs, data_samples)
 
     def loss(
         self, batch: RegionTextBatch, samples: list[DataSample] | None = None

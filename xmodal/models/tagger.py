@@ -1,16 +1,16 @@
 """Supervised pre-training of an image encoder: what things are, without a word or a place."""
 
 import torch
-from mmengine.model import BaseModel
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from xmodal.models.modes import ModeModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch
 
 
 @MODELS.register_module()
-class ImageTagger(BaseModel):
+class ImageTagger(ModeModel):
     """Image encoder and a linear classifier of tags, trained on mosaics of small pictures.
 
     ACE-RPE's image encoder starts from a classifier of ImageNet's pictures; this makes one for a
@@ -33,12 +33,9 @@ class ImageTagger(BaseModel):
         self.classifier = nn.Linear(self.image_encoder.embed_dims, num_tags)
         self.tiles = tiles
 
-    def forward(
-        self, inputs: ImageTextBatch, data_samples: list[DataSample], mode: str = 'tensor'
-    ) -> dict[str, Tensor] | Tensor:
-        """Logits (B, C), or with mode='loss' the losses; samples have ``tags``, their numbers."""
-        logits = self.tag(inputs.images)
-        return self.loss(logits, data_samples) if mode == 'loss' else logits
+    def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
+        """Logits (B, C)."""
+        return self.tag(batch.images)
 
     def tag(self, images: Tensor) -> Tensor:
         """Logits (B, C) of pictures (B, 3, h, w).
@@ -60,12 +57,13 @@ class ImageTagger(BaseModel):
         )
         return self.classifier(patches.mean((2, 4)).flatten(0, 2))
 
-    def loss(self, logits: Tensor, samples: list[DataSample]) -> dict[str, Tensor]:
+    def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
         """Cross-entropy of each tag, summed over tags; the share of a picture's tags found.
 
-        Found are the C' tags with the largest logits, of a picture that has C'.
+        Found are the C' tags with the largest logits, of a picture that has C'. Samples have
+        ``tags``, their numbers.
         """
-        logits = logits.float()
+        logits = self.tag(batch.images).float()
         targets = torch.zeros_like(logits)
         for row, sample in zip(targets, samples, strict=True):
             row[sample.tags] = 1

@@ -1,20 +1,17 @@
 """What models with a momentum teacher share."""
 
-from mmengine.model import BaseModel
 from torch import Tensor, nn
 
+from xmodal.models.modes import ModeModel
 from xmodal.models.momentum import MomentumTwin
 from xmodal.models.network import CrossModalNetwork
 from xmodal.models.preprocessor import check_vocabulary
-from xmodal.structures import DataSample, ImageTextBatch
 
 
-class TaughtModel(BaseModel):
+class TaughtModel(ModeModel):
     """A network, and a momentum twin of it whose answers are soft targets.
 
-    A subclass adds its heads and then calls :meth:`make_twin`. For each of MMEngine's modes that it
-    has, it has the method of that name, which gets the batch and its data samples: ``loss`` returns
-    losses by name, ``predict`` the samples with their predictions, ``tensor`` what comes before.
+    A subclass adds its heads and then calls :meth:`make_twin`.
 
     Args:
         data_preprocessor: config of the preprocessor.
@@ -34,25 +31,6 @@ class TaughtModel(BaseModel):
         check_vocabulary(len(self.data_preprocessor.tokenizer), self.network.text_encoder)
         self.twin: MomentumTwin | None = None
         self.distillation_weight = 0.0
-
-    def forward(
-        self,
-        inputs: ImageTextBatch,
-        data_samples: list[DataSample] | None = None,
-        mode: str = 'tensor',
-    ) -> dict[str, Tensor] | list[DataSample] | tuple | Tensor:
-        """Calls the method that ``mode`` names.
-
-        Raises:
-            ValueError: when the model has none.
-        """
-        modes = [name for name in ('loss', 'predict', 'tensor') if hasattr(self, name)]
-        if mode not in modes:
-            raise ValueError(
-                f"mode='{mode}', expected one of {modes} for {type(self).__name__}: what has no "
-                "'predict' only trains, or is evaluated by a loop of its own, such as RetrievalLoop"
-            )
-        return getattr(self, mode)(inputs, data_samples)
 
     def taught(self) -> dict[str, str]:
         """Names in the twin, and paths in the model, of what has a twin."""

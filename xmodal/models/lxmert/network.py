@@ -1,14 +1,14 @@
 """The network of LXMERT, and what all models with it share."""
 
-from mmengine.model import BaseModel
 from torch import Tensor, nn
 
 from xmodal.models.fusion.layer import init_linear
+from xmodal.models.modes import ModeModel
 from xmodal.models.necks.token_type import encode_typed
 from xmodal.models.network import EncodersAndFusion
 from xmodal.models.preprocessor import check_vocabulary
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, Fused, Regions, RegionTextBatch, Tokens
+from xmodal.structures import Fused, Regions, RegionTextBatch, Tokens
 
 
 class LxmertNetwork(EncodersAndFusion):
@@ -67,8 +67,8 @@ class LxmertNetwork(EncodersAndFusion):
         return self.pooler(fused.text_tokens[:, 0]).tanh()
 
 
-class LxmertModel(BaseModel):
-    """A network with heads. A subclass has ``loss`` and, if it has one, ``predict``.
+class LxmertModel(ModeModel):
+    """A network with heads.
 
     Args:
         data_preprocessor: config of the preprocessor.
@@ -99,22 +99,6 @@ class LxmertModel(BaseModel):
     def head_sizes(self, name: str) -> dict[str, int]:
         """The arguments of a head, beside the width, that follow from the network."""
         return {}
-
-    def forward(
-        self,
-        inputs: RegionTextBatch,
-        data_samples: list[DataSample] | None = None,
-        mode: str = 'tensor',
-    ) -> dict[str, Tensor] | list[DataSample] | Fused | Tensor:
-        """Calls the method that ``mode`` names.
-
-        Raises:
-            ValueError: when the model has none.
-        """
-        modes = [name for name in ('loss', 'predict', 'tensor') if hasattr(self, name)]
-        if mode not in modes:
-            raise ValueError(f"mode='{mode}', expected one of {modes} for {type(self).__name__}")
-        return getattr(self, mode)(inputs, data_samples)
 
     def fuse(self, batch: RegionTextBatch, **need) -> Fused:
         """Encodes and fuses regions and texts row by row."""
