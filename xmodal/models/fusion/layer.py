@@ -1,6 +1,7 @@
 """The layers of the encoders that stand on their own attention."""
 
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from xmodal.models.fusion.attention import Attention, Projected
 from xmodal.models.necks.position import CrossTerms
@@ -24,8 +25,15 @@ class FeedForward(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(B, L, D) to (B, L, D)."""
-        hidden = self.contract(nn.functional.gelu(self.expand(tokens)))
+        # A sixth of a layer's activations is the GELU's result: made again when it is needed.
+        hidden = checkpoint(
+            self._activate_and_contract, self.expand(tokens),
+            use_reentrant=False, preserve_rng_state=False,
+        )  # fmt: skip
         return self.norm(tokens + self.dropout(hidden))
+
+    def _activate_and_contract(self, hidden: Tensor) -> Tensor:
+        return self.contract(nn.functional.gelu(hidden))
 
 
 class EncoderLayer(nn.Module):
