@@ -125,6 +125,15 @@ def test_a_batch_that_does_not_divide_is_an_error(config_file, tmp_path):
     assert 'global_batch_size=7 is not a multiple of 2 process(es)' in found.stderr
 
 
+def test_several_machines_must_say_which_they_are(config_file, monkeypatch):
+    monkeypatch.setenv('NNODES', '2')
+    found = run_script('tools/dist_train.sh', config_file, 8, check=False)
+    assert found.returncode != 0 and 'NODE_RANK: is the number of this machine' in found.stderr
+    monkeypatch.setenv('NODE_RANK', '1')
+    found = run_script('tools/dist_train.sh', config_file, 8, check=False)
+    assert found.returncode != 0 and 'MASTER_ADDR: is the address of machine 0' in found.stderr
+
+
 @pytest.mark.parametrize('script', ['dist_train', 'dist_test', 'slurm_train', 'slurm_test'])
 def test_scripts_say_how_they_are_used(script):
     found = run_script(f'tools/{script}.sh', check=False)
