@@ -1,0 +1,91 @@
+"""Eqs. 1 and 2 of ACE-RPE against literal float64 loops."""
+
+import math
+
+import pytest
+import torch
+from literal import FORMATS, padding, random_similarity, random_tokens, tolerance
+from torch.autograd import gradcheck
+
+from xmodal import functional as F
+
+
+@pytest.mark.parametrize('dtype', FORMATS)
+@pytest.mark.parametrize('scale', [2.0, 10.0, 200.0])
+def test_anchor_log_sum_exp_leaves_out_cls_and_padding(scale, dtype):
+    image, text = random_tokens(2, 7, 6), random_tokens(2, 5, 6, seed=1)
+    mask = padding(5, [5, 3])
+    expected = []
+    for b in range(2):
+        cosines = [
+            torch.cosine_similarity(image[b, m], text[b, n], dim=0).item()
+            for m in range(1, 7)
+            for n in range(1, 5)
+            if mask[b, n]
+        ]
+        expected.append(math.log(math.fsum(math.exp(scale * c) for c in cosines)) / scale)
+    found = F.anchor_log_sum_exp(image.to(dtype), text.to(dtype), scale, mask)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.tolist(), expected, atol=tolerance(dtype), rtol=0)
+
+
+def test_gradient_of_anchor_log_sum_exp_is_right():
+    image = random_tokens(1, 4, 3).requires_grad_()
+    text = random_tokens(1, 4, 3, seed=1).requires_grad_()
+    mask = padding(4, [3])
+    assert gradcheck(lambda x, y: F.anchor_log_sum_exp(x, y, 2.0, mask), (image, text))
+
+
+def test_a_text_of_cls_alone_counts_as_zero():
+    image = random_tokens(2, 4, 3).requires_grad_()
+    text = random_tokens(2, 4, 3, seed=1).requires_grad_()
+    found = F.anchor_log_sum_exp(image, text, 2.0, padding(4, [1, 3]))
+    found.sum().backward()
+    assert found[0] == 0 and found[1] != 0
+    for x in (image, text):
+        assert (x.grad[0] == 0).all() and x.grad[1].isfinite().all()
+
+
+@pytest.mark.parametrize('dtype', FORMATS)
+def test_margin_contrast_is_equation_2(dtype):
+    positive, negatives = random_similarity(6), random_similarity(6, 9, seed=1)
+    positive[0], negatives[0] = 1.0, -1.0  # closes the hinge
+    mask = random_similarity(6, 9, seed=2) > 0
+    delta, scale = 0.05, 20.0
+    expected = []
+    for f, row, real in zip(positive.tolist(), negatives.tolist(), mask.tolist(), strict=True):
+        total = math.fsum(math.exp(scale * z) for z, r in zip(row, real, strict=True) if r)
+        expected.append(-min(0.0, f - delta - math.log(total) / scale))
+    found = F.margin_contrast(positive.to(dtype), negatives.to(dtype), delta, scale, mask)
+    assert found.dtype == dtype
+    assert found[0] == 0
+    torch.testing.assert_close(found.tolist(), expected, atol=tolerance(dtype), rtol=0)
+
+
+def test_margin_contrast_without_a_mask_counts_all():
+    positive, negatives = random_similarity(4), random_similarity(4, 5, seed=1)
+    everything = torch.ones(4, 5, dtype=torch.bool)
+    torch.testing.assert_close(
+        F.margin_contrast(positive, negatives, 0.05, 2.0),
+        F.margin_contrast(positive, negatives, 0.05, 2.0, everything),
+    )
+
+
+def test_gradient_of_an_open_hinge_is_right():
+    positive = random_similarity(3).requires_grad_()
+    negatives = random_similarity(3, 5, seed=1).requires_grad_()
+    mask = torch.tensor([[True, False, True, True, False]] * 3)
+    assert gradcheck(lambda p, n: F.margin_contrast(p, n, 0.05, 2.0, mask), (positive, negatives))
+
+
+@pytest.mark.parametrize('count', [0, 3])
+def test_a_sample_without_negatives_costs_nothing(count):
+    positive = torch.zeros(2, requires_grad=True)
+    negatives = torch.ones(2, count, requires_grad=True)
+    found = F.margin_contrast(
+        positive, negatives, 0.05, 2.0, torch.zeros(2, count, dtype=torch.bool)
+    )
+    found.sum().backward()
+    assert found.tolist() == [0, 0]
+    assert positive.grad.tolist() == [0, 0]
+    assert (negatives.grad == 0).all()

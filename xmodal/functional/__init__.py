@@ -1,0 +1,44 @@
+"""The equations of the papers as pure tensor functions, one function an equation.
+
+ACE-RPE: "An Anchor-based Relative Position Embedding Method for Cross-Modal Tasks" (Wang et al.).
+T-EMDE: "Sketching-based global similarity for cross-modal retrieval" (Rychalska et al.).
+
+Letters: B batch, M patches, N words, D width, G groups, H heads. In ACE-RPE index 0 of every token
+axis is [CLS], so that an image has 1 + M tokens and a text 1 + N. In T-EMDE L counts the tokens of
+a set, N the partitions, K the centroids of each and D the width of the space they live in.
+Everything is computed in float32 (or float64, where that comes in) whatever autocast says:
+distances reach 1 / 0.
+"""
+
+from xmodal.functional.anchor_loss import anchor_log_sum_exp, margin_contrast
+from xmodal.functional.anchors import (
+    anchor_distance,
+    anchor_mask,
+    multi_group_similarity,
+    soft_shrink,
+)
+from xmodal.functional.norms import l1_normalize, l2_normalize
+from xmodal.functional.paths import relative_box_distance, relative_distance
+from xmodal.functional.sketches import centroid_distance, sketch, soft_assignment
+from xmodal.functional.terms import bias_term, contextual_means, contextual_terms, place, value_term
+
+__all__ = [
+    'anchor_distance',
+    'anchor_log_sum_exp',
+    'anchor_mask',
+    'bias_term',
+    'centroid_distance',
+    'contextual_means',
+    'contextual_terms',
+    'l1_normalize',
+    'l2_normalize',
+    'margin_contrast',
+    'multi_group_similarity',
+    'place',
+    'relative_box_distance',
+    'relative_distance',
+    'sketch',
+    'soft_assignment',
+    'soft_shrink',
+    'value_term',
+]

@@ -1,0 +1,68 @@
+"""The anchor loss (ACE-RPE, Eqs. 1 and 2)."""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from xmodal.functional.precision import full_precision
+
+
+@full_precision
+def anchor_log_sum_exp(
+    image_tokens: Tensor, text_tokens: Tensor, scale: float, attention_mask: Tensor | None = None
+) -> Tensor:
+    """(1 / λ) log Σ_mn exp(λ f(x_m, y_n)) (Eq. 1), without [CLS] and padding.
+
+    Args:
+        image_tokens: (B, 1 + M, D).
+        text_tokens: (B, 1 + N, D).
+        scale: λ.
+        attention_mask: True for real words, (B, 1 + N) bool; a text of [CLS] alone gives 0.
+
+    Returns:
+        (B,).
+    """
+    image, text = normalize(image_tokens[:, 1:], dim=-1), normalize(text_tokens[:, 1:], dim=-1)
+    exponent = scale * (image @ text.mT)
+    if attention_mask is None:
+        return exponent.flatten(1).logsumexp(1) / scale
+    real = attention_mask[:, 1:]
+    return _masked_log_sum_exp(exponent, real[:, None].expand_as(exponent)) / scale
+
+
+@full_precision
+def margin_contrast(
+    positive: Tensor,
+    negatives: Tensor,
+    delta: float,
+    scale: float,
+    negative_mask: Tensor | None = None,
+) -> Tensor:
+    """H (Eq. 2): the hinge of the positive over a log-sum-exp of the negatives.
+
+    Args:
+        positive: f(x, y), (B,).
+        negatives: f(x, z), (B, K).
+        delta: δ, the margin.
+        scale: λ.
+        negative_mask: True where z counts as a negative, (B, K) bool; a row without any gives 0.
+
+    Returns:
+        (B,).
+    """
+    exponent = scale * negatives
+    if negative_mask is None:
+        return (delta - positive + exponent.logsumexp(1) / scale).clamp(min=0)
+    hinge = (delta - positive + _masked_log_sum_exp(exponent, negative_mask) / scale).clamp(min=0)
+    return torch.where(negative_mask.any(1), hinge, 0)
+
+
+def _masked_log_sum_exp(exponent: Tensor, mask: Tensor) -> Tensor:
+    """log Σ exp over all axes but the first, where ``mask`` is True; a row without any gives 0."""
+    exponent, mask = exponent.flatten(1), mask.flatten(1)
+    some = mask.any(1)
+    # A row of −inf alone has NaN gradients, hence a finite stand-in there.
+    exponent = exponent.masked_fill(~mask & some[:, None], -math.inf)
+    return torch.where(some, exponent.logsumexp(1), 0)

@@ -1,0 +1,65 @@
+"""What is an anchor, and how near: similarity and distance of pairs (ACE-RPE, Eqs. 3-6)."""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from xmodal.functional.precision import full_precision
+
+
+@full_precision
+def multi_group_similarity(image_tokens: Tensor, text_tokens: Tensor, groups: int) -> Tensor:
+    """S_G (Eq. 3): cosine similarity of every patch and word, group by group.
+
+    Args:
+        image_tokens: (B, 1 + M, D).
+        text_tokens: (B, 1 + N, D).
+        groups: G; D is split into G runs of D / G.
+
+    Returns:
+        (B, 1 + M, 1 + N, G).
+    """
+    image, text = (
+        normalize(tokens.unflatten(-1, (groups, -1)).transpose(1, 2), dim=-1)
+        for tokens in (image_tokens, text_tokens)
+    )
+    return (image @ text.mT).permute(0, 2, 3, 1).contiguous()
+
+
+@full_precision
+def soft_shrink(similarity: Tensor, delta: float = 0.05, tau: float = 1e4) -> Tensor:
+    """Ŝ_G (Eq. 4): similarities below δ vanish steeply.
+
+    The exponent is clamped at 0 so that the branch not taken can't overflow, whose gradient would
+    be NaN.
+    """
+    shrunk = delta * (tau * (similarity - delta)).clamp(max=0).exp()
+    return torch.where(similarity >= delta, similarity, shrunk)
+
+
+def anchor_mask(similarity: Tensor, delta: float = 0.05) -> Tensor:
+    """A_G (Eq. 5), pair by pair: where Ŝ_G ≥ δ, which is where S_G ≥ δ; bool."""
+    return similarity >= delta
+
+
+@full_precision
+def anchor_distance(
+    similarity: Tensor, delta: float = 0.05, tau: float = 1e4, gradient_below: bool = False
+) -> Tensor:
+    """D_G = 1 / Ŝ_G (Eqs. 4 and 6).
+
+    A distance above 2 / δ is +inf: nothing is anchored there. In the thin band between, of width
+    ln 2 / τ, the slope reaches 2 τ / δ and would drown every other gradient.
+
+    Args:
+        similarity: S_G, any shape.
+        delta: δ.
+        tau: τ.
+        gradient_below: let gradients through in the band below δ.
+    """
+    exponent = tau * (delta - (similarity if gradient_below else similarity.detach()))
+    excess = exponent.clamp(0, math.log(2)).expm1() / delta
+    excess = excess.masked_fill(exponent > math.log(2), math.inf)
+    return 1 / similarity.clamp(min=delta) + excess

@@ -1,0 +1,24 @@
+"""Norms that are safe where a run is zero."""
+
+import torch
+from torch import Tensor
+
+from xmodal.functional.precision import full_precision
+
+
+@full_precision
+def l2_normalize(x: Tensor, dim: int = -1, eps: float = 1e-8) -> Tensor:
+    """x / ‖x‖₂; a run shorter than ``eps`` has no direction: it becomes zero, without gradient."""
+    return _normalize(x, 2, dim, eps)
+
+
+@full_precision
+def l1_normalize(x: Tensor, dim: int = -1, eps: float = 1e-8) -> Tensor:
+    """x / Σ|x|; a run whose sum is below ``eps`` becomes zero, without gradient."""
+    return _normalize(x, 1, dim, eps)
+
+
+def _normalize(x: Tensor, order: int, dim: int, eps: float) -> Tensor:
+    length = torch.linalg.vector_norm(x, order, dim, keepdim=True)
+    # The gradient of 1 / length would be NaN at 0, and that of x / eps would drown all others.
+    return x * length.clamp(min=eps).reciprocal().masked_fill(length < eps, 0)

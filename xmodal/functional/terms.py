@@ -1,0 +1,82 @@
+"""What a distance adds to tokens and to attention (ACE-RPE, Eqs. 8-12)."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from xmodal.functional.precision import full_precision
+
+
+@full_precision
+def place(distance: Tensor, null: str = 'zero', far: float = math.inf) -> Tensor:
+    """P with a finite value for pairs that no anchor reaches, ready for Eq. 8.
+
+    Args:
+        distance: P, (B, 1 + M, 1 + N, G), +inf where masked.
+        null: 'zero': no embedding; 'far': the value ``far``; 'learned': zero, and the mask itself
+            as G more channels, so that the lower half of a (2G, D) weight holds the null vectors.
+        far: for 'far'.
+    """
+    masked = distance.isinf()
+    placed = distance.masked_fill(masked, far if null == 'far' else 0.0)
+    return torch.cat([placed, masked.to(placed.dtype)], -1) if null == 'learned' else placed
+
+
+@full_precision
+def contextual_means(
+    distance: Tensor, image_mask: Tensor | None = None, text_mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """E_j P_ij and E_i P_ij (Eq. 10 before W), over the real tokens of the other modality.
+
+    Args:
+        distance: P, finite, (B, 1 + M, 1 + N, G).
+        image_mask: (B, 1 + M) bool, None for all.
+        text_mask: (B, 1 + N) bool, None for all.
+
+    Returns:
+        (B, 1 + M, G) for the patches and (B, 1 + N, G) for the words.
+    """
+    return _masked_mean(distance, text_mask, 2), _masked_mean(distance, image_mask, 1)
+
+
+def _masked_mean(distance: Tensor, mask: Tensor | None, axis: int) -> Tensor:
+    if mask is None:
+        return distance.mean(axis)
+    mask = mask[:, None, :, None] if axis == 2 else mask[:, :, None, None]
+    return torch.where(mask, distance, 0).sum(axis) / mask.sum(axis).clamp(min=1)
+
+
+@full_precision
+def contextual_terms(
+    distance: Tensor,
+    weight: Tensor,
+    image_mask: Tensor | None = None,
+    text_mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """What Eq. 10 adds to patches, (B, 1 + M, D), and to words, (B, 1 + N, D); W: (G, D)."""
+    image_mean, text_mean = contextual_means(distance, image_mask, text_mask)
+    return image_mean @ weight, text_mean @ weight
+
+
+@full_precision
+def bias_term(distance: Tensor, weight: Tensor, projection: Tensor) -> Tensor:
+    """E_ace W_E (Eq. 9), (B, 1 + M, 1 + N), as P (W W_E); W: (G, D), W_E: (D,)."""
+    return distance @ (weight @ projection)
+
+
+@full_precision
+def value_term(attention: Tensor, distance: Tensor, weight: Tensor) -> Tensor:
+    """Σ_j a_ij E_ace(i, j) (Eq. 12), E_ace split over the heads as values are.
+
+    Args:
+        attention: a, (B, H, Lq, Lk).
+        distance: P from the side of the queries, (B, Lq, Lk, G).
+        weight: W, (G, D).
+
+    Returns:
+        (B, Lq, D).
+    """
+    located = attention.transpose(1, 2) @ distance  # (B, Lq, H, G)
+    weight = weight.unflatten(1, (attention.shape[1], -1)).transpose(0, 1)  # (H, G, D / H)
+    return (located.transpose(1, 2) @ weight).transpose(1, 2).flatten(2)
