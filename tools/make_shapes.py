@@ -1,5 +1,7 @@
 """Builds the embedded world: images and annotations in the formats of the benchmarks.
 
+Usage::
+
     python tools/make_shapes.py --out data/shapes
     python tools/make_shapes.py --out data/shapes_large --preset large
 """

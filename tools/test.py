@@ -1,5 +1,7 @@
 """Evaluates a checkpoint on the test set of a config.
 
+Usage::
+
     python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_9.pth
 """
 

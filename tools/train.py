@@ -1,5 +1,7 @@
 """Trains a config.
 
+Usage::
+
     python tools/train.py configs/acerpe/pretrain_shapes.py
     tools/dist_train.sh configs/acerpe/pretrain_4m.py 8
 """

@@ -50,7 +50,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--captions', type=int, default=5, help='of each image')
     parser.add_argument('--words', type=int, default=30, help='of the longest text')
     parser.add_argument('--topk', type=int, default=16, help='candidates of each query')
-    parser.add_argument('--image-size', type=int, help='in pixels; default: the config\'s')
+    parser.add_argument('--image-size', type=int, help="in pixels; default: the config's")
     parser.add_argument('--pair-batch', type=int, default=40, help='pairs judged at once')
     parser.add_argument('--repeats', type=int, default=3, help='turns counted, after a warm-up')
     parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')

@@ -1,5 +1,7 @@
 """Draws rsum over N and K, from what is finished of Table 4 (T-EMDE, Fig. 5).
 
+Usage::
+
     python tools/ablate.py temde/table4
     python tools/analysis/draw_sizes.py work_dirs/sizes.png
 """

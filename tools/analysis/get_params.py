@@ -1,5 +1,7 @@
 """Counts a model's parameters, part by part.
 
+Usage::
+
     python tools/analysis/get_params.py configs/acerpe/pretrain_4m.py
     python tools/analysis/get_params.py configs/acerpe/pretrain_4m.py --image-size 384
     python tools/analysis/get_params.py configs/temde/saf_temde_f30k.py --vocab-size 8481

@@ -121,8 +121,9 @@ class Run:
         settings = self._settings()
         if changed := differences(self._record().get('settings', settings), settings):
             raise ValueError(
-                f'{self.folder} was made with other settings:\n  ' + '\n  '.join(changed[:8]) +
-                '\nundo the change of the config, or move the folder away to run it anew'
+                f'{self.folder} was made with other settings:\n  '
+                + '\n  '.join(changed[:8])
+                + '\nundo the change of the config, or move the folder away to run it anew'
             )
 
     def claim(self) -> None:
@@ -227,4 +228,3 @@ def differences(old: object, new: object, key: str = '') -> list[str]:
             for line in differences(old.get(name), new.get(name), f'{key}.{name}'.lstrip('.'))
         ]
     return [f'{key}: {old!r} there, {new!r} now']
-

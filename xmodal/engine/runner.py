@@ -39,7 +39,7 @@ class XModalRunner(Runner):
         if self.distributed and on_cpu and not torch.distributed.is_initialized():
             if self._launcher != 'pytorch':
                 raise RuntimeError(
-                    f"--launcher {self._launcher} needs GPUs and none is visible; on CPUs use "
+                    f'--launcher {self._launcher} needs GPUs and none is visible; on CPUs use '
                     'torchrun (tools/dist_train.sh), which is --launcher pytorch'
                 )
             torch.distributed.init_process_group('gloo')

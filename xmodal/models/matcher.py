@@ -60,9 +60,7 @@ class MatchingModel(ModeModel):
             logits if self.head.takes_logits else self.similarity.to_scores(logits), same
         )
 
-    def tensor(
-        self, batch: RegionTextBatch, samples: list[DataSample] | None = None
-    ) -> Tensor:
+    def tensor(self, batch: RegionTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits of all images with all captions, (B, T)."""
         return self.similarity(*self._encode(batch))
 

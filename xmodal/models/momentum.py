@@ -36,9 +36,7 @@ class MomentumTwin(nn.Module):
         """Moves the twin's parameters towards those of ``module``; buffers are copied."""
         online = dict(module.named_parameters())
         twins = dict(self.module.named_parameters())
-        torch._foreach_lerp_(
-            list(twins.values()), [online[name] for name in twins], 1 - self.decay
-        )
+        torch._foreach_lerp_(list(twins.values()), [online[name] for name in twins], 1 - self.decay)
         buffers = dict(module.named_buffers())
         for name, buffer in self.module.named_buffers():
             buffer.copy_(buffers[name])

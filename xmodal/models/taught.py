@@ -59,9 +59,7 @@ class TaughtModel(ModeModel):
         return nn.ModuleDict({name: self.get_submodule(path) for name, path in paths.items()})
 
 
-def _make_missing_twin(
-    model: TaughtModel, state_dict: dict[str, Tensor], prefix: str, *_
-) -> None:
+def _make_missing_twin(model: TaughtModel, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
     """Fills in what ``state_dict`` lacks of the twin, from what it has of the model or else as is.
 
     After it the twin is whole and equal to the model wherever it was not loaded itself.

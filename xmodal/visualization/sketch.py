@@ -17,9 +17,7 @@ HALO = [patheffects.withStroke(linewidth=2.5, foreground='white')]
 
 
 @torch.no_grad()
-def assign_words(
-    model: nn.Module, texts: Sequence[str]
-) -> tuple[np.ndarray | None, list[str]]:
+def assign_words(model: nn.Module, texts: Sequence[str]) -> tuple[np.ndarray | None, list[str]]:
     """Soft assignments of the words of texts in a matching model's sketch of captions.
 
     Returns:

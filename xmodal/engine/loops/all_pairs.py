@@ -165,9 +165,7 @@ def build_metrics(evaluator: dict) -> dict[str, RetrievalMetric]:
     return {name: METRICS.build(own) for name, own in named.items()}
 
 
-def measure(
-    metrics: dict[str, RetrievalMetric], gallery: Gallery
-) -> dict[str, float]:
+def measure(metrics: dict[str, RetrievalMetric], gallery: Gallery) -> dict[str, float]:
     """The figures of all metrics, with the metric's name before them; prints a table for each."""
     figures = {}
     for name, metric in metrics.items():

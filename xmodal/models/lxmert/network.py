@@ -54,9 +54,7 @@ class LxmertNetwork(EncodersAndFusion):
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
         """(B, 1 + N) word pieces to tokens (B, 1 + N, D)."""
-        return encode_typed(
-            self.text_encoder, self.token_type, 'text', input_ids, attention_mask
-        )
+        return encode_typed(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
 
     def fuse(self, image: Tokens, text: Tokens, **need) -> Fused:
         """See :meth:`xmodal.models.fusion.CrossModalityEncoder.forward`."""

@@ -61,9 +61,7 @@ class SelfAttentionGlobal(nn.Module):
         dropout: probability in both self-attentions.
     """
 
-    def __init__(
-        self, embed_dims: int, dim: int, regions: int = 36, dropout: float = 0.4
-    ) -> None:
+    def __init__(self, embed_dims: int, dim: int, regions: int = 36, dropout: float = 0.4) -> None:
         super().__init__()
         self.regions = regions
         self.image = GatedPooling(embed_dims, dropout, regions)

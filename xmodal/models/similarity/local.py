@@ -58,9 +58,7 @@ class LocalSimilarity(nn.Module):
         length, flat = words.shape[-2], words.flatten(-3, -2)
         weights = self.attend(images, flat, length).to(flat.dtype)
         layer = self.linear
-        vectors = ProjectedDifference.apply(
-            weights, images.regions, flat, layer.weight, layer.bias
-        )
+        vectors = ProjectedDifference.apply(weights, images.regions, flat, layer.weight, layer.bias)
         return F.l2_normalize(vectors).unflatten(1, (-1, length))
 
     def attend(self, images: HoistedImages, words: Tensor, length: int) -> Tensor:
