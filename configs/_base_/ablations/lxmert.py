@@ -6,35 +6,36 @@ reference = 'full'  # the method; rows that come to its configs share its runs
 
 configs = 'configs/lxmert/'
 alone = {'load_from': None}
-text_encoder = 'model.network.text_encoder.pretrained'
+plugins = ['model.network.position', 'model.network.token_type']
+bert = ['model.network.text_encoder.pretrained']
 presets = {
     'shapes': dict(
         label='on the embedded world',
         stages=dict(
-            pretrain=dict(config=configs + 'pretrain_shapes.py', takes=['model.heads']),
-            vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=[]),
-            gqa=dict(config=configs + 'gqa_shapes.py', after='pretrain', takes=[]),
-            nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=[]),
-            vqa_da=dict(config=configs + 'vqa_da_shapes.py', after='pretrain', takes=[]),
-            gqa_da=dict(config=configs + 'gqa_da_shapes.py', after='pretrain', takes=[]),
-            vqa_alone=dict(config=configs + 'vqa_shapes.py', takes=[], options=alone),
-            gqa_alone=dict(config=configs + 'gqa_shapes.py', takes=[], options=alone),
-            nlvr2_alone=dict(config=configs + 'nlvr2_shapes.py', takes=[], options=alone),
+            pretrain=dict(config=configs + 'pretrain_shapes.py', takes=['model.heads', *plugins]),
+            vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=plugins),
+            gqa=dict(config=configs + 'gqa_shapes.py', after='pretrain', takes=plugins),
+            nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=plugins),
+            vqa_da=dict(config=configs + 'vqa_da_shapes.py', after='pretrain', takes=plugins),
+            gqa_da=dict(config=configs + 'gqa_da_shapes.py', after='pretrain', takes=plugins),
+            vqa_alone=dict(config=configs + 'vqa_shapes.py', takes=plugins, options=alone),
+            gqa_alone=dict(config=configs + 'gqa_shapes.py', takes=plugins, options=alone),
+            nlvr2_alone=dict(config=configs + 'nlvr2_shapes.py', takes=plugins, options=alone),
         ),
     ),
     # The paper's: 180K images, 9.18M pairs.
     'full': dict(
         label='on the benchmarks',
         stages=dict(
-            pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads', text_encoder]),
-            vqa=dict(config=configs + 'vqa_v2.py', after='pretrain', takes=[]),
-            gqa=dict(config=configs + 'gqa.py', after='pretrain', takes=[]),
-            nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=[]),
-            vqa_da=dict(config=configs + 'vqa_v2_da.py', after='pretrain', takes=[]),
-            gqa_da=dict(config=configs + 'gqa_da.py', after='pretrain', takes=[]),
-            vqa_alone=dict(config=configs + 'vqa_v2.py', takes=[text_encoder], options=alone),
-            gqa_alone=dict(config=configs + 'gqa.py', takes=[text_encoder], options=alone),
-            nlvr2_alone=dict(config=configs + 'nlvr2.py', takes=[text_encoder], options=alone),
+            pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads', *bert, *plugins]),
+            vqa=dict(config=configs + 'vqa_v2.py', after='pretrain', takes=plugins),
+            gqa=dict(config=configs + 'gqa.py', after='pretrain', takes=plugins),
+            nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=plugins),
+            vqa_da=dict(config=configs + 'vqa_v2_da.py', after='pretrain', takes=plugins),
+            gqa_da=dict(config=configs + 'gqa_da.py', after='pretrain', takes=plugins),
+            vqa_alone=dict(config=configs + 'vqa_v2.py', takes=[*bert, *plugins], options=alone),
+            gqa_alone=dict(config=configs + 'gqa.py', takes=[*bert, *plugins], options=alone),
+            nlvr2_alone=dict(config=configs + 'nlvr2.py', takes=[*bert, *plugins], options=alone),
         ),
     ),
 }
