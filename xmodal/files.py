@@ -19,12 +19,6 @@ def require_new(option: str, file: str | Path) -> None:
         )
 
 
-def open_new(file: str | Path) -> TextIO:
-    """Opens a file that must be new for writing; makes its folder."""
-    Path(file).parent.mkdir(parents=True, exist_ok=True)
-    return open(file, 'x', encoding='utf-8')
-
-
 @contextmanager
 def open_whole(file: Path) -> Iterator[TextIO]:
     """Opens a file for writing beside its place and moves it there at the end; makes its folder."""

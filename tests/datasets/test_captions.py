@@ -116,6 +116,11 @@ def test_missing_files_and_pictures_say_where_they_were_looked_for(write, tiny_w
         KarpathyDataset('karpathy/dataset_shapes.json', split='dev', data_root=str(tiny_world))
 
 
+def test_an_unknown_key_of_data_prefix_is_an_error(tiny_world):
+    with pytest.raises(ValueError, match=r"data_prefix has \['img'\], expected 'image' alone"):
+        AlbefJsonDataset('albef/train.json', str(tiny_world), dict(img='images'), PIPELINE)
+
+
 def test_a_broken_picture_is_replaced_in_training_and_an_error_in_test_mode(write, tmp_path):
     items = [{'image': f'{n}.png', 'caption': f'number {n}'} for n in range(4)]
     (tmp_path / '2.png').write_bytes(b'no picture')

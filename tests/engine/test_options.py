@@ -4,6 +4,8 @@ import pytest
 import torch
 from runs import assert_equal, load, train
 
+from xmodal.engine.launch import build_runner
+
 ALL = ['Block', 'BertLayer', 'FusionEncoder']
 
 
@@ -24,6 +26,19 @@ def test_recomputed_activations_change_neither_weights_nor_their_names(tiny_conf
 def test_recomputing_an_unknown_module_is_an_error(tiny_config):
     with pytest.raises(ValueError, match=r"names \['Blok'\], but the model is made of .*'Block'"):
         train(tiny_config, activation_checkpointing=['Blok'])
+
+
+def test_recomputing_a_module_that_is_never_called_as_such_is_an_error(tiny_config):
+    with pytest.raises(ValueError, match=r"names \['FusionLayer'\], of which only methods"):
+        train(tiny_config, activation_checkpointing=['FusionLayer'])
+
+
+def test_of_a_sharded_model_all_ranks_evaluate_as_many_batches(tiny_config):
+    assert build_runner(tiny_config).val_loop.dataloader.sampler.round_up is False
+    tiny_config.update(fsdp=dict(units=['Block']), experiment_name='sharded')
+    runner = build_runner(tiny_config)
+    assert runner.val_loop.dataloader.sampler.round_up is True
+    assert runner.test_loop.dataloader.sampler.round_up is True
 
 
 def test_a_compiled_run_learns_the_same(tiny_config, tmp_path):

@@ -27,6 +27,11 @@ def build_pooled(config):
     return make
 
 
+def test_a_pooling_without_a_gradient_is_refused(build_pooled):
+    with pytest.raises(ValueError, match='vector_pooling=Emde, .*no gradient.*use TEmde'):
+        build_pooled(dict(type='Emde', partitions=2, bits=2))
+
+
 @torch.no_grad()
 def test_by_default_vectors_are_projections_of_cls_and_there_are_no_weights_of_a_pooling(
     build, batch

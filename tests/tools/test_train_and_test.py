@@ -11,6 +11,7 @@ import torch
 
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import build_runner
+from xmodal.registry import MODELS
 
 
 @pytest.fixture
@@ -114,6 +115,20 @@ def test_a_sharded_run_that_is_resumed_learns_as_one_in_parallel(config_file, tm
         # A key's bias has no gradient but noise, which Adam scales up to whole steps.
         if not name.endswith('key.bias'):
             torch.testing.assert_close(found[name], value, atol=2e-4, rtol=1e-3, msg=name)
+
+
+def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_config, tmp_path):
+    model = MODELS.build(tiny_config.model)
+    state, name = model.state_dict(), 'network.image_encoder.vit.pos_embed'
+    smaller = torch.full_like(state[name][:, :5], 3.0)  # [CLS] and 2 x 2 patches, for 4 x 4
+    torch.save({'state_dict': state | {name: smaller}}, tmp_path / 'smaller.pth')
+    run_script(
+        'tools/dist_train.sh', config_file, 2, '--work-dir', tmp_path / 'run', '--cfg-options',
+        "fsdp.units=['Block', 'BertLayer', 'FusionEncoder']", f'load_from={tmp_path}/smaller.pth',
+        'train_cfg.max_epochs=1', 'optim_wrapper.optimizer.lr=0',
+    )  # fmt: skip
+    found = torch.load(tmp_path / 'run/epoch_1.pth', weights_only=True)['state_dict'][name]
+    torch.testing.assert_close(found, torch.full_like(state[name], 3.0))
 
 
 def test_a_batch_that_does_not_divide_is_an_error(config_file, tmp_path):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.transforms.image_text import build_pipeline
+from xmodal.engine.checkpoint import load_weights
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import Encoded
 
@@ -25,15 +26,12 @@ def load_model(
 
     Raises:
         FileNotFoundError: when a file is missing.
-        RuntimeError: when the checkpoint's weights do not belong to the config's model.
+        ValueError: when the checkpoint's weights do not belong to the config's model.
     """
     register_all()
     config = config if isinstance(config, Config) else Config.fromfile(config)
-    if not Path(checkpoint).is_file():
-        raise FileNotFoundError(f'checkpoint {checkpoint} is not there')
     model = MODELS.build(config.model)
-    content = torch.load(checkpoint, map_location='cpu', weights_only=True)
-    model.load_state_dict(content.get('state_dict', content))
+    load_weights(model, checkpoint)
     return model.to(device).eval()
 
 

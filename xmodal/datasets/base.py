@@ -90,6 +90,18 @@ def find_files(owner: object, ann_file: str | list[str], data_root: str) -> list
     return files
 
 
+def image_folder(data_root: str, data_prefix: dict[str, str] | None) -> Path:
+    """The folder ``data_prefix.image`` below ``data_root``.
+
+    Raises:
+        ValueError: when ``data_prefix`` has another key.
+    """
+    prefix = data_prefix or {}
+    if unknown := sorted(prefix.keys() - {'image'}):
+        raise ValueError(f"dataset.data_prefix has {unknown}, expected 'image' alone")
+    return Path(data_root, prefix.get('image', ''))
+
+
 def sampled(items: Sequence, count: int = 16) -> list:
     """A few items from all over a sequence."""
     places = np.unique(np.linspace(0, len(items) - 1, count).astype(int))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from xmodal.datasets.base import SampleDataset, check_images, find_files, sampled
+from xmodal.datasets.base import SampleDataset, check_images, find_files, image_folder, sampled
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.text import clean_caption
@@ -50,7 +50,7 @@ class CaptionDataset(SampleDataset):
         if captions not in ('draw', 'each'):
             raise ValueError(f"dataset.captions='{captions}', expected 'draw' or 'each'")
         super().__init__(pipeline, test_mode, seed)
-        self.image_root = Path(data_root, (data_prefix or {}).get('image', ''))
+        self.image_root = image_folder(data_root, data_prefix)
         self.by_caption = captions == 'each' and not test_mode
         self.max_words = max_words
         files = find_files(self, ann_file, data_root)

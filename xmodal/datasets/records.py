@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xmodal.datasets.base import SampleDataset, check_images, find_files, sampled
+from xmodal.datasets.base import SampleDataset, check_images, find_files, image_folder, sampled
 
 
 class PackedRecords(Sequence):
@@ -62,7 +62,7 @@ class RecordDataset(SampleDataset):
         seed: int = 0,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
-        self.image_root = Path(data_root, (data_prefix or {}).get('image', ''))
+        self.image_root = image_folder(data_root, data_prefix)
         files = find_files(self, ann_file, data_root)
         self.records = PackedRecords(record for file in files for record in self._read(file))
         if not self.records:

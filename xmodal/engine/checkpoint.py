@@ -1,12 +1,15 @@
-"""Checkpoints that load with ``weights_only=True``.
+"""Checkpoints that load with ``weights_only=True``, and models that are loaded whole.
 
 MMEngine keeps its message hub's ``HistoryBuffer`` objects in a checkpoint, and torch rightly
 refuses to unpickle them from a file that may be somebody else's. Here they become tensors.
 """
 
+from pathlib import Path
+
 import numpy as np
 import torch
 from mmengine.logging import HistoryBuffer
+from torch import nn
 
 _MARK = '__history_buffer__'
 
@@ -35,3 +38,26 @@ def from_plain(value: object) -> object:
             return HistoryBuffer(history, count, value['max_length'])
         return {key: from_plain(item) for key, item in value.items()}
     return value
+
+
+def load_weights(model: nn.Module, file: str | Path) -> None:
+    """Loads a model for use, all of it; what a checkpoint has beyond the model is left.
+
+    Raises:
+        FileNotFoundError: when the file is missing.
+        ValueError: names the file and the weights that it lacks, or has in another shape.
+    """
+    if not Path(file).is_file():
+        raise FileNotFoundError(f'checkpoint {file} is not there')
+    content = torch.load(file, map_location='cpu', weights_only=True)
+    mend = 'give a checkpoint of this config, or convert it (tools/model_converters)'
+    try:
+        missing = model.load_state_dict(content.get('state_dict', content), strict=False)[0]
+    except RuntimeError as error:
+        raise ValueError(f'{file} does not fit the model: {error}\n{mend}') from error
+    if missing:
+        listed = ', '.join(missing[:4]) + (', …' if len(missing) > 4 else '')
+        raise ValueError(
+            f"{file} lacks {len(missing)} of the model's {len(model.state_dict())} weights, "
+            f'{listed}: {mend}'
+        )

@@ -28,13 +28,24 @@ def find_modules(key: str, model: nn.Module, class_names: Iterable[str]) -> list
     """Modules by the names of their classes, in the model's order.
 
     Raises:
-        ValueError: names the config's ``key``, and what there is.
+        ValueError: names the config's ``key``, and what there is, or what is never called as such.
     """
     class_names = set(class_names)
     known = {type(module).__name__ for module in model.modules()}
     if missing := sorted(class_names - known):
         raise ValueError(f'{key} names {missing}, but the model is made of {sorted(known)}')
-    return [module for module in model.modules() if type(module).__name__ in class_names]
+    found = [module for module in model.modules() if type(module).__name__ in class_names]
+    parts = {type(module).__name__ for module in found if not _is_called(module)}
+    if parts:
+        raise ValueError(
+            f'{key} names {sorted(parts)}, of which only methods are called: name the module that '
+            'calls them'
+        )
+    return found
+
+
+def _is_called(module: nn.Module) -> bool:
+    return type(module).forward is not nn.Module.forward
 
 
 def _recomputed(forward: Callable) -> Callable:

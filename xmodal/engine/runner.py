@@ -10,11 +10,11 @@ from mmengine.runner import BaseLoop, Runner
 from torch import nn
 from torch.utils.data import DataLoader
 
-from xmodal.engine.checkpoint import from_plain, to_plain
+from xmodal.engine.checkpoint import from_plain, load_weights, to_plain
 from xmodal.engine.hooks.robust import leave_sigterm_to_training
 from xmodal.engine.memory import recompute_activations
 from xmodal.engine.sharding import ShardedModel
-from xmodal.engine.wrappers import unwrap
+from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.registry import MODELS, RUNNERS
 
 
@@ -76,6 +76,7 @@ class XModalRunner(Runner):
 
     def whole_model(self) -> nn.Module:
         """The model without wrapper and with whole parameters; every rank must call this."""
+        share_statistics(self.model)
         if self.sharded is None:
             return unwrap(self.model)
         model = MODELS.build(self.cfg.model).to(get_device())
@@ -86,7 +87,54 @@ class XModalRunner(Runner):
         """Builds the loop, with this rank's share of the batch."""
         if isinstance(self._train_dataloader, dict):
             self._train_dataloader = self._share_out(self._train_dataloader)
-        return super().build_train_loop(loop)
+        loop = super().build_train_loop(loop)
+        if not len(loop.dataloader):
+            raise ValueError(
+                f'train_dataloader has no whole batch: {len(loop.dataloader.dataset)} samples for '
+                f'{get_world_size()} process(es) x {loop.dataloader.batch_size}: lower '
+                'train_dataloader.global_batch_size'
+            )
+        return loop
+
+    def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Builds the loop; of a sharded model all ranks need as many batches."""
+        self._val_dataloader = self._even_out(self._val_dataloader)
+        return super().build_val_loop(loop)
+
+    def build_test_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Likewise."""
+        self._test_dataloader = self._even_out(self._test_dataloader)
+        return super().build_test_loop(loop)
+
+    def _even_out(self, dataloader: DataLoader | dict) -> DataLoader | dict:
+        """Shows some samples to two ranks; metrics count each once."""
+        if not self.cfg.get('fsdp') or not isinstance(dataloader, dict):
+            return dataloader
+        return {**dataloader, 'sampler': {**dataloader['sampler'], 'round_up': True}}
+
+    def test(self) -> dict[str, float]:
+        """Tests, with a checkpoint that has weights for the whole model."""
+        if self._load_from and not self._has_loaded:
+            load_weights(unwrap(self.model), self._load_from)
+            self._has_loaded = True
+        return super().test()
+
+    def load_checkpoint(self, filename: str, *args, **kwargs) -> dict:
+        """Loads the weights that fit.
+
+        Raises:
+            ValueError: when there are none.
+        """
+        checkpoint = super().load_checkpoint(filename, *args, **kwargs)
+        own = dict(unwrap(self.model).named_parameters())
+        found = list(checkpoint.get('state_dict', checkpoint))
+        if not any(name.removeprefix('module.') in own for name in found):
+            raise ValueError(
+                f'{filename} has nothing for {type(unwrap(self.model)).__name__}: its weights are '
+                f"called '{next(iter(found), '')}' and the like, expected '{next(iter(own))}'. "
+                "Another project's weights are converted by tools/model_converters"
+            )
+        return checkpoint
 
     @staticmethod
     def build_dataloader(dataloader: DataLoader | dict, *args, **kwargs) -> DataLoader:
@@ -128,8 +176,10 @@ class XModalRunner(Runner):
             checkpoint = kwargs['checkpoint']
             if 'message_hub' in checkpoint:
                 checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
-            if self.sharded:
-                self._scatter(checkpoint)
+            if self.sharded and 'optimizer' in checkpoint:
+                checkpoint['optimizer'] = self.sharded.scatter_optimizer(
+                    self.optim_wrapper.optimizer, checkpoint['optimizer']
+                )
         super().call_hook(fn_name, **kwargs)
         if fn_name == 'before_save_checkpoint':
             checkpoint = kwargs['checkpoint']
@@ -137,24 +187,18 @@ class XModalRunner(Runner):
                 checkpoint[key] = to_plain(checkpoint[key])
             checkpoint.update(self._gathered)
 
-    def _scatter(self, checkpoint: dict) -> None:
-        """This rank's part of a whole checkpoint, in place."""
-        key = 'state_dict' if 'state_dict' in checkpoint else 'model'
-        checkpoint[key] = self.sharded.scatter_weights(checkpoint[key])
-        if 'optimizer' in checkpoint:
-            checkpoint['optimizer'] = self.sharded.scatter_optimizer(
-                self.optim_wrapper.optimizer, checkpoint['optimizer']
-            )
-
-    def save_checkpoint(self, *args, **kwargs) -> None:
+    def save_checkpoint(
+        self, out_dir: str, filename: str, *args, save_optimizer: bool = True, **kwargs
+    ) -> None:
         """Saves on the first rank, where nobody can see the file before it is whole."""
+        share_statistics(self.model)
         if self.sharded:
-            wrapper = self.optim_wrapper
-            self._gathered = {
-                'state_dict': self.sharded.gather_weights(),
-                'optimizer': self.sharded.gather_optimizer(wrapper.optimizer, wrapper.state_dict()),
-            }
-        self._save_whole(*args, **kwargs)
+            self._gathered = {'state_dict': self.sharded.gather_weights()}
+            if save_optimizer:
+                wrapper = self.optim_wrapper
+                state = self.sharded.gather_optimizer(wrapper.optimizer, wrapper.state_dict())
+                self._gathered['optimizer'] = state
+        self._save_whole(out_dir, filename, *args, save_optimizer=save_optimizer, **kwargs)
         self._gathered = {}
 
     @master_only

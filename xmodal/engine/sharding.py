@@ -39,18 +39,16 @@ class ShardedModel:
         for unit in units:
             fully_shard(unit)
         fully_shard(model)
+        for module in model.modules():
+            # After the module's own hooks, which see whole tensors (and may resample them).
+            module._register_load_state_dict_pre_hook(_cut_own, with_module=True)
 
     def gather_weights(self) -> dict[str, Tensor]:
-        """The whole state dict, on the CPU; every rank must call this."""
+        """The whole state dict, on the CPU, as the model loads it; every rank must call this."""
         return {
             name: _whole(value, name in self.scalars)
             for name, value in self.model.state_dict().items()
         }
-
-    def scatter_weights(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The inverse: this rank's part of a whole state dict."""
-        own = self.model.state_dict()
-        return {name: _part(value, own.get(name)) for name, value in state.items()}
 
     def gather_optimizer(self, optimizer: Optimizer, state: dict) -> dict:
         """``state``, the optimizer's, with whole tensors; every rank must call this."""
@@ -72,6 +70,13 @@ class ShardedModel:
                 for key, value in values.items()
             }
         return {**state, 'state': parts}
+
+
+def _cut_own(module: nn.Module, state: dict[str, Tensor], prefix: str, *_) -> None:
+    """Puts this rank's part in the place of each whole tensor that the module itself has."""
+    for name, value in module.named_parameters(recurse=False):
+        if prefix + name in state:
+            state[prefix + name] = _part(state[prefix + name], value)
 
 
 def _parameters(optimizer: Optimizer) -> list[nn.Parameter]:

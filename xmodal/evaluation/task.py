@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
-from xmodal.files import open_new, require_new
+from xmodal.files import open_whole, require_new
 
 
 class TaskMetric(BaseMetric):
@@ -17,7 +18,7 @@ class TaskMetric(BaseMetric):
 
     Args:
         save_predictions: file for the predictions in the benchmark's own format; must not exist
-            yet.
+            yet. Each evaluation of a run replaces that of the one before.
 
     Raises:
         FileExistsError: when the file is there already.
@@ -64,7 +65,7 @@ class TaskMetric(BaseMetric):
         records = [by_sample[index] for index in sorted(by_sample)]
         if self.save_predictions and is_main_process():
             content = self.submission(records)
-            with open_new(self.save_predictions) as output:
+            with open_whole(Path(self.save_predictions)) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
         metrics = self.compute_metrics(records)
         return {f'{self.prefix}/{name}' if self.prefix else name: v for name, v in metrics.items()}

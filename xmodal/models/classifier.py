@@ -47,11 +47,7 @@ class CrossModalClassifier(TaughtModel):
 
     def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
         """Sets ``probabilities`` (C,) and ``predicted``, the class."""
-        logits = self.tensor(batch).float().cpu()
-        for sample, probabilities in zip(samples, logits.softmax(1), strict=True):
-            sample.probabilities = probabilities
-            sample.predicted = int(probabilities.argmax())
-        return samples
+        return self.heads['classification'].predict(self.tensor(batch), samples)
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits (B, C)."""

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from xmodal.models.necks.emde import Emde
 from xmodal.models.necks.position import Relation
 from xmodal.models.necks.token_type import encode_typed
 from xmodal.registry import MODELS
@@ -67,7 +68,8 @@ class CrossModalNetwork(EncodersAndFusion):
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
-        ValueError: when the encoders and the fusion encoder differ in width.
+        ValueError: when the encoders and the fusion encoder differ in width, or the pooling can't
+            be learned through.
     """
 
     def __init__(
@@ -86,6 +88,11 @@ class CrossModalNetwork(EncodersAndFusion):
         if vector_pooling is not None:
             pooling = {**vector_pooling, 'embed_dims': self.fusion.embed_dims}
             self.image_pooling, self.text_pooling = MODELS.build(pooling), MODELS.build(pooling)
+            if isinstance(self.image_pooling, Emde):
+                raise ValueError(
+                    'vector_pooling=Emde, a static sketch, lets no gradient of a contrastive loss '
+                    'through: use TEmde or another pooling'
+                )
             pooled_dims = self.image_pooling.out_dims
         self.image_projection = nn.Linear(pooled_dims, vector_dims)
         self.text_projection = nn.Linear(pooled_dims, vector_dims)

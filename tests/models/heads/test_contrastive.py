@@ -80,6 +80,19 @@ def test_the_temperature_stays_within_bounds():
     assert ITCHead(1e-6).temperature.item() == pytest.approx(0.001)
 
 
+@pytest.mark.parametrize('bound', [0.5, 0.001])
+def test_a_temperature_at_its_bound_can_leave_it(bound):
+    head = ITCHead(bound)
+    for inwards in (-1, 1):  # two steps beyond the bound, and two back
+        for _ in range(2):
+            slope = math.copysign(1, math.log(bound / 0.1)) * inwards
+            (slope * head.temperature.log()).backward()
+            with torch.no_grad():
+                head.log_temperature -= 0.2 * head.log_temperature.grad
+            head.log_temperature.grad = None
+    assert abs(math.log(head.temperature.item() / bound)) == pytest.approx(0.4, abs=1e-5)
+
+
 def test_itc_under_bfloat16_autocast_is_float32(case):
     expected = ITCHead().loss(*case, 0.4)['loss_itc']
     with torch.autocast('cpu', torch.bfloat16):

@@ -24,7 +24,7 @@ class BrokenImageHook(Hook):
 
     def __init__(self, limit: float = 0.001, patience: int = 1000, interval: int = 50) -> None:
         self.limit, self.patience, self.interval = limit, patience, interval
-        self.seen = 0
+        self.seen = self.batches = 0
         self.broken: list[str] = []
 
     def after_train_iter(
@@ -32,6 +32,7 @@ class BrokenImageHook(Hook):
         outputs: dict | None = None,
     ) -> None:  # fmt: skip
         """Counts the batch; looks at the share now and then."""
+        self.batches += 1
         for sample in data_batch['data_samples']:
             self.seen += 1
             for path in sample.metainfo.get('skipped', ()):
@@ -41,8 +42,9 @@ class BrokenImageHook(Hook):
             self._check(runner, self.patience)
 
     def after_train_epoch(self, runner: Runner) -> None:
-        """Looks at the share."""
-        self._check(runner, 0)
+        """Looks at the share, and trusts it once a whole epoch was seen, however short."""
+        whole = self.batches >= len(runner.train_dataloader)
+        self._check(runner, 0 if whole else self.patience)
 
     def _check(self, runner: Runner, patience: int) -> None:
         """Raises where the share, over all ranks, is above the limit."""

@@ -3,6 +3,8 @@
 import os
 import random
 import signal
+from inspect import signature
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -12,6 +14,7 @@ from mmengine.hooks import CheckpointHook, Hook
 from mmengine.runner import Runner
 
 from xmodal.datasets.seeding import derive_seed
+from xmodal.engine.wrappers import batch_norm_statistics
 from xmodal.registry import HOOKS
 
 
@@ -47,9 +50,10 @@ class ReproducibleHook(Hook):
 
 @HOOKS.register_module()
 class NonFiniteHook(Hook):
-    """Ends the run when several losses in a row are not finite.
+    """Ends the run when several steps in a row were skipped, because something was not finite.
 
-    A single one only skips its step (:class:`xmodal.engine.optim.AnyDeviceOptimWrapper`).
+    A single one only skips its step (:class:`xmodal.engine.optim.AnyDeviceOptimWrapper`), which
+    leaves the running statistics of batch norms as they were, too.
 
     Args:
         limit: how many in a row end the run.
@@ -57,6 +61,13 @@ class NonFiniteHook(Hook):
 
     def __init__(self, limit: int = 3) -> None:
         self.limit = limit
+
+    def before_train_iter(
+        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
+    ) -> None:
+        """Remembers the running statistics."""
+        found = list(batch_norm_statistics(runner.model))
+        self._statistics = [(value, value.clone()) for value in found]
 
     def after_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
@@ -66,9 +77,11 @@ class NonFiniteHook(Hook):
         in_a_row = runner.optim_wrapper.skipped_in_a_row
         if not in_a_row:
             return
+        for value, before in self._statistics:
+            value.copy_(before)
         losses = ', '.join(f'{k} {float(v.detach()):g}' for k, v in outputs.items() if 'loss' in k)
         samples = [f'{s.image_path}: {s.text!r}' for s in data_batch['data_samples']]
-        found = f'loss not finite at iteration {runner.iter + 1} ({losses})'
+        found = f'loss or gradient not finite at iteration {runner.iter + 1} ({losses})'
         if in_a_row < self.limit:
             runner.logger.warning(f'{found}; step skipped. First of the batch: {samples[0]}')
             return
@@ -97,8 +110,30 @@ class ExactCheckpointHook(CheckpointHook):
                 'default_hooks.checkpoint.max_keep_ckpts=1 deletes the only checkpoint before the '
                 'next is whole: keep at least 2'
             )
+        # MMEngine takes any key here, and gives it to whatever writes the file, an epoch later.
+        known = signature(CheckpointHook).parameters.keys() - {'kwargs'}
+        if unknown := sorted(others.keys() - known):
+            raise TypeError(
+                f'default_hooks.checkpoint takes no key {unknown}, expected some of {sorted(known)}'
+            )
         super().__init__(max_keep_ckpts=max_keep_ckpts, **others)
         self._due = False
+
+    def _save_best_checkpoint(self, runner: Runner, metrics: dict) -> None:
+        """MMEngine's, which would delete the best checkpoint before the next is whole."""
+        if not self.save_best:
+            return
+        several = len(self.key_indicators) > 1
+        paths = self.best_ckpt_path_dict if several else vars(self)
+        names = self.key_indicators if several else ['best_ckpt_path']
+        before = {name: paths[name] for name in names}
+        paths.update(dict.fromkeys(names))
+        super()._save_best_checkpoint(runner, metrics)
+        for name, path in before.items():
+            if paths[name] is None:
+                paths[name] = path
+            elif path and path != paths[name] and is_main_process():
+                Path(path).unlink(missing_ok=True)
 
     def every_n_train_iters(self, runner: Runner, n: int, start: int = 0) -> bool:
         """Whether a checkpoint is due and can be exact."""

@@ -1,6 +1,6 @@
 """Evaluation by retrieval, in two stages."""
 
-import json
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -20,7 +20,7 @@ from xmodal.evaluation.retrieval import (
     candidate_pairs,
     two_stage_scores,
 )
-from xmodal.files import open_new, require_new
+from xmodal.files import require_new, write_json
 from xmodal.registry import LOOPS, METRICS
 from xmodal.structures import Tokens
 
@@ -136,8 +136,8 @@ class RetrievalLoop(EvaluationLoop):
         matching = torch.cat([part[1] for part in gathered])
         if self.add_similarity:
             own_similarity = similarity[pairs[:, 0], pairs[:, 1]]
-            scale = model.contrastive_head.scale(torch.ones_like(own_similarity)).cpu()
-            matching = matching + scale * own_similarity
+            device = next(model.parameters()).device
+            matching = matching + model.contrastive_head.scale(own_similarity.to(device)).cpu()
         scores = two_stage_scores(similarity, pairs, matching)
         return Gallery(scores, owner, similarity), captions, paths
 
@@ -236,5 +236,4 @@ def write_rankings(
         'texts_of_image': best_texts,
         'images_of_text': best_images,
     }
-    with open_new(file) as output:
-        json.dump(content, output)
+    write_json(Path(file), content)

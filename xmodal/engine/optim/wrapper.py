@@ -7,6 +7,7 @@ import torch
 from mmengine.dist import all_reduce, is_distributed
 from mmengine.optim import OptimWrapper
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from xmodal.registry import OPTIM_WRAPPERS
 
@@ -15,8 +16,8 @@ from xmodal.registry import OPTIM_WRAPPERS
 class AnyDeviceOptimWrapper(OptimWrapper):
     """MMEngine's OptimWrapper with autocast on CPU and GPU.
 
-    A loss that is not finite, on any rank, skips the step on all of them, and drops what was
-    accumulated for it.
+    A loss or a gradient that is not finite, on any rank, skips the step on all of them, and drops
+    what was accumulated for it.
 
     Args:
         dtype: 'bfloat16', 'float16' (CUDA only, with a gradient scaler) or None for float32.
@@ -25,7 +26,7 @@ class AnyDeviceOptimWrapper(OptimWrapper):
 
     Attributes:
         stepped: whether the last iteration moved the parameters.
-        skipped: steps left out so far because of a loss that was not finite.
+        skipped: steps left out so far because a loss or a gradient was not finite.
         skipped_in_a_row: those of them that were the last ones.
     """
 
@@ -55,23 +56,33 @@ class AnyDeviceOptimWrapper(OptimWrapper):
     def update_params(
         self, loss: Tensor, step_kwargs: dict | None = None, zero_kwargs: dict | None = None
     ) -> None:
-        """Backward, and a step where one is due and the loss is finite on every rank."""
+        """Backward, and a step where one is due and all is finite on every rank."""
         finite = torch.isfinite(loss.detach()).float()
         if is_distributed():
             all_reduce(finite, 'min')
         self.backward(self.scale_loss(loss))
         self.stepped = False
-        if not finite:
+        due = self.should_update()
+        if not finite or (due and not self._gradients_are_finite()):
             self.skipped += 1
             self.skipped_in_a_row += 1
             self.zero_grad()
         else:
             self.skipped_in_a_row = 0
-            if self.should_update():
+            if due:
                 self.step(**(step_kwargs or {}))
                 self.zero_grad(**(zero_kwargs or {}))
                 self.stepped = True
         self.message_hub.update_scalar('train/skipped_steps', self.skipped)
+
+    def _gradients_are_finite(self) -> bool:
+        """Of a finite loss they need not be: √0 has none. They are the same on all ranks."""
+        if self.scaler.is_enabled():
+            return True  # it looks itself, and lowers its scale
+        groups = self.optimizer.param_groups
+        found = [p.grad for group in groups for p in group['params'] if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(found)
+        return bool((norm.full_tensor() if isinstance(norm, DTensor) else norm).isfinite())
 
     def backward(self, loss: Tensor, **kwargs) -> None:
         """Backward of the scaled loss."""

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from xmodal.registry import MODELS
+from xmodal.structures import DataSample
 
 
 @MODELS.register_module()
@@ -44,6 +45,19 @@ class ClassificationHead(nn.Module):
             loss = torch.lerp(loss, cross_entropy(logits, soft_targets), weight)
         accuracy = (logits.argmax(1) == labels).float().mean()
         return {'loss_classification': loss, 'accuracy': accuracy}
+
+    def predict(self, logits: Tensor, samples: list[DataSample]) -> list[DataSample]:
+        """Sets ``probabilities`` (C,) and ``predicted``, the class, of each sample.
+
+        Raises:
+            ValueError: when a logit is not finite, of which any class would come out.
+        """
+        if not logits.isfinite().all():
+            raise ValueError('logits are not finite: the weights of the model hold NaN or inf')
+        for sample, probabilities in zip(samples, logits.float().cpu().softmax(1), strict=True):
+            sample.probabilities = probabilities
+            sample.predicted = int(probabilities.argmax())
+        return samples
 
 
 @MODELS.register_module()

@@ -6,6 +6,7 @@ import torch
 from mmengine.dist import all_gather, all_reduce, get_rank, is_distributed
 from torch import Tensor, nn
 
+from xmodal.models.heads.temperature import exp_within
 from xmodal.registry import MODELS
 
 
@@ -37,10 +38,8 @@ class CLIPHead(nn.Module):
         Returns:
             ``loss`` and ``temperature``.
         """
-        with torch.no_grad():  # at its bound it keeps a gradient, and so can leave it
-            self.log_scale.clamp_(0, math.log(100))
         with torch.autocast(image.device.type, enabled=False):
-            image, text, scale = image.float(), text.float(), self.log_scale.exp()
+            image, text, scale = image.float(), text.float(), exp_within(self.log_scale, 1, 100)
             targets = same / same.sum(1, keepdim=True)
             losses = [
                 -(targets * (scale * own @ gather_with_gradient(other).T).log_softmax(1)).sum(1)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from xmodal import functional as F
+from xmodal.models.heads.temperature import exp_within
 from xmodal.models.queue import EMPTY, Keys
 from xmodal.registry import MODELS
 from xmodal.structures import Encoded, ImageTextBatch
@@ -27,7 +28,7 @@ class ITCHead(nn.Module):
     @property
     def temperature(self) -> Tensor:
         """The temperature in use."""
-        return self.log_temperature.exp().clamp(0.001, 0.5)
+        return exp_within(self.log_temperature, 0.001, 0.5)
 
     def scale(self, similarity: Tensor) -> Tensor:
         """Similarities as the logits of this loss."""

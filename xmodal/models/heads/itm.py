@@ -19,8 +19,10 @@ def sample_negatives(logits: Tensor, forbidden: Tensor) -> tuple[Tensor, Tensor]
         column drawn there means nothing).
     """
     possible = ~forbidden.all(1)
+    # A batch that is not finite ends in a loss that is not, and there its step is skipped.
+    logits = logits.float().nan_to_num()
     # Masking before the softmax keeps a sum of 1 however peaked the logits are.
-    logits = logits.float().masked_fill(forbidden & possible[:, None], -torch.inf)
+    logits = logits.masked_fill(forbidden & possible[:, None], -torch.inf)
     drawn = torch.multinomial(logits.softmax(1), 1).squeeze(1)
     return drawn, possible
 

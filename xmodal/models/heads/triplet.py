@@ -7,6 +7,7 @@ and are no negatives of it.
 import torch
 from torch import Tensor, nn
 
+from xmodal.models.heads.temperature import exp_within
 from xmodal.registry import MODELS
 
 NEGATIVES = ('hardest', 'mean', 'sum')
@@ -94,7 +95,7 @@ class InfoNCEHead(nn.Module):
 
     def loss(self, logits: Tensor, same: Tensor) -> dict[str, Tensor]:
         """``loss_info_nce`` and ``temperature``; both arguments are (B, B)."""
-        temperature = self.log_temperature.exp().clamp(0.001, 0.5)
+        temperature = exp_within(self.log_temperature, 0.001, 0.5)
         logits, same = logits.float() / temperature, same.float()
         ways = ((logits, same), (logits.T, same.T))
         losses = [-(own / own.sum(1, keepdim=True) * x.log_softmax(1)).sum(1) for x, own in ways]

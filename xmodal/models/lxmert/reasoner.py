@@ -30,11 +30,7 @@ class LxmertReasoner(LxmertModel):
 
     def predict(self, batch: RegionTextBatch, samples: list[DataSample]) -> list[DataSample]:
         """Sets ``probabilities`` (C,) and ``predicted``, the class."""
-        logits = self.tensor(batch).float().cpu()
-        for sample, probabilities in zip(samples, logits.softmax(1), strict=True):
-            sample.probabilities = probabilities
-            sample.predicted = int(probabilities.argmax())
-        return samples
+        return self.heads['classification'].predict(self.tensor(batch), samples)
 
     def tensor(self, batch: RegionTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits (B, C) of B texts with B · K images, a text's images together.

@@ -1,0 +1,87 @@
+"""Checkpoints that belong to another model, in part or not at all, and those that are the best."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from runs import load, train
+
+from xmodal.engine.launch import build_runner
+
+
+@pytest.fixture
+def trained(tiny_config):
+    """A checkpoint, and the config that made it."""
+    runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    return Path(runner.work_dir, 'epoch_1.pth'), tiny_config
+
+
+def changed(file, change):
+    content = load(file)
+    state = content['state_dict']
+    content['state_dict'] = {k: v for k, v in map(change, state, state.values()) if k}
+    other = file.with_name('other.pth')
+    torch.save(content, other)
+    return str(other)
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (lambda k, v: (k if 'fusion' not in k else None, v), r'lacks .*network\.fusion.*'),
+        (lambda k, v: (k, v[:1] if 'image_projection.weight' in k else v), 'image_projection'),
+        (lambda k, v: (f'encoder.{k}', v), 'lacks .*: give a checkpoint of this config'),
+    ],
+    ids=['in part', 'another shape', 'nothing'],
+)
+def test_a_test_needs_weights_for_the_whole_model(trained, change, message):
+    file, config = trained
+    config.load_from, config.experiment_name = changed(file, change), 'foreign'
+    with pytest.raises(ValueError, match=rf'(?s)other\.pth .*{message}'):
+        build_runner(config).test()
+
+
+def test_training_begins_with_the_weights_that_fit_and_needs_some(trained):
+    file, config = trained
+    config.load_from = changed(file, lambda k, v: (k if 'fusion' not in k else None, v))
+    assert train(config, **{'train_cfg.max_epochs': 1}).iter == 4
+    config.load_from = changed(file, lambda k, v: (f'encoder.{k}', v))
+    with pytest.raises(ValueError, match=r"other\.pth has nothing .* called 'encoder\."):
+        train(config)
+
+
+def test_the_best_checkpoint_stays_until_the_next_is_whole(tiny_config, monkeypatch):
+    scores, saved = iter([200.0, 300.0, 400.0]), []
+
+    def validate(runner):
+        hook = next(hook for hook in runner.hooks if type(hook).__name__ == 'ExactCheckpointHook')
+        hook.after_val_epoch(runner, {'mean_recall': next(scores)})
+        saved.append(sorted(path.name for path in Path(runner.work_dir).glob('best_*')))
+
+    tiny_config.default_hooks.checkpoint.update(save_best='mean_recall', rule='greater')
+    runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    for epoch in (2, 3):
+        runner.train_loop._epoch = epoch
+        validate(runner)
+    assert saved == [['best_mean_recall_epoch_2.pth'], ['best_mean_recall_epoch_3.pth']]
+
+    def disk_full(*_, **__):
+        raise OSError(28, 'No space left on device')
+
+    runner.train_loop._epoch = 4
+    monkeypatch.setattr('mmengine.runner.runner.save_checkpoint', disk_full)
+    with pytest.raises(OSError, match='No space left'):
+        validate(runner)
+    assert [path.name for path in Path(runner.work_dir).glob('best_*')] == saved[-1]
+
+
+def test_a_key_that_checkpoints_do_not_know_is_an_error_at_once(tiny_config):
+    tiny_config.default_hooks.checkpoint.intervall = 2
+    with pytest.raises(TypeError, match=r"checkpoint takes no key \['intervall'\].*'interval'"):
+        build_runner(tiny_config)
+
+
+def test_a_training_set_without_a_whole_batch_is_an_error_before_training(tiny_config):
+    tiny_config.train_dataloader.global_batch_size = 64
+    with pytest.raises(ValueError, match='no whole batch: 32 samples .* x 64: lower train_data'):
+        train(tiny_config)
