@@ -64,9 +64,10 @@ class ImageTagger(ModeModel):
         ``tags``, their numbers.
         """
         logits = self.tag(batch.images).float()
-        targets = torch.zeros_like(logits)
+        targets = torch.zeros(logits.shape)
         for row, sample in zip(targets, samples, strict=True):
             row[sample.tags] = 1
+        targets = targets.to(logits.device)
         loss = binary_cross_entropy_with_logits(logits, targets, reduction='sum') / len(logits)
         ranks = logits.argsort(1, descending=True).argsort(1)
         found = (targets.bool() & (ranks < targets.sum(1, keepdim=True))).sum() / targets.sum()

@@ -1,0 +1,90 @@
+"""Training and evaluation away from the CPU, where devices must not be mixed."""
+
+import json
+
+import pytest
+import torch
+from mmengine.config import Config
+from other_device import OtherDevice, OtherTensor, move, patch
+
+from xmodal.datasets.shapes import WorldSpec, build_world
+from xmodal.engine.launch import build_runner
+
+CONFIGS = [
+    'acerpe/encoder_shapes',
+    'acerpe/pretrain_shapes',
+    'acerpe/grounding_shapes',
+    'acerpe/snli_ve_shapes',
+    'acerpe/nlvr2_shapes',
+    'acerpe/vqa_shapes',
+    'emkum/tte_post_shapes',
+    'lxmert/pretrain_acerpe_shapes',
+    'lxmert/vqa_shapes',
+    'temde/dual_temde_shapes',
+    'temde/saf_temde_shapes',
+    'temde/sgr_self_attention_shapes',
+]
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('shapes') / 'world'
+    build_world(folder, WorldSpec(train=24, val=4, test=4, seed=1), workers=1)
+    return folder
+
+
+@pytest.fixture
+def load(world, tmp_path, monkeypatch):
+    """Builds a config's runner on the small world, with its model on the other device."""
+
+    def build(name):
+        config = Config.fromfile(f'configs/{name}.py')
+        content = json.dumps(config.to_dict()).replace('data/shapes', str(world))
+        config = Config(json.loads(content), filename=config.filename)
+        config.update(load_from=None, work_dir=str(tmp_path), experiment_name=name)
+        for split in ('train', 'val', 'test'):
+            if loader := config.get(f'{split}_dataloader'):
+                loader.update(num_workers=0, persistent_workers=False)
+        config.train_dataloader.global_batch_size = 8
+        runner = build_runner(config)
+        runner._train_loop = runner.build_train_loop(runner._train_loop)
+        move(runner.model)
+        patch(monkeypatch)
+        return runner
+
+    return build
+
+
+def test_tensors_of_two_devices_do_not_mix():
+    with OtherDevice():
+        other = torch.ones(2, 3, device='meta')
+        assert isinstance(other, OtherTensor)
+        assert (other * torch.tensor(2.0)).sum().item() == 12
+        assert other.cpu().numpy().sum() == 6
+        with pytest.raises(RuntimeError, match='mul of tensors on two devices'):
+            other * torch.ones(2, 3)
+        with pytest.raises(TypeError, match='numpy'):
+            other.numpy()
+
+
+@pytest.mark.parametrize('name', CONFIGS)
+def test_a_step_and_an_evaluation_stay_on_the_models_device(load, name):
+    runner = load(name)
+    model = runner.model.train()
+    if hasattr(model, 'distillation_weight'):
+        model.distillation_weight = 0.4
+    with OtherDevice():
+        batch = model.data_preprocessor(next(iter(runner.train_dataloader)), True)
+        logs = model(**batch, mode='loss')
+        sum(value for key, value in logs.items() if 'loss' in key).backward()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=False)
+        optimizer.step()
+        if hasattr(model, 'update_momentum'):
+            model.update_momentum()
+        assert all(isinstance(value, OtherTensor) for value in logs.values())
+        if runner._test_loop is not None:
+            runner.call_hook = lambda *_, **__: None  # hooks count on a run around them
+            loop = runner.build_test_loop(runner._test_loop)
+            runner._test_loop = loop
+            metrics = loop.run()
+            assert metrics and all(torch.tensor(list(metrics.values())).isfinite())
