@@ -32,7 +32,10 @@ define train
 @if [ -e $(2)/finished ]; then \
 		echo '$(2) is trained already; move it away to train anew'; \
 	else \
-		$(PYTHON) tools/train.py $(1) --work-dir $(2) --resume && touch $(2)/finished; \
+		$(PYTHON) tools/train.py $(1) --work-dir $(2) --resume && \
+		{ grep -q '/epoch_' $(2)/last_checkpoint || \
+			{ echo 'stopped before its end; the same command goes on'; exit 1; }; } && \
+		touch $(2)/finished; \
 	fi
 endef
 

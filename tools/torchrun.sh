@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Starts the processes of tools/dist_train.sh and tools/dist_test.sh.
 #   tools/torchrun.sh PROCESSES SCRIPT [arguments of SCRIPT]
+# with the interpreter PYTHON, or else the one that is called python.
 # Several machines: set NNODES, NODE_RANK and MASTER_ADDR on each; PORT if 29500 is taken.
 set -euo pipefail
 if [ "${NNODES:-1}" = 1 ]; then
@@ -10,4 +11,4 @@ else
     rendezvous=(--nnodes="$NNODES" --node_rank="${NODE_RANK:?is the number of this machine, from 0}"
         --master_addr="${MASTER_ADDR:?is the address of machine 0}" --master_port="${PORT:-29500}")
 fi
-exec python -m torch.distributed.run "${rendezvous[@]}" --nproc_per_node="$1" "${@:2}"
+exec "${PYTHON:-python}" -m torch.distributed.run "${rendezvous[@]}" --nproc_per_node="$1" "${@:2}"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
+from xmodal.engine.checkpoint import latest_checkpoint
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import add_common_arguments, build_runner, load_config
 
@@ -30,17 +31,28 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def protect_earlier_run(config: Config) -> None:
-    """Refuses to start over in a folder that holds checkpoints.
+def set_beginning(config: Config, resume: str | None) -> None:
+    """Says where a run begins: anew, or from a checkpoint; never over another run's.
 
     Raises:
         ConfigError: says how to go on and how to start afresh.
     """
-    found = sorted(Path(config.work_dir).glob('*.pth'))
-    if found and not config.resume:
+    work_dir = Path(config.work_dir)
+    if config.resume and not resume:
+        resume = config.load_from or 'auto'
+    found = sorted(work_dir.glob('*.pth'))
+    checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else resume
+    if checkpoint:
+        config.resume, config.load_from = True, str(checkpoint)
+    if found and not checkpoint:
         raise ConfigError(
-            f'{config.work_dir} holds an earlier run ({found[-1].name}): add --resume to go on '
-            'with it, or give another --work-dir'
+            f'{work_dir} holds an earlier run ({found[-1].name}): add --resume to go on with it, '
+            'or give another --work-dir'
+        )
+    if found and Path(checkpoint).resolve().parent != work_dir.resolve():
+        raise ConfigError(
+            f'{work_dir} holds another run ({found[-1].name}) than {checkpoint}: give a new '
+            '--work-dir to go on from there'
         )
 
 
@@ -50,10 +62,7 @@ def main() -> None:
     config = load_config(args)
     if args.amp:
         config.optim_wrapper.dtype = 'bfloat16'
-    if args.resume:
-        config.resume = True
-        config.load_from = None if args.resume == 'auto' else args.resume
-    protect_earlier_run(config)
+    set_beginning(config, args.resume)
     build_runner(config).train()
 
 

@@ -1,6 +1,7 @@
 """Tables of ablations: what is run, in what order, stopping, resuming, and what is printed."""
 
 import json
+import shutil
 import sys
 import threading
 from io import StringIO
@@ -311,6 +312,25 @@ def test_an_interrupted_fine_tuning_goes_on_from_its_own_checkpoint(paper):
     resumed = trained(paper)[-1][1]
     assert plan.runs[1].is_done and '--resume' in resumed
     assert not any(argument.startswith('load_from=') for argument in resumed)
+
+
+def test_what_began_with_another_pre_training_is_not_taken_for_this_one(paper):
+    execute(paper, make_plan(paper, only=['none']))
+    pretrain = make_plan(paper, only=['none']).runs[0]
+    shutil.rmtree(pretrain.folder)
+    with open(paper / 'ablations/table.py', 'a') as file:
+        pretrain = "presets['small']['stages']['pretrain']"
+        file.write(f"{pretrain}['options'] = {{'randomness.deterministic': True}}\n")
+    with pytest.raises(ValueError, match=r'(?s)seed_0/task was made .*after pretrain.*determin'):
+        execute(paper, make_plan(paper, only=['none']))
+
+
+def test_checkpoints_of_nobody_knows_what_are_not_taken(paper):
+    plan = make_plan(paper, only=['none'])
+    plan.runs[0].folder.mkdir(parents=True)
+    plan.runs[0].last_checkpoint.write_text('weights')
+    with pytest.raises(ValueError, match=r'holds checkpoints, and no ablate\.json'):
+        execute(paper, plan)
 
 
 def test_a_failed_run_is_reported_and_the_others_go_on(paper, capsys):

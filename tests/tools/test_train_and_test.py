@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
 
-from xmodal.engine.errors import run_or_explain
+from tools import train
+from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
 
@@ -67,6 +69,31 @@ def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):
     status, printed = call(capsys, monkeypatch, 'train', *arguments)
     assert status == 2 and 'holds an earlier run (epoch_1.pth): add --resume' in printed
     assert (tmp_path / 'run/epoch_1.pth').read_bytes() == b'mine'
+
+
+def test_a_run_goes_on_from_its_latest_checkpoint_wherever_its_folder_is(tiny_config, tmp_path):
+    run, other = tmp_path / 'run', tmp_path / 'other'
+    for folder in (run, other):
+        folder.mkdir()
+        for name in ('epoch_1.pth', 'iter_6.pth', 'best_epoch_9.pth'):
+            (folder / name).write_bytes(b'')
+        os.utime(folder / 'epoch_1.pth', (0, 0))
+    tiny_config.work_dir = str(run)
+
+    def begin(given, **changes):
+        config = Config({**tiny_config.to_dict(), **changes})
+        train.set_beginning(config, given)
+        return config.resume, config.load_from and Path(config.load_from)
+
+    assert begin('auto') == (True, run / 'iter_6.pth')  # the newest, where none is named
+    (run / 'last_checkpoint').write_text('/where/it/was/made/epoch_1.pth')
+    assert begin('auto') == begin(None, resume=True) == (True, run / 'epoch_1.pth')
+    assert begin(str(run / 'iter_6.pth')) == (True, run / 'iter_6.pth')
+    with pytest.raises(ConfigError, match='holds another run .* than .*other/epoch_1.pth'):
+        begin(str(other / 'epoch_1.pth'))
+    new = dict(work_dir=str(tmp_path / 'new'), load_from='pretrained.pth')
+    assert begin('auto', **new) == (False, Path('pretrained.pth'))
+    assert begin(str(other / 'epoch_1.pth'), **new) == (True, other / 'epoch_1.pth')
 
 
 def run_script(script, *arguments, check=True):

@@ -14,6 +14,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.apis import Inferencer, load_model
+from xmodal.engine.checkpoint import latest_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.visualization.report import write_report
 
@@ -34,10 +35,9 @@ def find(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
         FileNotFoundError: says which is missing and how to make it.
     """
     configs = sorted(work_dir.glob('*.py'))
-    last = work_dir / 'last_checkpoint'
-    if not configs or not (args.checkpoint or last.is_file()):
+    checkpoint = args.checkpoint or latest_checkpoint(work_dir)
+    if not configs or not checkpoint:
         raise FileNotFoundError(f'{work_dir} is not the folder of a run: train one first')
-    checkpoint = args.checkpoint or Path(last.read_text().strip())
     rankings = args.rankings or work_dir / 'rankings.json'
     if not rankings.is_file():
         raise FileNotFoundError(

@@ -14,6 +14,7 @@ from statistics import mean
 from tqdm import tqdm
 
 from xmodal.ablation.runs import Plan, Run
+from xmodal.engine.checkpoint import latest_checkpoint
 
 
 class Commands:
@@ -31,7 +32,7 @@ class Commands:
         """Trains a run, or goes on with it."""
         options = dict(run.options)
         resume = []
-        if (run.folder / 'last_checkpoint').is_file():
+        if latest_checkpoint(run.folder):
             resume = ['--resume']
         elif run.source:
             options['load_from'] = run.source.checkpoint
@@ -143,7 +144,7 @@ class TableRunner:
             # that nobody else takes the folder while it lives, even where we do not.
             self._process = subprocess.Popen(
                 command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                pass_fds=(lock,),
+                pass_fds=(lock,), env={**os.environ, 'PYTHON': sys.executable},
             )  # fmt: skip
             if self.stopping:  # the signal came just before
                 self._process.terminate()

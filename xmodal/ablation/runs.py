@@ -113,11 +113,16 @@ class Run:
         write_json(self.folder / RECORD, record, indent=1)
 
     def check(self) -> None:
-        """Refuses a folder that was made with other settings.
+        """Refuses a folder that was made with other settings, or began with such a folder's.
 
         Raises:
-            ValueError: names the keys of the config that differ.
+            ValueError: names the keys of the configs that differ.
         """
+        if not self._record() and any(self.folder.glob('*.pth')):
+            raise ValueError(
+                f'{self.folder} holds checkpoints, and no {RECORD} that says what they were made '
+                'with: move the folder away'
+            )
         settings = self._settings()
         if changed := differences(self._record().get('settings', settings), settings):
             raise ValueError(
@@ -135,7 +140,9 @@ class Run:
     def _settings(self) -> dict:
         """What decides over the run's outcome, as JSON gives it back."""
         content = {k: v for k, v in self.config.to_dict().items() if k not in _INDIFFERENT}
-        return json.loads(json.dumps({'config': self.stage.config, **content}, default=str))
+        before = {f'after {run.stage.name}': run._settings() for run in self.needs}
+        own = {'config': self.stage.config, **content, **before}
+        return json.loads(json.dumps(own, default=str))
 
     def _record(self) -> dict:
         file = self.folder / RECORD

@@ -40,6 +40,15 @@ def from_plain(value: object) -> object:
     return value
 
 
+def latest_checkpoint(work_dir: str | Path) -> Path | None:
+    """The checkpoint from which a run in a folder goes on, wherever the folder is now."""
+    pointer = Path(work_dir, 'last_checkpoint')
+    if pointer.is_file():
+        return Path(work_dir, Path(pointer.read_text().strip()).name)
+    found = [path for name in ('epoch_*', 'iter_*') for path in Path(work_dir).glob(f'{name}.pth')]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
 def load_weights(model: nn.Module, file: str | Path) -> None:
     """Loads a model for use, all of it; what a checkpoint has beyond the model is left.
 
