@@ -18,6 +18,7 @@ import numpy as np
 
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.statistics import measure
+from xmodal.engine.errors import run_or_explain
 
 PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
 
@@ -60,11 +61,8 @@ def main() -> None:
     """Builds what the command line asks for."""
     args = parse_args()
     given = {f.name: getattr(args, f.name) for f in fields(WorldSpec)}
-    try:
-        spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
-        is_new = build_world(args.out, spec, args.workers)
-    except (ValueError, FileExistsError) as error:
-        raise SystemExit(f'make_shapes.py: {error}') from None
+    spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
+    is_new = build_world(args.out, spec, args.workers)
     counts = f'{spec.train} training, {spec.val} validation and {spec.test} test scenes'
     print(f'{args.out}: {counts}' if is_new else f'{args.out}: already there, nothing to do')
     if args.statistics:
@@ -76,4 +74,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -36,6 +36,7 @@ from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.captions import AlbefJsonDataset
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.samplers import EpochSampler
+from xmodal.engine.errors import run_or_explain
 from xmodal.registry import DATASETS, MODELS, register_all
 
 WARM_UP = 2
@@ -242,4 +243,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import LxmertConfig, LxmertForPreTraining
 
+from xmodal.engine.errors import run_or_explain
 from xmodal.models.lxmert import LxmertPretrainer
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import DataSample, ObjectLabels, Regions, RegionTextBatch
@@ -264,4 +265,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

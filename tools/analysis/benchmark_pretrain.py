@@ -25,6 +25,7 @@ from rich.table import Table
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
+from xmodal.engine.errors import run_or_explain
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch
 
@@ -201,4 +202,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -29,6 +29,7 @@ from tqdm import tqdm
 from xmodal.datasets.collate import stack_regions
 from xmodal.datasets.region_store import DetectedImage, RegionStore
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
+from xmodal.engine.errors import run_or_explain
 from xmodal.structures import ObjectLabels
 
 REGIONS, WIDTH = 36, 2048
@@ -158,4 +159,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

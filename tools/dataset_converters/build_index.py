@@ -11,6 +11,7 @@ import time
 
 from mmengine.config import Config
 
+from xmodal.engine.errors import run_or_explain
 from xmodal.registry import DATASETS, register_all
 
 
@@ -29,4 +30,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.engine.errors import run_or_explain
 
 
 def parse_args() -> argparse.Namespace:
@@ -58,4 +59,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)
