@@ -37,6 +37,7 @@ from xmodal.datasets.captions import AlbefJsonDataset
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.registry import DATASETS, MODELS, register_all
 
 WARM_UP = 2
@@ -97,7 +98,7 @@ class Step:
 
 def time_config(args: argparse.Namespace) -> dict[str, float]:
     """Median seconds a batch of the parts of the data path, and of steps; ``size`` of a batch."""
-    config = Config.fromfile(args.config)
+    config = read_config(args.config)
     loader_config = config.train_dataloader
     dataset = DATASETS.build(loader_config.dataset)
     size = loader_config.get('global_batch_size') or loader_config.batch_size

@@ -23,7 +23,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from mmengine.logging import MMLogger
 from rich.console import Console
 from rich.table import Table
@@ -32,6 +31,7 @@ from tqdm import tqdm
 from transformers import LxmertConfig, LxmertForPreTraining
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.models.lxmert import LxmertPretrainer
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import DataSample, ObjectLabels, Regions, RegionTextBatch
@@ -58,7 +58,7 @@ def parse_args() -> argparse.Namespace:
 
 def build_model(args: argparse.Namespace) -> LxmertPretrainer:
     """The config's model with random weights, a stand-in vocabulary and a stand-in table."""
-    model = Config.fromfile(args.config).model
+    model = read_config(args.config).model
     network = model.network
     text = dict(network.text_encoder.get('config', {}), vocab_size=args.vocabulary)
     if args.width:

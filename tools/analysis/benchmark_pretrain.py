@@ -26,6 +26,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch
 
@@ -83,7 +84,7 @@ class Step:
         register_all()
         torch.manual_seed(0)
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
-        config = Config.fromfile(args.config)
+        config = read_config(args.config)
         self.model = build_model(config, position).to(self.device).train()
         self.model.distillation_weight = 0.4
         online = [p for p in self.model.parameters() if p.requires_grad]

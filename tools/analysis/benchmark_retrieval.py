@@ -22,13 +22,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from mmengine.logging import MMLogger
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.engine.loops.matching import match_pairs
 from xmodal.evaluation.retrieval import (
     Gallery,
@@ -59,7 +59,7 @@ def parse_args() -> argparse.Namespace:
 
 def build_model(args: argparse.Namespace) -> nn.Module:
     """The config's model with the weights it starts from and a stand-in vocabulary."""
-    config = Config.fromfile(args.config).model
+    config = read_config(args.config).model
     if args.image_size:
         config.network.image_encoder.image_size = args.image_size
     config.update(queue_length=0, momentum=None)

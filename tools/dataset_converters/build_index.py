@@ -9,9 +9,8 @@ no GPU.
 import argparse
 import time
 
-from mmengine.config import Config
-
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.registry import DATASETS, register_all
 
 
@@ -19,7 +18,7 @@ def main() -> None:
     """Opens the data sets of a config."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config')
-    config = Config.fromfile(parser.parse_args().config)
+    config = read_config(parser.parse_args().config)
     register_all()
     for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
         if not config.get(name):
