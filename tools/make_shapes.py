@@ -19,15 +19,18 @@ import numpy as np
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.statistics import measure
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 
 PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('--out', type=Path, required=True, help='folder to write to')
-    parser.add_argument('--preset', choices=PRESETS, default='small')
+    parser.add_argument('--preset', choices=PRESETS, default='small', help='size of the world')
     for field in fields(WorldSpec):
         help_text = f"instead of the preset's ({field.default} in small)"
         parser.add_argument(f'--{field.name}', type=int, help=help_text)

@@ -1,14 +1,13 @@
 """Errors of what the user wrote are sentences; those of the package keep their traceback."""
 
 import sys
-from types import SimpleNamespace
 
 import pytest
 from mmengine.config import Config
 
 from xmodal.engine.errors import explain, run_or_explain
 from xmodal.engine.keys import ConfigError, check_keys, check_options
-from xmodal.engine.launch import load_config, read_config
+from xmodal.engine.launch import read_config
 
 
 @pytest.fixture
@@ -30,21 +29,6 @@ def sentence(text, **modules):
     with pytest.raises((ImportError, SyntaxError)) as caught:
         read_config('config.py')
     return explain(caught.value)
-
-
-def test_a_module_of_the_working_directory_is_found(here):
-    (here / 'my_plugin_here.py').write_text('value = 3\n')
-    (here / 'config.py').write_text(
-        "custom_imports = dict(imports=['my_plugin_here'])\nrunner_type = 'Runner'\n"
-    )
-    args = SimpleNamespace(
-        config='config.py', cfg_options=None, launcher='none', local_rank=0, work_dir=None
-    )
-    load_config(args)
-    assert sys.modules.pop('my_plugin_here').value == 3
-    read_config('config.py')
-    sys.modules.pop('my_plugin_here')
-    assert sys.path.count(str(here)) == 1
 
 
 def test_a_module_that_is_not_there_is_named(here):

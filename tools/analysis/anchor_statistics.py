@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from xmodal.apis import load_model
 from xmodal.engine.errors import ConfigError, run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -31,7 +31,9 @@ BATCH = 50
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', help='config of a model with ACE-RPE')
     parser.add_argument('checkpoint')
     parser.add_argument(

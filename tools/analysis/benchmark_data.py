@@ -37,7 +37,7 @@ from xmodal.datasets.captions import AlbefJsonDataset
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.registry import DATASETS, MODELS, register_all
 
 WARM_UP = 2
@@ -47,7 +47,9 @@ WORDS = 'two dogs and a man on the old wooden bench beside a red bicycle in fron
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', nargs='?', help='a pre-training config')
     parser.add_argument('--batches', type=int, default=20, help='batches timed, after a warm-up')
     parser.add_argument('--train-steps', type=int, default=0, help="the model's steps timed")

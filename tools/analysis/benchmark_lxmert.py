@@ -31,7 +31,7 @@ from tqdm import tqdm
 from transformers import LxmertConfig, LxmertForPreTraining
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.models.lxmert import LxmertPretrainer
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import DataSample, ObjectLabels, Regions, RegionTextBatch
@@ -43,14 +43,16 @@ IGNORED = -100  # by the cross-entropies of transformers' model
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', help='a pre-training config')
-    parser.add_argument('--batch-size', type=int, default=8)
-    parser.add_argument('--regions', type=int, default=36)
+    parser.add_argument('--batch-size', type=int, default=8, help='pairs of a step')
+    parser.add_argument('--regions', type=int, default=36, help='of an image')
     parser.add_argument('--words', type=int, default=20, help='length of a text, [CLS] included')
     parser.add_argument('--answers', type=int, default=9500, help='size of the answer table')
     parser.add_argument('--width', type=int, help="instead of the config's 768; heads are 64 wide")
-    parser.add_argument('--vocabulary', type=int, default=30522)
+    parser.add_argument('--vocabulary', type=int, default=30522, help='words of the text encoder')
     parser.add_argument('--repeats', type=int, default=7, help='turns counted, after a warm-up')
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
     return parser.parse_args()

@@ -26,7 +26,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch
 
@@ -35,7 +35,9 @@ WARM_UP = 2
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', help='a pre-training config')
     parser.add_argument(
         '--positions',
@@ -43,7 +45,7 @@ def parse_args() -> argparse.Namespace:
         default=['none', 'ace_rpe'],
         help="the first is what the others are compared with; the config's own keeps its settings",
     )
-    parser.add_argument('--batch-size', type=int, default=4)
+    parser.add_argument('--batch-size', type=int, default=4, help='pairs of a step')
     parser.add_argument('--words', type=int, default=30, help='length of a text, [CLS] included')
     parser.add_argument('--repeats', type=int, default=9, help='turns counted, after a warm-up')
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')

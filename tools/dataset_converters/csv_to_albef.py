@@ -17,16 +17,19 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('table', type=Path, help='.csv or .tsv with a header line')
     parser.add_argument('--root', type=Path, required=True, help='folder the paths are below')
     parser.add_argument('--out', type=Path, required=True, help='file to write')
-    parser.add_argument('--image-column', default='image')
-    parser.add_argument('--caption-column', default='caption')
+    parser.add_argument('--image-column', default='image', help='heading of the paths')
+    parser.add_argument('--caption-column', default='caption', help='heading of the captions')
     return parser.parse_args()
 
 

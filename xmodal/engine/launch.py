@@ -1,4 +1,4 @@
-"""What `tools/train.py` and `tools/test.py` share: from a command line to a runner."""
+"""What the tools share: from a command line to a runner."""
 
 import argparse
 import os
@@ -11,6 +11,14 @@ from mmengine.runner import Runner
 
 from xmodal.engine.keys import ConfigError, check_keys, check_options
 from xmodal.registry import RUNNERS, register_all
+
+
+class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Help texts with the default, where there is one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        nothing = action.default is None or action.default is False
+        return action.help if nothing else super()._get_help_string(action)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
