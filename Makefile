@@ -11,20 +11,23 @@ INSTALLED := $(ENV)/.xmodal-installed
 CONFIG := configs/acerpe/pretrain_shapes.py
 RUN := work_dirs/pretrain_shapes
 
+# The hook's version, so that both say the same.
+RUFF := $(shell sed -n '/ruff-pre-commit/{n;s/.*rev: v//p;}' .pre-commit-config.yaml)
+
 .PHONY: help quickstart test lint
 
 help:
 	@echo 'make quickstart   set up, pre-train on the embedded world, evaluate, write a report'
 	@echo 'make test         set up, run all tests'
-	@echo 'make lint         check the style'
+	@echo 'make lint         check style and format, as the pre-commit hooks do'
 
 $(ENV)/bin/python:
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "xmodal needs Python 3.10 or newer, and python3 is $$(python3 --version)"; exit 1; }
 	python3 -m venv $(ENV)
 
-$(INSTALLED): requirements.txt setup.cfg pyproject.toml | $(ENV)/bin/python
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -e .
+$(INSTALLED): setup.cfg pyproject.toml | $(ENV)/bin/python
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@
 
 # Trains a config, or goes on where it was stopped: $(call train,CONFIG,WORK_DIR)
@@ -51,6 +54,7 @@ quickstart: $(INSTALLED)
 test: $(INSTALLED)
 	$(PYTHON) -m pytest -q -n 2
 
-lint: $(INSTALLED)
-	$(PYTHON) -m pip install --quiet ruff
+lint: | $(ENV)/bin/python
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check ruff==$(RUFF)
 	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .

@@ -18,15 +18,19 @@ import numpy as np
 
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.statistics import measure
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 
 PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('--out', type=Path, required=True, help='folder to write to')
-    parser.add_argument('--preset', choices=PRESETS, default='small')
+    parser.add_argument('--preset', choices=PRESETS, default='small', help='size of the world')
     for field in fields(WorldSpec):
         help_text = f"instead of the preset's ({field.default} in small)"
         parser.add_argument(f'--{field.name}', type=int, help=help_text)
@@ -60,11 +64,8 @@ def main() -> None:
     """Builds what the command line asks for."""
     args = parse_args()
     given = {f.name: getattr(args, f.name) for f in fields(WorldSpec)}
-    try:
-        spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
-        is_new = build_world(args.out, spec, args.workers)
-    except (ValueError, FileExistsError) as error:
-        raise SystemExit(f'make_shapes.py: {error}') from None
+    spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
+    is_new = build_world(args.out, spec, args.workers)
     counts = f'{spec.train} training, {spec.val} validation and {spec.test} test scenes'
     print(f'{args.out}: {counts}' if is_new else f'{args.out}: already there, nothing to do')
     if args.statistics:
@@ -76,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

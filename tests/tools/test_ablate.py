@@ -410,6 +410,21 @@ def test_an_unknown_row_and_preset_are_named(paper):
         read_table(paper / 'ablations/table.py', 'large')
 
 
+def test_a_table_begins_with_the_first_preset_that_it_has_columns_for():
+    file = Path('configs/lxmert/ablations/table3.py')
+    assert list(Config.fromfile(file).presets) == ['shapes', 'full']
+    assert read_table(file).preset == 'full'
+    with pytest.raises(ValueError, match="preset 'shapes' is unknown, expected one of full$"):
+        read_table(file, 'shapes')
+
+
+def test_columns_of_a_preset_that_is_not_there_are_named(paper):
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write("columns['smal'] = columns['small']\n")
+    with pytest.raises(ValueError, match="preset of columns 'smal' is unknown, expected one of"):
+        read_table(paper / 'ablations/table.py')
+
+
 def test_a_metric_that_was_not_measured_is_named(paper):
     plan = make_plan(paper, only=['none'])
     write_json(plan.runs[1].metrics_file, {'scores': 1})

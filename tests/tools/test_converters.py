@@ -1,7 +1,10 @@
 """Converters to ALBEF's format, on small inputs in the published layouts."""
 
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,10 +50,59 @@ def test_a_table_with_missing_pictures_or_columns_says_which(tmp_path, monkeypat
     table = tmp_path / 'captions.tsv'
     table.write_text('image\ttext\n9.jpg\tone\n')
     common = table, '--root', tmp_path, '--out', tmp_path / 'out.json'
-    with pytest.raises(SystemExit, match="no column 'caption', its header is"):
+    with pytest.raises(ValueError, match="no column 'caption', its header is"):
         run(monkeypatch, csv_to_albef, *common)
-    with pytest.raises(SystemExit, match=r'(?s)1 of 1 pictures .*9\.jpg'):
+    with pytest.raises(ValueError, match=r'(?s)1 of 1 pictures .*9\.jpg'):
         run(monkeypatch, csv_to_albef, *common, '--caption-column', 'text')
+
+
+def test_a_caption_with_a_comma_outside_of_quotes_is_refused(tmp_path, monkeypatch):
+    touch(tmp_path, '1.jpg', '2.jpg')
+    table, out = tmp_path / 'captions.csv', tmp_path / 'out.json'
+    table.write_text('image,caption\n1.jpg,a dog\n2.jpg,a cat, asleep\n')
+    with pytest.raises(
+        ValueError, match=r"line 3 has 3 cells .* 2, .*\[' asleep'\]: quote captions"
+    ):
+        run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
+    assert not out.exists()
+
+
+def test_rows_without_a_caption_are_counted_and_one_without_a_picture_is_refused(
+    tmp_path, monkeypatch, capsys
+):
+    touch(tmp_path, '1.jpg')
+    table, out = tmp_path / 'captions.csv', tmp_path / 'out.json'
+    table.write_text('image,caption\n1.jpg,\n1.jpg,a dog\n1.jpg, \n1.jpg\n')
+    run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
+    assert load(out) == [{'image': '1.jpg', 'caption': ['a dog']}]
+    assert f'3 row(s) of {table} without a caption (line 2, 4, 5)' in capsys.readouterr().out
+    table.write_text('image,caption\n,a dog\n')
+    with pytest.raises(ValueError, match='line 2 names no picture'):
+        run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', tmp_path / 'other.json')
+
+
+@pytest.mark.parametrize(
+    'tool, arguments, message',
+    [
+        ('csv_to_albef', 'none.csv --root . --out out.json', "'none.csv'"),
+        ('karpathy', 'none.json --split val --root . --out out.json', 'none.json'),
+        ('albef_paths', 'none.json --out out.json --root .', 'none.json'),
+        ('flickr8k', 'none', 'none of Flickr8k.token.txt, captions.token.txt in none'),
+        ('img2dataset', 'none', 'none holds files, no shards: --root and --out are needed'),
+        ('img2dataset', '. --root below --out out.json', '--root=below is not above .'),
+        ('visual_genome', 'none --root . --out out.json', 'none/image_data.json'),
+        ('build_index', 'none.py', 'none.py'),
+    ],
+)
+def test_a_missing_file_is_one_sentence(tool, arguments, message, tmp_path):
+    script = Path('tools/dataset_converters', f'{tool}.py').resolve()
+    ended = subprocess.run(
+        [sys.executable, script, *arguments.split()], cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {'PYTHONPATH': str(Path.cwd())},
+    )  # fmt: skip
+    assert ended.returncode == 2 and 'Traceback' not in ended.stderr
+    error, _ = ended.stderr.splitlines()
+    assert error.startswith('error: ') and message in error
 
 
 def test_flickr8k_as_published(tmp_path, monkeypatch):

@@ -41,7 +41,33 @@ def call(capsys, monkeypatch, tool, *arguments):
         ('model.network.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
         ('train_dataloader.dataset.ann_file=none.json', 'none.json is not there'),
         ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
-        ('optim_wraper.dtype=bfloat16', "unknown key 'optim_wraper', did you mean"),
+        (
+            'optim_wraper.dtype=bfloat16',
+            "unknown key 'optim_wraper', did you mean 'optim_wrapper'?",
+        ),
+        ('max_epochs=3', "unknown key 'max_epochs', did you mean 'train_cfg.max_epochs'?"),
+        ('lr=3', "unknown key 'lr', did you mean 'optim_wrapper.optimizer.lr'?"),
+        ('zzz=3', "unknown key 'zzz'; the config has "),
+        ('default_hooks.chekpoint.interval=2', "did you mean 'default_hooks.checkpoint'?"),
+        ('default_hooks.mine.interval=2', "{'interval': 2} of the config has no type"),
+        ('randomness.sed=2', "randomness takes no key 'sed', did you mean 'seed'?"),
+        (
+            'train_dataloader.collate_fn.type=xmodal.stack_image',
+            "type='xmodal.stack_image' is not a registered function, did you mean 'stack_images'?",
+        ),
+        (
+            'train_dataloader.dataset.ann_fil=a.json',
+            "AlbefJsonDataset takes no key 'ann_fil', did you mean 'ann_file'?\n",
+        ),
+        (
+            'train_cfg.max_epoch=3',
+            "ExactEpochTrainLoop takes no key 'max_epoch', did you mean 'max_epochs'?\n",
+        ),
+        (
+            'optim_wrapper.optimizer.zzz=3',
+            "AdamW takes no key 'zzz'; it takes params, lr, betas, eps, weight_decay",
+        ),
+        ('runner_type=Runer', "type='Runer' is not a registered runner, did you mean 'Runner'?"),
     ],
 )
 def test_a_mistake_in_a_config_ends_at_build_time_with_a_sentence(

@@ -13,7 +13,6 @@ from collections import defaultdict
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
@@ -21,6 +20,7 @@ from tqdm import tqdm
 
 from xmodal.apis import load_model
 from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -31,7 +31,9 @@ BATCH = 50
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', help='config of a model with ACE-RPE')
     parser.add_argument('checkpoint')
     parser.add_argument(
@@ -111,7 +113,7 @@ def read_things(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
 @torch.no_grad()
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[float]]:
     """Means over all pairs, matched and mismatched; and the two shares of anchors."""
-    config = Config.fromfile(args.config)
+    config = read_config(args.config)
     model = load_model(config, args.checkpoint)
     position = model.network.position
     if type(position) is not AnchorRelativePosition:

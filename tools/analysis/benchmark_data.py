@@ -36,6 +36,8 @@ from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.captions import AlbefJsonDataset
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.samplers import EpochSampler
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.registry import DATASETS, MODELS, register_all
 
 WARM_UP = 2
@@ -45,7 +47,9 @@ WORDS = 'two dogs and a man on the old wooden bench beside a red bicycle in fron
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', nargs='?', help='a pre-training config')
     parser.add_argument('--batches', type=int, default=20, help='batches timed, after a warm-up')
     parser.add_argument('--train-steps', type=int, default=0, help="the model's steps timed")
@@ -96,7 +100,7 @@ class Step:
 
 def time_config(args: argparse.Namespace) -> dict[str, float]:
     """Median seconds a batch of the parts of the data path, and of steps; ``size`` of a batch."""
-    config = Config.fromfile(args.config)
+    config = read_config(args.config)
     loader_config = config.train_dataloader
     dataset = DATASETS.build(loader_config.dataset)
     size = loader_config.get('global_batch_size') or loader_config.batch_size
@@ -242,4 +246,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -24,6 +24,7 @@ from tqdm import tqdm
 from transformers import BertConfig, BertModel
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 from xmodal.registry import MODELS, register_all
 
 ARCH = 'vit_base_patch16_224'
@@ -34,12 +35,19 @@ WARM_UP = 2
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('--batch', type=int, default=8, help='images or texts at once')
     parser.add_argument('--words', type=int, default=64, help='length of the longest text')
     parser.add_argument('--repeats', type=int, default=15, help='turns counted, after a warm-up')
-    parser.add_argument('--device', default='cpu', choices=['cpu', 'cuda'])
-    parser.add_argument('--dtype', default='float32', choices=['float32', 'bfloat16'])
+    parser.add_argument('--device', default='cpu', choices=['cpu', 'cuda'], help='what measures')
+    parser.add_argument(
+        '--dtype',
+        default='float32',
+        choices=['float32', 'bfloat16'],
+        help='of weights and activations',
+    )
     return parser.parse_args()
 
 

@@ -23,7 +23,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from mmengine.logging import MMLogger
 from rich.console import Console
 from rich.table import Table
@@ -31,6 +30,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import LxmertConfig, LxmertForPreTraining
 
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.models.lxmert import LxmertPretrainer
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import DataSample, ObjectLabels, Regions, RegionTextBatch
@@ -42,14 +43,16 @@ IGNORED = -100  # by the cross-entropies of transformers' model
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', help='a pre-training config')
-    parser.add_argument('--batch-size', type=int, default=8)
-    parser.add_argument('--regions', type=int, default=36)
+    parser.add_argument('--batch-size', type=int, default=8, help='pairs of a step')
+    parser.add_argument('--regions', type=int, default=36, help='of an image')
     parser.add_argument('--words', type=int, default=20, help='length of a text, [CLS] included')
     parser.add_argument('--answers', type=int, default=9500, help='size of the answer table')
     parser.add_argument('--width', type=int, help="instead of the config's 768; heads are 64 wide")
-    parser.add_argument('--vocabulary', type=int, default=30522)
+    parser.add_argument('--vocabulary', type=int, default=30522, help='words of the text encoder')
     parser.add_argument('--repeats', type=int, default=7, help='turns counted, after a warm-up')
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
     return parser.parse_args()
@@ -57,7 +60,7 @@ def parse_args() -> argparse.Namespace:
 
 def build_model(args: argparse.Namespace) -> LxmertPretrainer:
     """The config's model with random weights, a stand-in vocabulary and a stand-in table."""
-    model = Config.fromfile(args.config).model
+    model = read_config(args.config).model
     network = model.network
     text = dict(network.text_encoder.get('config', {}), vocab_size=args.vocabulary)
     if args.width:
@@ -264,4 +267,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

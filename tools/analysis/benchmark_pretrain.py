@@ -25,6 +25,8 @@ from rich.table import Table
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch
 
@@ -33,7 +35,9 @@ WARM_UP = 2
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', help='a pre-training config')
     parser.add_argument(
         '--positions',
@@ -41,7 +45,7 @@ def parse_args() -> argparse.Namespace:
         default=['none', 'ace_rpe'],
         help="the first is what the others are compared with; the config's own keeps its settings",
     )
-    parser.add_argument('--batch-size', type=int, default=4)
+    parser.add_argument('--batch-size', type=int, default=4, help='pairs of a step')
     parser.add_argument('--words', type=int, default=30, help='length of a text, [CLS] included')
     parser.add_argument('--repeats', type=int, default=9, help='turns counted, after a warm-up')
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
@@ -82,7 +86,7 @@ class Step:
         register_all()
         torch.manual_seed(0)
         self.device = 'cuda' if torch.cuda.is_available() else 'cpu'
-        config = Config.fromfile(args.config)
+        config = read_config(args.config)
         self.model = build_model(config, position).to(self.device).train()
         self.model.distillation_weight = 0.4
         online = [p for p in self.model.parameters() if p.requires_grad]
@@ -201,4 +205,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

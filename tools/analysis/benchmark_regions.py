@@ -29,6 +29,8 @@ from tqdm import tqdm
 from xmodal.datasets.collate import stack_regions
 from xmodal.datasets.region_store import DetectedImage, RegionStore
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 from xmodal.structures import ObjectLabels
 
 REGIONS, WIDTH = 36, 2048
@@ -36,13 +38,15 @@ REGIONS, WIDTH = 36, 2048
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('--store', type=Path, help='a store that is there')
     parser.add_argument('--images', type=int, default=20_000, help='of a generated store')
     parser.add_argument('--dtype', choices=DTYPES, default='float32', help='of a generated store')
     parser.add_argument('--folder', type=Path, help='where to generate it; the temporary folder')
-    parser.add_argument('--workers', type=int, default=4)
-    parser.add_argument('--batch-size', type=int, default=256)
+    parser.add_argument('--workers', type=int, default=4, help='processes that read')
+    parser.add_argument('--batch-size', type=int, default=256, help='images read at once')
     parser.add_argument('--batches', type=int, default=100, help='read and timed')
     return parser.parse_args()
 
@@ -158,4 +162,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -22,13 +22,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from mmengine.logging import MMLogger
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.engine.loops.matching import match_pairs
 from xmodal.evaluation.retrieval import (
     Gallery,
@@ -44,22 +44,26 @@ Texts = tuple[Tensor, Tensor]
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('config', help='a config whose model has a matching head')
-    parser.add_argument('--images', type=int, default=100)
+    parser.add_argument('--images', type=int, default=100, help='of a gallery')
     parser.add_argument('--captions', type=int, default=5, help='of each image')
     parser.add_argument('--words', type=int, default=30, help='of the longest text')
     parser.add_argument('--topk', type=int, default=16, help='candidates of each query')
     parser.add_argument('--image-size', type=int, help="in pixels; default: the config's")
     parser.add_argument('--pair-batch', type=int, default=40, help='pairs judged at once')
     parser.add_argument('--repeats', type=int, default=3, help='turns counted, after a warm-up')
-    parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
+    parser.add_argument(
+        '--device', default='cuda' if torch.cuda.is_available() else 'cpu', help='what measures'
+    )
     return parser.parse_args()
 
 
 def build_model(args: argparse.Namespace) -> nn.Module:
     """The config's model with the weights it starts from and a stand-in vocabulary."""
-    config = Config.fromfile(args.config).model
+    config = read_config(args.config).model
     if args.image_size:
         config.network.image_encoder.image_size = args.image_size
     config.update(queue_length=0, momentum=None)

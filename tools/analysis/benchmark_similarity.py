@@ -36,6 +36,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 from xmodal.models.similarity import FusionSimilarity, score_all_pairs
 from xmodal.models.similarity.products import product
 from xmodal.registry import MODELS, register_all
@@ -51,14 +52,18 @@ POOLINGS = {
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('--images', type=int, default=100, help='that ours scores')
     parser.add_argument('--captions', type=int, default=500, help='that ours scores')
     parser.add_argument('--batch', type=int, default=128, help='pairs of a training step')
     parser.add_argument('--repeats', type=int, default=3, help='turns of scoring that are counted')
     parser.add_argument('--step-repeats', type=int, default=1, help='turns of training; 0: none')
     parser.add_argument('--compile', action='store_true', help='compile our tiles')
-    parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
+    parser.add_argument(
+        '--device', default='cuda' if torch.cuda.is_available() else 'cpu', help='what measures'
+    )
     return parser.parse_args()
 
 

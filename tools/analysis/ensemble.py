@@ -11,9 +11,8 @@
 import argparse
 from pathlib import Path
 
-from mmengine.config import Config
-
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.engine.loops.all_pairs import build_metrics, measure
 from xmodal.evaluation import average_scores
 from xmodal.files import write_json
@@ -35,7 +34,7 @@ def main() -> None:
     """Averages and evaluates."""
     args = parse_args()
     register_all()
-    metrics = build_metrics(Config.fromfile(args.config).test_evaluator)
+    metrics = build_metrics(read_config(args.config).test_evaluator)
     metrics = measure(metrics, average_scores(args.scores).gallery)
     if args.metrics:
         write_json(args.metrics, metrics, indent=1)

@@ -11,11 +11,10 @@ import argparse
 import json
 from pathlib import Path
 
-from mmengine.config import Config
-
 from xmodal.apis import Inferencer, load_model
 from xmodal.engine.checkpoint import latest_checkpoint
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.visualization.report import write_report
 
 
@@ -51,7 +50,7 @@ def main() -> None:
     """Writes the report."""
     args = parse_args()
     config_file, checkpoint, rankings = find(args.work_dir, args)
-    config = Config.fromfile(config_file)
+    config = read_config(config_file)
     if 'pipeline' in config.test_dataloader.dataset:
         inferencer = Inferencer(config, checkpoint)
         model, encode = inferencer.model, inferencer.encode

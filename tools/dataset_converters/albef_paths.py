@@ -14,6 +14,7 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.json_stream import stream_json_list
+from xmodal.engine.errors import run_or_explain
 
 IMAGE_KEYS = ('image', 'image_path')
 
@@ -57,7 +58,7 @@ def main() -> None:
         count = write_albef_json(args.out, there, len(captions))
     except ValueError as error:
         example = args.root / next(iter(captions), '')
-        raise SystemExit(
+        raise ValueError(
             f'none of the pictures is there, for instance {example}: check --root, --pattern and '
             '--replacement'
         ) from error
@@ -65,4 +66,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -9,8 +9,8 @@ no GPU.
 import argparse
 import time
 
-from mmengine.config import Config
-
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.registry import DATASETS, register_all
 
 
@@ -18,7 +18,7 @@ def main() -> None:
     """Opens the data sets of a config."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config')
-    config = Config.fromfile(parser.parse_args().config)
+    config = read_config(parser.parse_args().config)
     register_all()
     for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
         if not config.get(name):
@@ -29,4 +29,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

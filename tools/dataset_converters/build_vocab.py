@@ -18,13 +18,16 @@ from tqdm import tqdm
 
 from xmodal.datasets.precomp import read_lines
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary, split_words
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('captions', type=Path, nargs='+', help='files with a caption a line')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
     parser.add_argument('--least', type=int, default=4, help='occurrences of a word')

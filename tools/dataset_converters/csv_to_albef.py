@@ -3,7 +3,9 @@
 The table (.csv, or .tsv) has a header line; rows of the same picture become its captions:
 
     image,caption
-    cats/001.jpg,a cat asleep on a keyboard
+    cats/001.jpg,"a cat, asleep on a keyboard"
+
+A row without a caption is left out and counted.
 
     python tools/dataset_converters/csv_to_albef.py captions.csv --root data/mine \\
         --out data/mine/albef/train.json
@@ -14,51 +16,76 @@ import csv
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('table', type=Path, help='.csv or .tsv with a header line')
     parser.add_argument('--root', type=Path, required=True, help='folder the paths are below')
     parser.add_argument('--out', type=Path, required=True, help='file to write')
-    parser.add_argument('--image-column', default='image')
-    parser.add_argument('--caption-column', default='caption')
+    parser.add_argument('--image-column', default='image', help='heading of the paths')
+    parser.add_argument('--caption-column', default='caption', help='heading of the captions')
     return parser.parse_args()
 
 
-def gather(table: Path, image_column: str, caption_column: str) -> dict[str, list[str]]:
-    """Captions by picture, in the order of the table."""
+def gather(
+    table: Path, image_column: str, caption_column: str
+) -> tuple[dict[str, list[str]], list[int]]:
+    """Captions by picture, in the order of the table, and the lines that have none.
+
+    Raises:
+        ValueError: when a column is not there, a row has more cells than the header, or no picture.
+    """
     captions: dict[str, list[str]] = {}
+    without: list[int] = []
+    delimiter, name = ('\t', 'tab') if table.suffix == '.tsv' else (',', 'comma')
     with open(table, newline='', encoding='utf-8-sig') as file:
-        reader = csv.DictReader(file, delimiter='\t' if table.suffix == '.tsv' else ',')
+        reader = csv.DictReader(file, delimiter=delimiter)
         for column in (image_column, caption_column):
             if column not in (reader.fieldnames or ()):
-                raise SystemExit(
+                raise ValueError(
                     f'{table} has no column {column!r}, its header is {reader.fieldnames}: name '
                     'the columns with --image-column and --caption-column'
                 )
         for row in reader:
-            if row[caption_column]:
+            if None in row:  # where the reader puts what is beyond the header
+                raise ValueError(
+                    f'{table}, line {reader.line_num} has {len(row) - 1 + len(row[None])} cells '
+                    f'and the header {len(reader.fieldnames)}, beyond it {row[None]}: quote '
+                    f'captions that hold a {name}, "like{delimiter} this"'
+                )
+            if not row[image_column]:
+                raise ValueError(f'{table}, line {reader.line_num} names no picture')
+            if row[caption_column] and row[caption_column].strip():
                 captions.setdefault(row[image_column], []).append(row[caption_column])
-    return captions
+            else:
+                without.append(reader.line_num)
+    return captions, without
 
 
 def main() -> None:
     """Converts a table; all its pictures must be there."""
     args = parse_args()
-    captions = gather(args.table, args.image_column, args.caption_column)
+    captions, without = gather(args.table, args.image_column, args.caption_column)
     missing = [path for path in captions if not (args.root / path).exists()]
     if missing:
         listed = ''.join(f'\n  {path}' for path in missing[:10])
-        raise SystemExit(
+        raise ValueError(
             f'{len(missing)} of {len(captions)} pictures of {args.table} are not below '
             f'{args.root}:{listed}'
         )
     records = ({'image': path, 'caption': found} for path, found in captions.items())
     count = write_albef_json(args.out, records, len(captions))
     print(f'{args.out}: {count} pictures, {sum(map(len, captions.values()))} captions')
+    if without:
+        listed = ', '.join(map(str, without[:10])) + (', …' if len(without) > 10 else '')
+        print(f'left out: {len(without)} row(s) of {args.table} without a caption (line {listed})')
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

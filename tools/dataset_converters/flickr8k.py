@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.engine.errors import run_or_explain
 
 CAPTIONS = ('Flickr8k.token.txt', 'captions.token.txt')
 IMAGES = ('Flicker8k_Dataset', 'Flickr8k_Dataset', 'Images', 'images')
@@ -61,6 +62,8 @@ def main() -> None:
     args = parse_args()
     captions = read_captions(find(args.folder, CAPTIONS))
     images, root = find(args.folder, IMAGES), args.root or args.folder.resolve().parent
+    if not images.resolve().is_relative_to(root.resolve()):
+        raise ValueError(f'--root={root} is not above {images}: paths are written relative to it')
     out = args.out or args.folder / 'albef'
     for split in ('train', 'dev', 'test'):
         try:
@@ -74,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.engine.errors import run_or_explain
 
 CONFIG = """\
 _base_ = 'pretrain_4m.py'
@@ -66,11 +67,15 @@ def main() -> None:
         ))  # fmt: skip
         return
     if args.out is None or args.root is None:
-        raise SystemExit(f'{args.folder} holds files, no shards: --root and --out are needed')
+        raise ValueError(f'{args.folder} holds files, no shards: --root and --out are needed')
+    if not args.folder.resolve().is_relative_to(args.root.resolve()):
+        raise ValueError(
+            f'--root={args.root} is not above {args.folder}: paths are written relative to it'
+        )
     try:
         count = write_albef_json(args.out, records(args.folder, args.root), total)
     except ValueError as error:
-        raise SystemExit(
+        raise ValueError(
             f'no picture with a .txt beside it in {args.folder}/*/: run img2dataset with '
             '--output_format files and --caption_col'
         ) from error
@@ -78,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.captions import read_karpathy
+from xmodal.engine.errors import run_or_explain
 
 
 def parse_args() -> argparse.Namespace:
@@ -50,9 +51,9 @@ def main() -> None:
         count = write_albef_json(args.out, found)
     except ValueError as error:
         example = f'; {missing[0]} is not there: check --root, --image-folder' if missing else ''
-        raise SystemExit(f'{args.file}: {error}{example}') from error
+        raise ValueError(f'{args.file}: {error}{example}') from error
     print(f'{args.out}: {count} pictures; {len(missing)} are not below {args.root}')
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

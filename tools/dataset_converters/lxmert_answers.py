@@ -21,12 +21,15 @@ from pathlib import Path
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.lxmert import normalize_label
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('files', type=Path, nargs='+', help='all_ans.json, or pre-training files')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
     parser.add_argument('--least', type=int, default=1, help='questions that name an answer')

@@ -14,11 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('folder', type=Path, help="with Visual Genome's two JSON files")
     parser.add_argument('--root', type=Path, required=True, help='folder that vg/VG_100K is in')
     parser.add_argument('--out', type=Path, required=True, help='file to write')
@@ -58,4 +62,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)

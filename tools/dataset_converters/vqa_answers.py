@@ -16,12 +16,15 @@ from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('annotations', type=Path, nargs='+', help='files of annotations')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
     parser.add_argument('--least', type=int, default=9, help='questions it must be right for')

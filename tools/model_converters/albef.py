@@ -15,10 +15,10 @@ import re
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from torch import Tensor
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.files import require_new
 from xmodal.registry import MODELS, register_all
 
@@ -155,7 +155,7 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
-    target = MODELS.build(Config.fromfile(args.config).model).state_dict()
+    target = MODELS.build(read_config(args.config).model).state_dict()
     renamed, left = convert(read_weights(args.source), args.image_blocks)
     fitting, extra, missing = fit(renamed, target)
     args.out.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new
 from xmodal.models.backbones import ViTImageEncoder
 
@@ -36,7 +37,9 @@ _BERT = {
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
     parser.add_argument('source', type=Path, help="fairseq's file")
     parser.add_argument('out', type=Path, help='file (images) or folder (texts); must not exist')
     parser.add_argument('--heads', type=int, default=12, help='of the attention: 12 in base models')

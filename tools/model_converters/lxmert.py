@@ -16,11 +16,11 @@ import re
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from safetensors.torch import load_file
 from torch import Tensor
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.files import require_new
 from xmodal.registry import MODELS, register_all
 
@@ -202,7 +202,7 @@ def main() -> None:
         content, reports['left, for lack of a name'] = export(weights, args.export)
     else:
         register_all()
-        target = MODELS.build(Config.fromfile(args.config).model).state_dict()
+        target = MODELS.build(read_config(args.config).model).state_dict()
         converted, left, missing = convert(weights, target)
         content = {'state_dict': converted, 'meta': {'source': args.source.name}}
         reports = {'left, for lack of a place': left, 'missing, at their initial values': missing}

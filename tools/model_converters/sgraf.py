@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from mmengine.config import Config
 from torch import Tensor
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.files import require_new
 from xmodal.registry import MODELS, register_all
 
@@ -140,7 +140,7 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
-    target = MODELS.build(Config.fromfile(args.config).model).state_dict()
+    target = MODELS.build(read_config(args.config).model).state_dict()
     converted = convert(read_parts(args.source), target)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     torch.save({'state_dict': converted, 'meta': {'source': args.source.name}}, args.out)

@@ -9,6 +9,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.ablation.table import Row, Stage, Table, stage_options
+from xmodal.engine.launch import read_config
 from xmodal.files import write_json
 
 RECORD = 'ablate.json'  # what a folder was made with, and how long it took
@@ -221,7 +222,7 @@ def merged(stage: Stage, options: dict) -> Config:
 
 @cache
 def _read_config(file: str) -> Config:
-    return Config.fromfile(file)
+    return read_config(file)
 
 
 def differences(old: object, new: object, key: str = '') -> list[str]:

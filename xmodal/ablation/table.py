@@ -97,7 +97,7 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
     Args:
         file: a config file with ``title``, ``group``, ``presets``, ``columns``, ``paper_columns``
             and ``rows``.
-        preset: one of its presets; None for the first.
+        preset: one of its presets; None for the first that it has columns for.
         only: names of rows; None for all.
 
     Raises:
@@ -109,9 +109,12 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
     for key in ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows'):
         if key not in content:
             raise ValueError(f"{file} has no '{key}': it is no declaration of a table")
-    preset = preset or next(iter(content['presets']))
-    _check(f'{file}: preset', preset, content['presets'])
-    _check(f'{file}: columns', preset, content['columns'])
+    for name in content['columns']:
+        _check(f'{file}: preset of columns', name, content['presets'])
+    # Presets are shared by the tables of a paper, and a table may have columns for some.
+    known = [name for name in content['presets'] if name in content['columns']]
+    preset = preset or next(iter(known), None)
+    _check(f'{file}: preset', preset, known)
     settings = content['presets'][preset]
 
     stages = {name: _stage(file, name, **given) for name, given in settings['stages'].items()}

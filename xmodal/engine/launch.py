@@ -1,15 +1,24 @@
-"""What `tools/train.py` and `tools/test.py` share: from a command line to a runner."""
+"""What the tools share: from a command line to a runner."""
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
 
-from xmodal.engine.errors import ConfigError, check_keys
+from xmodal.engine.keys import ConfigError, check_keys, check_options
 from xmodal.registry import RUNNERS, register_all
+
+
+class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Help texts with the default, where there is one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        nothing = action.default is None or action.default is False
+        return action.help if nothing else super()._get_help_string(action)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,21 +34,32 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0)
 
 
+def read_config(file: str) -> Config:
+    """Reads a config, whose ``custom_imports`` may name modules below the working directory.
+
+    Raises:
+        FileNotFoundError: when the config, or one it inherits from, is not there.
+    """
+    if not Path(file).is_file():
+        raise FileNotFoundError(f'config {file} is not there; `ls configs/*/` shows what there is')
+    # Last, so that a folder of the user's hides no package.
+    if not {'', str(Path.cwd())} & set(sys.path):
+        sys.path.append(str(Path.cwd()))
+    return Config.fromfile(file)
+
+
 def load_config(args: argparse.Namespace) -> Config:
     """Reads the config of a command line, with its overrides.
 
     Raises:
         FileNotFoundError: when the config, or one it inherits from, is not there.
-        ConfigError: when it has an unknown top-level key.
+        ConfigError: when the config has, or the command line adds, a key that nothing reads.
     """
-    if not Path(args.config).is_file():
-        raise FileNotFoundError(
-            f'config {args.config} is not there; `ls configs/*/` shows what there is'
-        )
+    config = read_config(args.config)
     # A launcher that starts this process says its rank in the environment.
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-    config = Config.fromfile(args.config)
     if args.cfg_options:
+        check_options(config, args.cfg_options)
         config.merge_from_dict(args.cfg_options)
     config.launcher = args.launcher
     if args.work_dir:
@@ -57,4 +77,4 @@ def build_runner(config: Config) -> Runner:
     """Builds the runner that a config names."""
     register_all()
     init_default_scope(config.default_scope)
-    return RUNNERS.get(config.runner_type).from_cfg(config)
+    return RUNNERS.build(config)

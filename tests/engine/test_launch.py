@@ -1,0 +1,37 @@
+"""Command lines, and the configs that they name."""
+
+import argparse
+import sys
+from types import SimpleNamespace
+
+from xmodal.engine.launch import ShowDefaults, load_config, read_config
+
+
+def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('LOCAL_RANK', '0')
+    kept = [path for path in sys.path if path not in ('', str(tmp_path))]
+    monkeypatch.setattr(sys, 'path', kept)
+    (tmp_path / 'my_plugin_here.py').write_text('value = 3\n')
+    (tmp_path / 'config.py').write_text(
+        "custom_imports = dict(imports=['my_plugin_here'])\nrunner_type = 'Runner'\n"
+    )
+    args = SimpleNamespace(
+        config='config.py', cfg_options=None, launcher='none', local_rank=0, work_dir=None
+    )
+    load_config(args)
+    assert sys.modules.pop('my_plugin_here').value == 3
+    read_config('config.py')
+    sys.modules.pop('my_plugin_here')
+    assert sys.path.count(str(tmp_path)) == 1
+
+
+def test_help_shows_the_defaults_that_there_are():
+    parser = argparse.ArgumentParser(formatter_class=ShowDefaults)
+    parser.add_argument('--some', default=7, help='with one')
+    parser.add_argument('--none', help='without')
+    parser.add_argument('--switch', action='store_true', help='off')
+    lines = parser.format_help().splitlines()
+    endings = ['with one (default: 7)', 'without', 'off']
+    for line, ending in zip(lines[-3:], endings, strict=True):
+        assert line.endswith(f' {ending}')
