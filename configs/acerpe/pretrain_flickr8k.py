@@ -22,4 +22,4 @@ param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
     dict(type='CosineAnnealingLR', eta_min=1e-5, by_epoch=True, convert_to_iter_based=True),
 ]
-model_wrapper_cfg = dict(type='MMDistributedDataParallel', find_unused_parameters=True)
+find_unused_parameters = True  # the heads that wait

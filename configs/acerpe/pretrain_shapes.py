@@ -22,9 +22,9 @@ optim_wrapper = dict(
 )
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
-    dict(
-        type='CosineAnnealingLR', eta_min=1e-5, begin=3, end=train_cfg['max_epochs'],
-        by_epoch=True, convert_to_iter_based=True,
+    dict(  # a run of three epochs or fewer has to begin it earlier: param_scheduler.1.begin=0
+        type='CosineAnnealingLR', eta_min=1e-5, begin=3, by_epoch=True,
+        convert_to_iter_based=True,
     ),
 ]
-model_wrapper_cfg = dict(type='MMDistributedDataParallel', find_unused_parameters=True)
+find_unused_parameters = True  # the heads that wait

