@@ -66,6 +66,7 @@ def tiny_config(shrink) -> Config:
     config.model.heads.mim.update(block=8, source='fusion')
     config.model.update(queue_length=20, momentum=0.9)
     config.train_cfg.update(max_epochs=2, val_interval=100)
+    config.param_scheduler[1].end = 9  # the same rates in a run of one epoch and of two
     config.custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4)]
     config.default_hooks.checkpoint.max_keep_ckpts = -1
     return config

@@ -37,6 +37,13 @@ def test_a_run_starts_from_the_last_epoch_of_another(file, last_epochs):
         assert loaded == 'work_dirs/albef/retrieval_coco.pth'  # converted, not trained here
 
 
+@pytest.mark.parametrize('file', FILES, ids=str)
+def test_the_last_schedule_of_a_run_ends_with_the_run(file):
+    # An `end` read from max_epochs in the file would not follow --cfg-options.
+    schedules = Config.fromfile(file).get('param_scheduler', [])
+    assert all('end' not in schedule for schedule in schedules[-1:])
+
+
 @pytest.mark.parametrize('file', DOCUMENTS, ids=str)
 def test_checkpoints_in_documents_are_of_the_last_epoch(file, last_epochs):
     for folder, epoch in CHECKPOINT.findall(file.read_text()):

@@ -22,7 +22,7 @@ optim_wrapper = dict(
 )
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
-    dict(  # a run of three epochs or fewer has to begin it earlier: param_scheduler.1.begin=0
+    dict(
         type='CosineAnnealingLR', eta_min=1e-5, begin=3, by_epoch=True,
         convert_to_iter_based=True,
     ),

@@ -41,6 +41,14 @@ def test_of_a_sharded_model_all_ranks_evaluate_as_many_batches(tiny_config):
     assert runner.test_loop.dataloader.sampler.round_up is True
 
 
+def test_a_schedule_that_would_begin_after_a_short_run_is_left_out(tiny_config):
+    warm_up, fall = tiny_config.param_scheduler
+    fall.pop('end')
+    assert fall.begin > 1
+    runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    assert [type(own).__name__ for own in runner.param_schedulers] == [warm_up.type]
+
+
 def test_a_compiled_run_learns_the_same(tiny_config, tmp_path):
     tiny_config.model.heads = {'itc': tiny_config.model.heads.itc}
     plain = end(tiny_config, tmp_path, 'plain')

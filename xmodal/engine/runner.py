@@ -96,6 +96,15 @@ class XModalRunner(Runner):
             )
         return loop
 
+    def build_param_scheduler(self, scheduler: list | dict) -> list:
+        """Builds the schedules, but for those that would begin when a short run has ended."""
+        schedules = [scheduler] if isinstance(scheduler, dict) else scheduler
+        return super().build_param_scheduler([own for own in schedules if self._is_reached(own)])
+
+    def _is_reached(self, schedule: dict) -> bool:
+        ends = self.max_epochs if schedule.get('by_epoch', True) else self.max_iters
+        return schedule.get('begin', 0) < ends
+
     def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop; of a sharded model all ranks need as many batches."""
         self._val_dataloader = self._even_out(self._val_dataloader)
