@@ -1,10 +1,14 @@
 """Errors of what the user wrote are sentences; those of the package keep their traceback."""
 
+import shutil
 import sys
 
 import pytest
 from mmengine.config import Config
+from torch.utils.data import DataLoader
 
+from xmodal.datasets.captions import AlbefJsonDataset
+from xmodal.datasets.transforms import BrokenImageError
 from xmodal.engine.errors import explain, run_or_explain
 from xmodal.engine.keys import ConfigError, check_keys, check_options
 from xmodal.engine.launch import read_config
@@ -120,3 +124,19 @@ def test_a_top_level_dict_that_nothing_reads_is_refused():
         check_keys(Config(dict(test_cgf=dict(a=1))))
     with pytest.raises(ConfigError, match="env_cfg takes no key 'x'; it takes cudnn_benchmark, "):
         check_keys(Config(dict(env_cfg=dict(x=1))))
+
+
+def test_an_error_of_a_data_worker_is_told_without_the_workers_traceback(tiny_world, tmp_path):
+    root = shutil.copytree(tiny_world, tmp_path / 'broken')
+    picture = root / 'images/test/000/test_000003.png'
+    picture.write_bytes(b'version https://git-lfs.github.com/spec/v1')
+    dataset = AlbefJsonDataset(
+        'albef/test.json',
+        str(root),
+        pipeline=[dict(type='LoadImage'), dict(type='PackImageText')],
+        test_mode=True,
+    )
+    with pytest.raises(BrokenImageError) as raised:
+        list(DataLoader(dataset, num_workers=1, collate_fn=list))
+    sentence = explain(raised.value)
+    assert sentence.startswith(str(picture)) and 'Traceback' not in sentence

@@ -6,6 +6,7 @@ import pytest
 import torch
 from runs import load, train
 
+from xmodal.engine.checkpoint import write_checkpoint
 from xmodal.engine.launch import build_runner
 
 
@@ -48,6 +49,40 @@ def test_training_begins_with_the_weights_that_fit_and_needs_some(trained):
     config.load_from = changed(file, lambda k, v: (f'encoder.{k}', v))
     with pytest.raises(ValueError, match=r"other\.pth has nothing .* called 'encoder\."):
         train(config)
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        (b'', r'\(0 bytes\) is no checkpoint'),
+        (b'version https://git-lfs.github.com/spec/v1\noid sha256:1\n', 'git lfs pull'),
+        (None, 'Is it whole'),
+    ],
+    ids=['empty', 'pointer', 'cut short'],
+)
+def test_a_file_that_is_no_checkpoint_is_named(trained, content, message):
+    file, config = trained
+    broken = file.with_name('broken.pth')
+    broken.write_bytes(file.read_bytes()[:1000] if content is None else content)
+    config.load_from = str(broken)
+    for number, begin in enumerate(('test', 'train')):
+        config.experiment_name = f'broken {number}'
+        with pytest.raises(ValueError, match=rf'broken\.pth .*{message}'):
+            getattr(build_runner(config), begin)()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    file = tmp_path / 'new' / 'weights.pth'
+    write_checkpoint(file, {'weight': torch.ones(2)})
+
+    def disk_full(content, path):
+        Path(path).write_bytes(b'half')
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(torch, 'save', disk_full)
+    with pytest.raises(OSError, match='No space left'):
+        write_checkpoint(file, {})
+    assert load(file)['weight'].equal(torch.ones(2)) and list(file.parent.iterdir()) == [file]
 
 
 def test_the_best_checkpoint_stays_until_the_next_is_whole(tiny_config, monkeypatch):

@@ -39,6 +39,7 @@ def call(capsys, monkeypatch, tool, *arguments):
         ('model.heads.itm.hardnes=1', r"ITMHead takes no key 'hardnes', did you mean 'hardness'?"),
         ('model.network.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
         ('model.network.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
+        ('model.network.text_encoder.config.hidden_siz=4', r"config has ['hidden_siz'], which"),
         ('train_dataloader.dataset.ann_file=none.json', 'none.json is not there'),
         ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
         (

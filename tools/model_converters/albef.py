@@ -14,9 +14,9 @@ import argparse
 import re
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
+from xmodal.engine.checkpoint import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.files import require_new
@@ -64,7 +64,7 @@ def parse_args() -> argparse.Namespace:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a wrapped or flat file, without what wrappers and BERT put before names."""
-    content = torch.load(path, map_location='cpu', weights_only=True)
+    content = read_checkpoint(path)
     content = content.get('model', content)
     return {
         name.removeprefix('module.').replace('.bert.', '.'): value
@@ -158,8 +158,7 @@ def main() -> None:
     target = MODELS.build(read_config(args.config).model).state_dict()
     renamed, left = convert(read_weights(args.source), args.image_blocks)
     fitting, extra, missing = fit(renamed, target)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    torch.save({'state_dict': fitting, 'meta': {'source': args.source.name}}, args.out)
+    write_checkpoint(args.out, {'state_dict': fitting, 'meta': {'source': args.source.name}})
     print(f'{args.out}: {len(fitting)} tensors')
     for title, names in (
         ('left, for lack of a place', left + extra),

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
+from xmodal.engine.checkpoint import write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new
@@ -193,7 +194,7 @@ def main() -> None:
     if is_image:
         model = build_image_encoder(convert_image(weights), len(blocks), args.heads)
         state = {f'image_encoder.{name}': value for name, value in model.state_dict().items()}
-        torch.save({'state_dict': state, 'meta': {'source': args.source.name}}, args.out)
+        write_checkpoint(args.out, {'state_dict': state, 'meta': {'source': args.source.name}})
     else:
         model = build_bert(convert_text(weights), len(blocks), args.heads)
         model.save_pretrained(args.out)

@@ -19,6 +19,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from xmodal.engine.checkpoint import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.files import require_new
@@ -96,7 +97,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     if path.suffix == '.safetensors':
         content = load_file(path)
     else:
-        content = torch.load(path, map_location='cpu', weights_only=True)
+        content = read_checkpoint(path)
     for wrapper in ('state_dict', 'model'):
         if isinstance(content.get(wrapper), dict):
             content = content[wrapper]
@@ -207,8 +208,7 @@ def main() -> None:
         content = {'state_dict': converted, 'meta': {'source': args.source.name}}
         reports = {'left, for lack of a place': left, 'missing, at their initial values': missing}
         print(f'{args.out}: {len(converted)} tensors')
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(content, args.out)
+    write_checkpoint(args.out, content)
     for title, names in reports.items():
         print(f'{title}: {len(names)}', *names, sep='\n  ')
 

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from xmodal.engine.checkpoint import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.files import require_new
@@ -68,8 +69,8 @@ def read_parts(path: Path) -> list[dict[str, Tensor]]:
     allowed = [argparse.Namespace, np.dtype, type(np.dtype('float64')), scalar]
     allowed.append((scalar, 'numpy.core.multiarray.scalar'))  # its place in older files
     with torch.serialization.safe_globals(allowed):
-        content = torch.load(path, map_location='cpu', weights_only=True)
-    parts = content.get('model') if isinstance(content, dict) else None
+        content = read_checkpoint(path)
+    parts = content.get('model')
     if not isinstance(parts, list) or len(parts) != len(_NAMES):
         raise ValueError(
             f"{path} has no list of three state dicts under 'model': is this a file of SGRAF?"
@@ -142,8 +143,7 @@ def main() -> None:
     register_all()
     target = MODELS.build(read_config(args.config).model).state_dict()
     converted = convert(read_parts(args.source), target)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    torch.save({'state_dict': converted, 'meta': {'source': args.source.name}}, args.out)
+    write_checkpoint(args.out, {'state_dict': converted, 'meta': {'source': args.source.name}})
     print(f'{args.out}: {len(converted)} tensors')
 
 

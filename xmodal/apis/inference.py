@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.transforms.image_text import build_pipeline
 from xmodal.engine.checkpoint import load_weights
+from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import Encoded
 
@@ -29,7 +30,7 @@ def load_model(
         ValueError: when the checkpoint's weights do not belong to the config's model.
     """
     register_all()
-    config = config if isinstance(config, Config) else Config.fromfile(config)
+    config = config if isinstance(config, Config) else read_config(config)
     model = MODELS.build(config.model)
     load_weights(model, checkpoint)
     return model.to(device).eval()
@@ -51,7 +52,7 @@ class Inferencer:
     def __init__(
         self, config: str | Path | Config, checkpoint: str | Path, device: str = 'cpu'
     ) -> None:
-        config = config if isinstance(config, Config) else Config.fromfile(config)
+        config = config if isinstance(config, Config) else read_config(config)
         self.model = load_model(config, checkpoint, device)
         self.pipeline = build_pipeline(config.test_dataloader.dataset.pipeline)
 

@@ -5,12 +5,14 @@ refuses to unpickle them from a file that may be somebody else's. Here they beco
 """
 
 from pathlib import Path
+from pickle import UnpicklingError
 
 import numpy as np
 import torch
 from mmengine.logging import HistoryBuffer
 from torch import nn
 
+UNREADABLE = (UnpicklingError, EOFError, RuntimeError)  # of torch.load
 _MARK = '__history_buffer__'
 
 
@@ -49,16 +51,47 @@ def latest_checkpoint(work_dir: str | Path) -> Path | None:
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
+def read_checkpoint(file: str | Path) -> dict:
+    """What a file of weights holds, on the CPU.
+
+    Raises:
+        FileNotFoundError: when the file is missing.
+        ValueError: when it is cut short, another kind of file, or holds more than data.
+    """
+    if not Path(file).is_file():
+        raise FileNotFoundError(f'checkpoint {file} is not there')
+    try:
+        content = torch.load(file, map_location='cpu', weights_only=True)
+    except UNREADABLE as error:
+        why = str(error).split('\n')[0] or type(error).__name__
+        raise ValueError(
+            f'{file} ({Path(file).stat().st_size} bytes) is no checkpoint that torch reads: {why}. '
+            'Is it whole? A Git LFS pointer is replaced by `git lfs pull`'
+        ) from error
+    if not isinstance(content, dict):
+        raise ValueError(f'{file} holds a {type(content).__name__}, expected a dict of weights')
+    return content
+
+
+def write_checkpoint(file: Path, content: dict) -> None:
+    """Writes a file of weights that is whole or not there; makes its folder."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f'.{file.name}.unfinished')
+    try:
+        torch.save(content, unfinished)
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
 def load_weights(model: nn.Module, file: str | Path) -> None:
     """Loads a model for use, all of it; what a checkpoint has beyond the model is left.
 
     Raises:
         FileNotFoundError: when the file is missing.
-        ValueError: names the file and the weights that it lacks, or has in another shape.
+        ValueError: when it can't be read, lacks weights, or has some in another shape; names them.
     """
-    if not Path(file).is_file():
-        raise FileNotFoundError(f'checkpoint {file} is not there')
-    content = torch.load(file, map_location='cpu', weights_only=True)
+    content = read_checkpoint(file)
     mend = 'give a checkpoint of this config, or convert it (tools/model_converters)'
     try:
         missing = model.load_state_dict(content.get('state_dict', content), strict=False)[0]

@@ -43,6 +43,9 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, SyntaxError):
         return _explain_syntax(error)
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if 'in DataLoader worker process' in text:  # with the worker's own traceback
+        last = text.strip().splitlines()[-1]
+        return last.partition(': ')[2] if '/xmodal/' in text else None
     if found := re.search(r'(\S+) is not in the (?:\S+::)?(.+?) registry', text):
         return _explain_type(*found.groups())
     if found := re.search(r'must contain the key "type", but got (\{.*\})', text):

@@ -10,7 +10,13 @@ from mmengine.runner import BaseLoop, Runner
 from torch import nn
 from torch.utils.data import DataLoader
 
-from xmodal.engine.checkpoint import from_plain, load_weights, to_plain
+from xmodal.engine.checkpoint import (
+    UNREADABLE,
+    from_plain,
+    load_weights,
+    read_checkpoint,
+    to_plain,
+)
 from xmodal.engine.hooks.robust import leave_sigterm_to_training
 from xmodal.engine.memory import recompute_activations
 from xmodal.engine.sharding import ShardedModel
@@ -132,9 +138,13 @@ class XModalRunner(Runner):
         """Loads the weights that fit.
 
         Raises:
-            ValueError: when there are none.
+            ValueError: when there are none, or the file can't be read.
         """
-        checkpoint = super().load_checkpoint(filename, *args, **kwargs)
+        try:
+            checkpoint = super().load_checkpoint(filename, *args, **kwargs)
+        except UNREADABLE:
+            read_checkpoint(filename)  # says it where the file is to blame
+            raise
         own = dict(unwrap(self.model).named_parameters())
         found = list(checkpoint.get('state_dict', checkpoint))
         if not any(name.removeprefix('module.') in own for name in found):

@@ -37,6 +37,11 @@ class BertTextEncoder(nn.Module):
         if isinstance(config, str):
             self.config = BertConfig.from_pretrained(config)
         else:
+            # transformers keeps any key as an attribute that nobody reads.
+            if unknown := sorted((config or {}).keys() - BertConfig().to_dict().keys()):
+                raise ValueError(
+                    f'text_encoder.config has {unknown}, which transformers.BertConfig has not'
+                )
             self.config = BertConfig(**(config or {}))
         if num_layers is not None:
             self.config.num_hidden_layers = num_layers
