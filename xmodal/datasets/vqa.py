@@ -331,8 +331,9 @@ class AlbefVqaDataset(QuestionDataset):
         data_prefix: dict[str, str] | None = None,
         **others,
     ) -> None:
-        self._folders = {name: (data_prefix or {}).get(name, '') for name in ('vqa', 'vg')}
-        super().__init__(ann_file, data_prefix=data_prefix, **others)
+        prefix = dict(data_prefix or {})
+        self._folders = {name: prefix.pop(name, '') for name in ('vqa', 'vg')}
+        super().__init__(ann_file, data_prefix=prefix, **others)
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record an item of the list."""
