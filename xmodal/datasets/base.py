@@ -13,6 +13,8 @@ from torch.utils.data import Dataset
 from xmodal.datasets.seeding import isolated_random
 from xmodal.datasets.transforms import BrokenImageError, LoadRegions, build_pipeline
 
+MOST_BROKEN = 20  # in a row: by then it is not single files that are wrong
+
 
 class SampleDataset(Dataset):
     """Samples whose random choices follow from the seed, and that outlive broken images.
@@ -64,10 +66,10 @@ class SampleDataset(Dataset):
                     return self.pipeline({**described, 'skipped': skipped})
                 except BrokenImageError as error:
                     skipped.append(str(error))
-                    if len(skipped) == 20:
+                    if len(skipped) == MOST_BROKEN:
                         raise BrokenImageError(
-                            '20 broken images in a row, check data_root and data_prefix.image of '
-                            'the dataset:\n  ' + '\n  '.join(skipped)
+                            f'{MOST_BROKEN} broken images in a row, check data_root and '
+                            'data_prefix.image of the dataset:\n  ' + '\n  '.join(skipped)
                         ) from error
                     index = chooser.randrange(len(self))
 
