@@ -80,6 +80,23 @@ def test_image_ids_are_equal_for_equal_pictures_over_several_files(write):
     assert ids == [0, 1, 1, 2]
 
 
+@pytest.mark.parametrize('test_mode', [False, True])
+def test_an_id_may_repeat_with_its_image_and_not_with_another(write, test_mode):
+    items = [{'image': f'{n}.png', 'caption': f'the {n}', 'image_id': 7 + n} for n in (0, 1, 0)]
+    found = AlbefJsonDataset(test_mode=test_mode, **write(items))
+    assert [facts(sample)[1] for sample in found] == ([7, 8] if test_mode else [7, 8, 7])
+    items[2]['image'] = '2.png'
+    with pytest.raises(ValueError, match=r'list\.json: image_id 7 is of 0\.png and of 2\.png'):
+        AlbefJsonDataset(test_mode=test_mode, **write(items))
+
+
+def test_two_images_of_one_id_in_a_coco_file_are_named(write):
+    images = [{'id': 7, 'file_name': '0.png'}, {'id': 7, 'file_name': '1.png'}]
+    cfg = write({'images': images, 'annotations': [{'image_id': 7, 'caption': 'a'}]})
+    with pytest.raises(ValueError, match=r'list\.json.*have the id 7: 0\.png and 1\.png'):
+        CocoCaptionDataset(**cfg)
+
+
 def test_empty_captions_are_left_out(write):
     items = [{'image': '0.png', 'caption': ['?!', 'a cat']}, {'image': '1.png', 'caption': '.'}]
     cfg = write(items)

@@ -2,12 +2,13 @@
 
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from tqdm import tqdm
 
 from xmodal.datasets.base import SampleDataset, check_images, find_files, image_folder, sampled
+from xmodal.datasets.coco import image_names
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.text import clean_caption
@@ -159,11 +160,12 @@ class CocoCaptionDataset(CaptionDataset):
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """One entry an image, in the file's order."""
         content = json.loads(file.read_text('utf-8'))
-        captions: dict[int, list[str]] = {image['id']: [] for image in content['images']}
+        names = image_names(content['images'])
+        captions: dict[int, list[str]] = {number: [] for number in names}
         for annotation in content['annotations']:
             captions[annotation['image_id']].append(annotation['caption'])
-        for image in _shown(content['images'], file):
-            yield Entry(image['file_name'], captions[image['id']], image['id'])
+        for number, name in _shown(names.items(), file):
+            yield Entry(name, captions[number], _as_number(number))
 
 
 def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
@@ -186,9 +188,9 @@ def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
 
 def _by_image(entries: Iterable[Entry]) -> Iterable[Entry]:
     """Entries of the same image as one, in the order of their first."""
-    found: dict[int | str, Entry] = {}
+    found: dict[tuple[str, int | None], Entry] = {}
     for entry in entries:
-        key = entry.image if entry.image_id is None else entry.image_id
+        key = entry.image, entry.image_id  # one id for two images is an error of the index
         found.setdefault(key, entry._replace(captions=[])).captions.extend(entry.captions)
     return found.values()
 
@@ -198,6 +200,6 @@ def _as_number(image_id: int | str | None) -> int | None:
     return int(image_id) if isinstance(image_id, int) or str(image_id).isdigit() else None
 
 
-def _shown(images: list[dict], file: Path) -> Iterable[dict]:
+def _shown(images: Collection, file: Path) -> Iterable:
     """A progress bar, where it takes more than a moment."""
     return tqdm(images, f'indexing {file.name}', unit=' images', leave=False, delay=1)

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
+from xmodal.datasets.coco import image_names
 from xmodal.datasets.records import RecordDataset
 from xmodal.registry import DATASETS
 
@@ -45,7 +46,7 @@ class InstanceDataset(RecordDataset):
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a thing."""
         content = json.loads(file.read_text('utf-8'))
-        images = {image['id']: image['file_name'] for image in content['images']}
+        images = image_names(content['images'])
         names = {category['id']: category['name'] for category in content['categories']}
         for thing in content['annotations']:
             tags = [names[thing['category_id']], *thing.get('attributes', [])]
