@@ -19,6 +19,9 @@ PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText')]
 AUGMENTED = [dict(type='LoadImage'), dict(type='Augment', size=16), dict(type='PackImageText')]
 
 
+GOOD = {'image': '0.png', 'caption': 'a'}
+
+
 def facts(sample):
     found = sample['data_samples']
     return os.path.basename(found.image_path), found.image_id, found.text
@@ -104,6 +107,11 @@ def test_empty_captions_are_left_out(write):
     assert [facts(sample)[2] for sample in found] == ['a cat']
 
 
+def test_a_caption_that_is_cut_within_a_character_is_read(write):
+    found = AlbefJsonDataset(**write([{'image': '0.png', 'caption': 'a smile \ud83d'}]))
+    assert facts(found[0])[2] == 'a smile'
+
+
 def test_a_changed_file_gets_a_new_index(write):
     cfg = write([{'image': '0.png', 'caption': 'old'}])
     assert facts(AlbefJsonDataset(**cfg)[0])[2] == 'old'
@@ -116,6 +124,13 @@ def test_a_changed_file_gets_a_new_index(write):
     [
         ([{'img': '0.png', 'caption': 'a'}], "key 'image' is missing"),
         ([{'image': '0.png', 'caption': 7}], 'after 0 images'),
+        ([GOOD, {'image': '0.png', 'caption': {'a': 1}}], "after 1 images: captions .* {'a': 1}"),
+        ([GOOD, {'image': '0.png', 'caption': ['a', None]}], 'after 1 images: a caption .* None'),
+        ([GOOD, {'image': 5, 'caption': 'a'}], 'after 1 images: the image is 5'),
+        ([GOOD, {'image': None, 'caption': 'a'}], 'after 1 images: the image is None'),
+        ([GOOD, {'image': '', 'caption': 'a'}], "after 1 images: the image is ''"),
+        ([GOOD, {'image': '\ud83d.png', 'caption': 'a'}], 'after 1 images: .*can.t encode'),
+        ([GOOD | {'image_id': 2**70}], f'the id of 0.png is {2**70}, expected a number of 64'),
         ([], 'no image with a caption'),
     ],
 )
@@ -208,6 +223,8 @@ def test_ranks_share_out_an_epoch_and_skip_what_was_seen(monkeypatch):
         ('Left/right  of <person> ', 'left right of person'),
         ('#1: "Hello;" ~ world?', '1 hello world'),
         ('...', ''),
+        ('cut off \ud83d', 'cut off'),
+        ('\U0001f600 whole', '\U0001f600 whole'),
         (' '.join(map(str, range(40))), ' '.join(map(str, range(30)))),
     ],
 )

@@ -87,6 +87,8 @@ def test_a_store_of_other_images_is_an_error_when_the_set_is_built(tmp_path, pip
     [
         ({'img_id': 'b', 'sentf': {'vqa': ['x', 'y']}, 'labelf': {'vqa': [{}]}}, '2 sentences of'),
         ({'sentf': {'vqa': ['x']}}, "key 'img_id' is missing"),
+        ({'img_id': 5, 'sentf': {'vqa': ['x']}}, 'the image is 5'),
+        ({'img_id': 'b', 'sentf': {'vqa': [None]}}, 'a sentence of b is None'),
     ],
 )
 def test_a_file_of_another_layout_is_named_with_the_place(tmp_path, image, message):

@@ -101,6 +101,7 @@ class CaptionDataset(SampleDataset):
         done = 0
         try:
             for entry in self.read_entries(file):
+                entry.check()
                 captions = [clean_caption(text, self.max_words) for text in entry.captions]
                 yield entry._replace(captions=captions)
                 done += 1

@@ -35,6 +35,24 @@ class Entry(NamedTuple):
     captions: list[str]
     image_id: int | None = None
 
+    def check(self) -> None:
+        """Looks whether an index can hold it.
+
+        Raises:
+            ValueError: says what is wrong.
+        """
+        if not isinstance(self.image, str) or not self.image:
+            raise ValueError(f'the image is {self.image!r}, expected a path or an id')
+        self.image.encode()  # half a character has no bytes, which is a ValueError as well
+        if not isinstance(self.captions, list):
+            raise ValueError(f'captions of {self.image} are {self.captions!r}, expected a list')
+        if wrong := [text for text in self.captions if not isinstance(text, str)]:
+            raise ValueError(f'a caption of {self.image} is {wrong[0]!r}, expected a text')
+        if self.image_id is not None and not -(2**63) <= self.image_id < 2**63:
+            raise ValueError(
+                f'the id of {self.image} is {self.image_id}, expected a number of 64 bits'
+            )
+
 
 class StringArray:
     """Strings one after another in a memory-mapped file.

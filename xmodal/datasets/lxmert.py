@@ -85,7 +85,9 @@ class LxmertPretrainDataset(SampleDataset):
         done = 0
         try:
             for item in stream_json_list(file):
-                yield Entry(item['img_id'], [json.dumps(found) for found in _sentences(item)])
+                entry = Entry(item['img_id'], [json.dumps(found) for found in _sentences(item)])
+                entry.check()
+                yield entry
                 done += 1
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
@@ -106,6 +108,8 @@ def _sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:
                 'labels'
             )
         for text, label in zip(texts, own, strict=True):
+            if not isinstance(text, str):
+                raise ValueError(f'a sentence of {item["img_id"]} is {text!r}, expected a text')
             yield source, text, normalize_label(label)
 
 
