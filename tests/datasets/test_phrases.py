@@ -134,6 +134,8 @@ def test_a_list_gives_the_boxes_of_the_picture_each_once_in_its_own_pixels(write
     ('change', 'message'),
     [
         (dict(box_xyxy=[5, 5, 4, 9]), r'box \[5, 5, 4, 9\] ends before it begins'),
+        (dict(box_xyxy=[5, 5, float('nan'), 9]), r'box \[5, 5, nan, 9\] has a corner that is no'),
+        (dict(box_xyxy=[5, 5, float('inf'), 9]), r'box \[5, 5, inf, 9\] has a corner that is no'),
         (dict(box_xyxy=[5, 5, 9]), 'not enough values'),
         (dict(flickr8k_split='test'), 'no record in'),
     ],

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from xmodal.datasets.boxes import find_wrong_box
 from xmodal.datasets.seeding import derive_seed
 from xmodal.structures import ObjectLabels, Regions
 
@@ -88,11 +89,9 @@ class DetectedImage(NamedTuple):
 
     def _check_boxes(self) -> None:
         shares = self.boxes / np.tile((self.width, self.height), 2)
-        inside = (shares >= -_MARGIN).all(1) & (shares <= 1 + _MARGIN).all(1)
-        upright = (self.boxes[:, :2] <= self.boxes[:, 2:]).all(1)
-        if len(wrong := np.flatnonzero(~(inside & upright))):
+        if (wrong := find_wrong_box(shares, _MARGIN)) is not None:
             raise ValueError(
-                f'box {wrong[0]} of image {self.image_id} is {self.boxes[wrong[0]].tolist()}, '
+                f'box {wrong} of image {self.image_id} is {self.boxes[wrong].tolist()}, '
                 f'expected x1, y1, x2, y2 in an image of {self.width} × {self.height}'
             )
 
