@@ -112,6 +112,14 @@ def test_a_caption_that_is_cut_within_a_character_is_read(write):
     assert facts(found[0])[2] == 'a smile'
 
 
+def test_a_pointer_of_git_lfs_is_said_to_be_one(write, tmp_path):
+    cfg = write([])
+    (tmp_path / 'list.json').write_text('version https://git-lfs.github.com/spec/v1\n')
+    for reader in (AlbefJsonDataset, CocoCaptionDataset):
+        with pytest.raises(ValueError, match=r'list\.json .*it is a pointer of Git LFS'):
+            reader(**cfg)
+
+
 def test_a_changed_file_gets_a_new_index(write):
     cfg = write([{'image': '0.png', 'caption': 'old'}])
     assert facts(AlbefJsonDataset(**cfg)[0])[2] == 'old'

@@ -59,6 +59,11 @@ def test_what_is_missing_is_a_clear_error(folders):
         ClassFolderDataset(root, 'none.json')
     with pytest.raises(ValueError, match="lists 2 names, and there are 3 folders, 'n01' to 'n03'"):
         ClassFolderDataset(root, write_names(folders, ['a', 'b']))
+    with pytest.raises(ValueError, match=r'names\.json is n01, expected {"folder": "name"'):
+        ClassFolderDataset(root, write_names(folders, 'n01'))
+    (folders / 'names.json').write_text('')
+    with pytest.raises(ValueError, match=r'names\.json is no JSON'):
+        ClassFolderDataset(root, str(folders / 'names.json'))
     with pytest.raises(ValueError, match='no name for 1 of 3 folders: n02'):
         ClassFolderDataset(root, write_names(folders, {'n01': 'a', 'n03': 'b'}))
 

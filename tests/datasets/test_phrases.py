@@ -70,6 +70,12 @@ def test_a_phrase_has_the_box_around_all_its_boxes_and_phrases_without_one_are_l
     assert all(s.proposals == [[0, 0, 10, 20], [11, 2, 19, 17]] for s in found)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_id(entities, tmp_path):
+    for name in ('test.txt', 'Sentences/7.txt'):
+        (tmp_path / name).write_text((tmp_path / name).read_text(), encoding='utf-8-sig')
+    assert len(EntitiesDataset('test.txt', pipeline=TRAIN, **entities)) == 3
+
+
 def test_training_has_the_phrases_and_no_box(entities):
     found = read(EntitiesDataset('test.txt', pipeline=TRAIN, **entities))
     assert [s.text for s in found] == ['a man', 'two girls', 'the girls']

@@ -158,6 +158,15 @@ def test_counts_that_do_not_match_are_named_with_their_files(
         PrecompDataset('train', folder, **options)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_caption_or_id(write, tmp_path):
+    folder = write(draw(2), texts(2), [7, 8])
+    for name in ('caps', 'ids'):
+        file = tmp_path / f'train_{name}.txt'
+        file.write_text(file.read_text(), encoding='utf-8-sig')
+    sample = PrecompDataset('train', folder, test_mode=True, captions_per_image=1)[0]
+    assert sample['data_samples'].text == ['caption 0'] and sample['data_samples'].image_id == 7
+
+
 def test_an_empty_caption_is_named_by_its_line(write):
     with pytest.raises(ValueError, match=r'train_caps\.txt, line 2 is empty'):
         PrecompDataset('train', write(draw(3), ['one', ' ', 'three']))

@@ -139,7 +139,7 @@ def test_an_image_without_proposals_and_a_file_of_another_format_are_named(read,
     with pytest.raises(ValueError, match=r'dets\.json has no box with an area for 1 of 2 .*581857'):
         read(['val', 'testA'], proposals='dets.json')
     (root / 'dets.json').write_text(json.dumps([{'image_id': 42, 'bbox': [1, 2, 3, 4]}]))
-    with pytest.raises(ValueError, match=r"dets\.json can not be read as proposals.*'box'"):
+    with pytest.raises(ValueError, match=r"dets\.json can not be read: key 'box'.* proposals"):
         read('testA', proposals='dets.json')
 
 
@@ -250,7 +250,20 @@ def test_unknown_splits_ids_and_layouts_are_errors_that_name_the_file(read, root
     with pytest.raises(ValueError, match=r"(?s)'sentences' is missing.*Expected a pickled list"):
         read('val')
     (root / 'refcoco+/instances.json').write_text('{"images": [{"id": 1}]}')
-    with pytest.raises(ValueError, match=r"instances\.json can not be read as COCO's instances"):
+    with pytest.raises(ValueError, match=r"instances\.json can not be read: .* COCO's instances"):
+        read('val')
+
+
+def test_second_files_that_can_not_be_read_are_named(read, root):
+    (root / 'dets.json').write_text('')
+    with pytest.raises(ValueError, match=r'dets\.json is no JSON'):
+        read('val', proposals='dets.json')
+    (root / 'refcoco+/refs(unc).p').write_bytes(pickle.dumps([{'ann_id': 1}]))
+    files = dict(references='refcoco+/refs(unc).p', instances='refcoco+/instances.json')
+    with pytest.raises(ValueError, match=r"refs\(unc\)\.p can not be read: key 'ref_id'"):
+        AlbefReferringDataset('test.json', data_root=str(root), test_mode=True, **files)
+    (root / 'refcoco+/instances.json').write_text('')
+    with pytest.raises(ValueError, match=r'instances\.json is no JSON'):
         read('val')
 
 

@@ -1,6 +1,5 @@
 """Readers of image-caption sets, each in its own on-disk format."""
 
-import json
 import random
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -12,6 +11,7 @@ from xmodal.datasets.coco import image_names
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.text import clean_caption
+from xmodal.files import explained, read_json
 from xmodal.registry import DATASETS
 
 
@@ -99,18 +99,13 @@ class CaptionDataset(SampleDataset):
     def _checked_entries(self, file: Path) -> Iterable[Entry]:
         """``read_entries`` with clean captions, and errors that name file, place and format."""
         done = 0
-        try:
+        reader = type(self).__name__
+        with explained(file, self.layout, lambda: f' by {reader} after {done} images'):
             for entry in self.read_entries(file):
                 entry.check()
                 captions = [clean_caption(text, self.max_words) for text in entry.captions]
                 yield entry._replace(captions=captions)
                 done += 1
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                f'{file} can not be read by {type(self).__name__} after {done} images: {what}. '
-                f'Expected {self.layout}'
-            ) from error
 
 
 @DATASETS.register_module()
@@ -160,7 +155,7 @@ class CocoCaptionDataset(CaptionDataset):
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """One entry an image, in the file's order."""
-        content = json.loads(file.read_text('utf-8'))
+        content = read_json(file)
         names = image_names(content['images'])
         captions: dict[int, list[str]] = {number: [] for number in names}
         for annotation in content['annotations']:
@@ -175,7 +170,7 @@ def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
     Raises:
         ValueError: when the file has no such split.
     """
-    images = json.loads(file.read_text('utf-8'))['images']
+    images = read_json(file)['images']
     found = {image['split'] for image in images}
     if missing := set(splits) - found:
         raise ValueError(f'there is no split {sorted(missing)}, split must be of {sorted(found)}')

@@ -1,11 +1,11 @@
 """Images in one folder a class, as ImageNet has them."""
 
-import json
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 from xmodal.datasets.base import SampleDataset
+from xmodal.files import read_json
 from xmodal.registry import DATASETS
 
 SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
@@ -84,7 +84,7 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
             f'dataset.class_names={file} is not there (relative to {Path.cwd()}): a JSON file, '
             '{"folder": "name", …} or a list of names in the order of the sorted folders'
         )
-    content = json.loads(Path(file).read_text('utf-8'))
+    content = read_json(file)
     if isinstance(content, list):
         if len(content) != len(folders):
             raise ValueError(
@@ -92,6 +92,10 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
                 f"'{folders[0]}' to '{folders[-1]}': a list needs a name for each, in their order"
             )
         return content
+    if not isinstance(content, dict):
+        raise ValueError(
+            f'{file} is {str(content)[:40]}, expected {{"folder": "name", …}} or a list of names'
+        )
     if missing := [folder for folder in folders if folder not in content]:
         raise ValueError(
             f'{file} has no name for {len(missing)} of {len(folders)} folders: '

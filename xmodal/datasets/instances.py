@@ -1,6 +1,5 @@
 """Single things of pictures, for pre-training an image encoder."""
 
-import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from xmodal.datasets.boxes import read_box
 from xmodal.datasets.coco import image_names
 from xmodal.datasets.records import RecordDataset
+from xmodal.files import read_json
 from xmodal.registry import DATASETS
 
 
@@ -46,7 +46,7 @@ class InstanceDataset(RecordDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a thing."""
-        content = json.loads(file.read_text('utf-8'))
+        content = read_json(file)
         images = image_names(content['images'])
         names = {category['id']: category['name'] for category in content['categories']}
         for number, thing in enumerate(content['annotations']):

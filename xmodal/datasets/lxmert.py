@@ -16,6 +16,7 @@ from xmodal.datasets.reasoning import REASONING_CLASSES, ReasoningDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.vqa import QuestionDataset
+from xmodal.files import explained
 from xmodal.registry import DATASETS
 
 
@@ -83,18 +84,13 @@ class LxmertPretrainDataset(SampleDataset):
     def _read(self, file: Path) -> Iterable[Entry]:
         """An entry an image; a sentence is the JSON text of set, text and label."""
         done = 0
-        try:
+        reader = type(self).__name__
+        with explained(file, self.layout, lambda: f' by {reader} after {done} images'):
             for item in stream_json_list(file):
                 entry = Entry(item['img_id'], [json.dumps(found) for found in _sentences(item)])
                 entry.check()
                 yield entry
                 done += 1
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                f'{file} can not be read by {type(self).__name__} after {done} images: {what}. '
-                f'Expected {self.layout}'
-            ) from error
 
 
 def _sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:

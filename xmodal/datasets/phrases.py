@@ -92,12 +92,12 @@ class EntitiesDataset(PhraseDataset):
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a phrase that has a box, in the order of the captions."""
         place = 0
-        for name in file.read_text('utf-8').split():
+        for name in file.read_text('utf-8-sig').split():
             sentences, annotations = find_files(
                 self, [f'Sentences/{name}.txt', f'Annotations/{name}.xml'], str(file.parent)
             )
             image = read_entity_boxes(annotations)
-            for found in _PHRASE.finditer(sentences.read_text('utf-8')):
+            for found in _PHRASE.finditer(sentences.read_text('utf-8-sig')):
                 corners = image.corners.get(found['entity'])
                 if corners is None:
                     continue

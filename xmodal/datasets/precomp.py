@@ -1,5 +1,6 @@
 """Reader of region features that were computed beforehand."""
 
+import codecs
 from pathlib import Path
 
 import numpy as np
@@ -219,7 +220,7 @@ def read_lines(file: Path) -> list[str]:
     Raises:
         ValueError: when a line is empty or not UTF-8; names it.
     """
-    lines = file.read_bytes().split(b'\n')
+    lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).split(b'\n')
     if not lines[-1].strip():
         lines.pop()
     texts = []

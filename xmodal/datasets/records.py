@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from xmodal.datasets.base import SampleDataset, check_images, find_files, image_folder, sampled
+from xmodal.files import explained
 
 
 class PackedRecords(Sequence):
@@ -83,13 +84,8 @@ class RecordDataset(SampleDataset):
     def _read(self, file: Path) -> Iterable[dict]:
         """``read_records``, with errors that name file, place and format."""
         done = 0
-        try:
+        reader = type(self).__name__
+        with explained(file, self.layout, lambda: f' by {reader} after {done} records'):
             for record in self.read_records(file):
                 yield record
                 done += 1
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                f'{file} can not be read by {type(self).__name__} after {done} records: {what}. '
-                f'Expected {self.layout}'
-            ) from error

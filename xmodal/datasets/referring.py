@@ -1,24 +1,29 @@
 """Readers of referring expressions: REFER's own files, and ALBEF's lists."""
 
-import io
-import json
 import pickle
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
-from pycocotools.coco import COCO
-
 from xmodal.datasets.base import find_files
 from xmodal.datasets.boxes import Box, has_area, read_box
+from xmodal.datasets.coco import image_names
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.text import clean_caption
+from xmodal.files import FileError, explained, read_json
 from xmodal.registry import DATASETS
 
+INSTANCES_LAYOUT = (
+    'COCO\'s instances, {"images": [{"id", "file_name", "height", "width"}, …], "annotations": '
+    '[{"id", "image_id", "bbox"}, …]}'
+)
+PROPOSALS_LAYOUT = (
+    'proposals, [{"image_id", "box": [x, y, width, height]}, …] or {image id: [[x, y, width, '
+    'height], …]}'
+)
 SPLITS = ('train', 'val', 'testA', 'testB')
 
 
@@ -200,7 +205,8 @@ class AlbefReferringDataset(ReferringDataset):
                     "dataset.instances must name REFER's refs(unc).p and instances.json"
                 )
             file = find_files(self, references, others.get('data_root', ''))[0]
-            self.references = {entry['ref_id']: entry for entry in read_plain_pickle(file)}
+            with explained(file, ReferDataset.layout):
+                self.references = {entry['ref_id']: entry for entry in read_plain_pickle(file)}
         super().__init__(ann_file, test_mode=test_mode, **others)
 
     def read_records(self, file: Path) -> Iterable[dict]:
@@ -256,7 +262,7 @@ def read_plain_pickle(file: Path) -> list | dict:
             # Strings of Python 2 are bytes; latin-1 reads any.
             return PlainUnpickler(stream, encoding='latin-1').load()
         except (pickle.UnpicklingError, EOFError, IndexError, KeyError, ValueError) as error:
-            raise ValueError(
+            raise FileError(
                 f'{file} is not a pickle of plain lists, dicts, strings and numbers alone '
                 f'({error}), and nothing else is read: get the original file of REFER'
             ) from error
@@ -268,27 +274,21 @@ def read_instances(file: Path) -> Instances:
     Raises:
         ValueError: when the file is not of the format.
     """
-    try:
-        with redirect_stdout(io.StringIO()):  # pycocotools reports its progress
-            coco = COCO(str(file))
+    with explained(file, INSTANCES_LAYOUT):
+        content = read_json(file)
+        names = image_names(content['images'])
         images = {
-            number: (image['file_name'], image['height'], image['width'])
-            for number, image in coco.imgs.items()
+            image['id']: (names[image['id']], image['height'], image['width'])
+            for image in content['images']
         }
-        boxes = {
-            number: read_box(annotation['bbox'], f'annotation {number}')
-            for number, annotation in coco.anns.items()
-        }
-        of_image = {
-            number: [boxes[a['id']] for a in own if has_area(boxes[a['id']])]
-            for number, own in coco.imgToAnns.items()
-        }
+        boxes: dict[int, Box] = {}
+        of_image: dict[int, list[Box]] = defaultdict(list)
+        for annotation in content['annotations']:
+            number = annotation['id']
+            boxes[number] = read_box(annotation['bbox'], f'annotation {number}')
+            if has_area(boxes[number]):
+                of_image[annotation['image_id']].append(boxes[number])
         return Instances(file, images, boxes, of_image)
-    except (KeyError, TypeError, AssertionError, ValueError) as error:
-        raise ValueError(
-            f"{file} can not be read as COCO's instances, {{'images': [{{id, file_name, height, "
-            f"width}}], 'annotations': [{{id, image_id, bbox}}]}}: {error!r}"
-        ) from error
 
 
 def read_proposals(file: Path) -> dict[int, list[Box]]:
@@ -297,9 +297,9 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
     Raises:
         ValueError: when the file is of neither format.
     """
-    content = json.loads(file.read_text('utf-8'))
     found: dict[int, list[Box]] = defaultdict(list)
-    try:
+    with explained(file, PROPOSALS_LAYOUT):
+        content = read_json(file)
         if isinstance(content, dict):
             for image, boxes in content.items():
                 found[int(image)] += [read_box(box, f'image {image}') for box in boxes]
@@ -307,10 +307,5 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
             for detection in content:
                 image = int(detection['image_id'])
                 found[image].append(read_box(detection['box'], f'image {image}'))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f'{file} can not be read as proposals, [{{"image_id", "box": [x, y, width, height]}}, '
-            f'…] or {{image id: [[x, y, width, height], …]}}: {error!r}'
-        ) from error
     sized = {image: [box for box in boxes if has_area(box)] for image, boxes in found.items()}
     return sized
