@@ -152,6 +152,16 @@ def test_real_examples_of_nlvr2_are_read():
     assert facts(samples[0])[1:] == (0, 'dev-850-0-0', 'dev-850-0')
 
 
+def test_an_example_may_have_keys_of_the_names_that_paths_use(write):
+    keys = dict.fromkeys(('split', 'pair', 'side', 'url', 'order'), 'own')
+    cfg = write([example('dev-1-0-0', 'True', **keys)], ['dev/dev-1-0-img0.png'])
+    paths = Nlvr2Dataset(**cfg).records[0]['images']
+    assert paths == ['dev/dev-1-0-img0.png', 'dev/dev-1-0-img1.png']
+    cfg = write([example('1-0', 'true', directory='3', **keys)], ['dev/images/3/dev-1-0-5.png'])
+    records = NlvrDataset(**cfg).records
+    assert [r['images'] for r in records] == [[f'dev/images/3/dev-1-0-{n}.png'] for n in range(6)]
+
+
 @pytest.mark.parametrize('split', ['dev', 'hidden'])
 def test_real_statements_of_nlvr_are_read_and_cut_into_boxes(split):
     if not Path('data/nlvr1').exists():
