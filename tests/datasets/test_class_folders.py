@@ -29,6 +29,17 @@ def folders(tmp_path):
     return tmp_path
 
 
+def test_what_programs_leave_behind_is_neither_a_class_nor_an_image(folders):
+    root = folders / 'val'
+    before = ClassFolderDataset(str(root))
+    for name in ('.ipynb_checkpoints/0.jpg', '__MACOSX/0.jpg', 'n01/._0.jpg'):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(b'')
+    (root / 'n02/weird.jpg').mkdir()
+    after = ClassFolderDataset(str(root))
+    assert (after.class_names, after.images) == (before.class_names, before.images)
+
+
 def write_names(folder, content):
     (folder / 'names.json').write_text(json.dumps(content))
     return str(folder / 'names.json')

@@ -1,5 +1,6 @@
 """Images in one folder a class, as ImageNet has them."""
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
 @DATASETS.register_module()
 class ClassFolderDataset(SampleDataset):
     """A sample an image: its class is its folder. Classes are in the order of the folders' names.
+
+    Names that begin with '.' or '__' are passed over: programs make them, ``.ipynb_checkpoints``.
 
     Args:
         data_root: folder of the classes' folders.
@@ -41,13 +44,12 @@ class ClassFolderDataset(SampleDataset):
         seed: int = 0,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
-        root = Path(data_root)
-        folders = sorted(path for path in root.glob('*') if path.is_dir())
+        found = Path(data_root).glob('*')
+        folders = sorted(path for path in found if _is_shown(path.name) and path.is_dir())
         self.images = [
-            (str(path), label)
+            (path, label)
             for label, folder in enumerate(folders)
-            for path in sorted(folder.iterdir())
-            if path.suffix.lower() in SUFFIXES
+            for path in sorted(entry.path for entry in os.scandir(folder) if _is_image(entry))
         ]
         if not self.images:
             raise FileNotFoundError(
@@ -70,6 +72,15 @@ class ClassFolderDataset(SampleDataset):
             'label': label,
             'sample_index': index,
         }
+
+
+def _is_image(entry: os.DirEntry) -> bool:
+    return _is_shown(entry.name) and Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file()
+
+
+def _is_shown(name: str) -> bool:
+    """Whether a person made it: not ``.ipynb_checkpoints``, ``__MACOSX``, ``._a.jpg``."""
+    return not name.startswith(('.', '__'))
 
 
 def read_class_names(file: str, folders: list[str]) -> list[str]:
