@@ -150,10 +150,22 @@ def test_a_file_of_another_layout_is_an_error_that_names_it(write, items, messag
 def test_missing_files_and_pictures_say_where_they_were_looked_for(write, tiny_world):
     with pytest.raises(FileNotFoundError, match=r'none\.json is not there .*docs/data\.md'):
         AlbefJsonDataset(ann_file='none.json')
-    with pytest.raises(FileNotFoundError, match=r'none of the images .*away/9\.png'):
+    with pytest.raises(FileNotFoundError, match=r'1 of 1 images .*away/9\.png .*list\.json'):
         AlbefJsonDataset(**write([{'image': 'away/9.png', 'caption': 'a'}]))
     with pytest.raises(ValueError, match=r"no split \['dev'\].*test"):
         KarpathyDataset('karpathy/dataset_shapes.json', split='dev', data_root=str(tiny_world))
+
+
+def test_a_test_needs_all_its_pictures_and_training_some(write, tmp_path):
+    for number in range(100):
+        (tmp_path / f'{number}.jpg').touch()
+    cfg = write([{'image': f'{number}.jpg', 'caption': 'a'} for number in range(100)])
+    assert len(AlbefJsonDataset(test_mode=True, **cfg)) == 100
+    for number in (50, 51):
+        (tmp_path / f'{number}.jpg').unlink()
+    assert len(AlbefJsonDataset(**cfg)) == 100
+    with pytest.raises(FileNotFoundError, match=r'2 of 100 images .*50\.jpg \(.*list\.json\)'):
+        AlbefJsonDataset(test_mode=True, **cfg)
 
 
 def test_an_unknown_key_of_data_prefix_is_an_error(tiny_world):

@@ -121,7 +121,7 @@ def test_albefs_form_has_two_images(write):
 
 def test_missing_images_say_where_they_were_looked_for(write):
     cfg = write([example('dev-1-0-0', 'True')], [])
-    with pytest.raises(FileNotFoundError, match=r'none of the images .*dev/dev-1-0-img0\.png'):
+    with pytest.raises(FileNotFoundError, match=r'2 of 2 images .*dev/dev-1-0-img0\.png'):
         Nlvr2Dataset(**cfg)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from xmodal.datasets.base import SampleDataset, check_images, find_files, image_folder, sampled
+from xmodal.datasets.base import SampleDataset, find_files, image_folder
 from xmodal.datasets.coco import image_names
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
@@ -30,7 +30,7 @@ class CaptionDataset(SampleDataset):
         seed: of all random choices.
 
     Raises:
-        FileNotFoundError: when an annotation file or the first images are not there.
+        FileNotFoundError: when an annotation file is not there, or no image, in test mode any.
         ValueError: when the annotation file is not of the format.
     """
 
@@ -62,8 +62,8 @@ class CaptionDataset(SampleDataset):
             **self.index_options(),
         }
         self.index = open_index(files, options, self._indexed_entries)
-        paths = [self.image_root / image for image in sampled(self.index.images)]
-        check_images(paths, files[0], self.pipeline)
+        paths = [self.image_root / image for image in self.sampled(self.index.images)]
+        self.check_images(paths, files[0])
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """Yields the images of an annotation file with their captions."""

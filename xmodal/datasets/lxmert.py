@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from xmodal.datasets.answers import normalize_lxmert_answer
-from xmodal.datasets.base import SampleDataset, check_images, find_files, sampled
+from xmodal.datasets.base import SampleDataset, find_files
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.reasoning import REASONING_CLASSES, ReasoningDataset
@@ -39,7 +39,8 @@ class LxmertPretrainDataset(SampleDataset):
         seed: of all random choices.
 
     Raises:
-        FileNotFoundError: when a file is not there, or none of the images has regions.
+        FileNotFoundError: when a file is not there, or none of the images has regions,
+            in test mode not all.
         ValueError: when a file is not of the format.
     """
 
@@ -61,8 +62,8 @@ class LxmertPretrainDataset(SampleDataset):
         self.max_words = max_words
         files = find_files(self, ann_file, data_root)
         self.index = open_index(files, {'reader': type(self).__name__}, self._read)
-        images = [Path(image) for image in sampled(self.index.images, 1000)]
-        check_images(images, files[0], self.pipeline)
+        images = [Path(image) for image in self.sampled(self.index.images, 1000)]
+        self.check_images(images, files[0])
 
     def __len__(self) -> int:
         return len(self.index.texts)

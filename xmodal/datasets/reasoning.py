@@ -4,7 +4,6 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from xmodal.datasets.base import sampled
 from xmodal.datasets.json_stream import at_line, read_json_lines, stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
@@ -50,7 +49,7 @@ class ReasoningDataset(RecordDataset):
         """All images of a few records."""
         return [
             self.image_root / image
-            for record in sampled(self.records)
+            for record in self.sampled(self.records)
             for image in record['images']
         ]
 

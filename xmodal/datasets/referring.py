@@ -65,7 +65,7 @@ class ReferringDataset(RecordDataset):
         seed: of all random choices.
 
     Raises:
-        FileNotFoundError: when an annotation file or the first images are not there.
+        FileNotFoundError: when an annotation file is not there, or no image, in test mode any.
         ValueError: when a file is not of its format, names an unknown id, or the detector found
             nothing in an image of the test.
     """
