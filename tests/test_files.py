@@ -2,7 +2,7 @@
 
 import pytest
 
-from xmodal.files import open_whole, require_new, write_json
+from xmodal.files import FileError, explained, open_whole, read_json, require_new, write_json
 
 
 def test_a_file_replaces_another_only_when_it_is_whole(tmp_path):
@@ -23,3 +23,33 @@ def test_a_file_that_must_be_new_is_refused_where_it_is_there(tmp_path):
     file.write_text('first')
     with pytest.raises(FileExistsError, match='out=.*file.txt is there already: .* another name'):
         require_new('out', file)
+
+
+@pytest.mark.parametrize('encoding', ['utf-8', 'utf-8-sig'])
+def test_json_is_read_with_and_without_a_byte_order_mark(tmp_path, encoding):
+    (tmp_path / 'file.json').write_text('{"a": "é"}', encoding)
+    assert read_json(tmp_path / 'file.json') == {'a': 'é'}
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        (b'', 'Expecting value'),
+        (b'"caf\xe9"', "can't decode byte 0xe9"),
+        (b'version https://git-lfs.github.com/spec/v1', 'a pointer of Git LFS: .*git lfs pull'),
+    ],
+)
+def test_a_file_that_is_no_json_is_named(tmp_path, content, message):
+    (tmp_path / 'file.json').write_bytes(content)
+    with pytest.raises(FileError, match=rf'file\.json is no JSON: .*{message}'):
+        read_json(tmp_path / 'file.json')
+
+
+def test_an_error_of_a_content_is_explained_once_by_the_file_that_it_is_of():
+    with (
+        pytest.raises(FileError, match=r"^b can not be read in line 3: key 'k' .* Expected \[\]$"),
+        explained('a', '{}'),
+        explained('b', '[]', lambda: f' in line {line}'),
+    ):
+        line = 3
+        {}['k']

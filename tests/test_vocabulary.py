@@ -54,6 +54,7 @@ def test_the_layout_of_published_vocabularies_is_read_whatever_its_order(tmp_pat
     [
         ('{"words": []}', "key 'word2idx' is missing"),
         ('not json', 'Expecting value'),
+        ('version https://git-lfs.github.com/spec/v1', 'pointer of Git LFS'),
         ('{"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 4}}', 'are not 0, 1, 2'),
         ('{"word2idx": {"a": 0, "<start>": 1, "<end>": 2, "<unk>": 3}}', "words 0 to 3 are .'a'"),
     ],
@@ -61,8 +62,15 @@ def test_the_layout_of_published_vocabularies_is_read_whatever_its_order(tmp_pat
 def test_a_file_that_is_no_vocabulary_is_named_with_what_is_wrong(tmp_path, content, message):
     file = tmp_path / 'vocab.json'
     file.write_text(content)
-    with pytest.raises(ValueError, match=rf'vocab\.json is no vocabulary: .*{message}'):
+    with pytest.raises(ValueError, match=rf'vocab\.json (can not be read|is no JSON): .*{message}'):
         Vocabulary.read(file)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_vocabulary(tmp_path):
+    file = tmp_path / 'vocab.json'
+    words = {word: number for number, word in enumerate((*SPECIAL_WORDS, 'a'))}
+    file.write_text(json.dumps({'word2idx': words}), encoding='utf-8-sig')
+    assert Vocabulary.read(file).numbers == words
 
 
 def test_a_vocabulary_that_is_not_there_says_how_to_get_one(tmp_path):

@@ -1,10 +1,61 @@
-"""Files that are new, and files that are whole or not there."""
+"""Files that are new, files that are whole or not there, and files that can not be read."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
+
+LFS_POINTER = 'version https://git-lfs'
+LFS_HINT = 'it is a pointer of Git LFS: get the file itself, by `git lfs pull` where it was cloned'
+#: What reading of an unknown content raises.
+CONTENT_ERRORS = (LookupError, TypeError, AttributeError, ValueError)
+
+
+class FileError(ValueError):
+    """A file that can not be read; the message names it."""
+
+
+def describe(error: Exception) -> str:
+    """What is wrong with a content, from one of ``CONTENT_ERRORS``."""
+    return f'key {error} is missing' if isinstance(error, KeyError) else str(error)
+
+
+@contextmanager
+def explained(file: str | Path, expected: str, place: Callable[[], str] = str) -> Iterator[None]:
+    """Errors that a file's content causes, as one that names file, place and layout.
+
+    Args:
+        file: what is read within.
+        expected: the layout that it should have.
+        place: says by whom and how far it was read, when asked; an error of another file, read
+            within, stays as it is.
+
+    Raises:
+        FileError: in the place of ``CONTENT_ERRORS``.
+    """
+    try:
+        yield
+    except FileError:
+        raise
+    except CONTENT_ERRORS as error:
+        raise FileError(
+            f'{file} can not be read{place()}: {describe(error)}. Expected {expected}'
+        ) from error
+
+
+def read_json(file: str | Path) -> Any:
+    """The content of a JSON file, which may begin with a byte order mark.
+
+    Raises:
+        FileError: when it is no JSON.
+    """
+    content = Path(file).read_bytes()
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        is_pointer = content.startswith(LFS_POINTER.encode())
+        raise FileError(f'{file} is no JSON: {LFS_HINT if is_pointer else error}') from error
 
 
 def require_new(option: str, file: str | Path) -> None:

@@ -1,6 +1,5 @@
 """Words and their numbers, for models that read words rather than word pieces."""
 
-import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -9,10 +8,13 @@ from pathlib import Path
 
 from nltk.tokenize import NLTKWordTokenizer
 
-from xmodal.files import write_json
+from xmodal.files import explained, read_json, write_json
 
 SPECIAL_WORDS = ('<pad>', '<start>', '<end>', '<unk>')
 PAD, START, END, UNKNOWN = range(4)
+_LAYOUT = (
+    'a vocabulary, {"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 3, "a": 4, …}, …}'
+)
 _TREEBANK = NLTKWordTokenizer()
 # The tokenizer parts a full stop from its word only at the end of a text: one after two letters and
 # before a space ends a sentence too, one in "u.s. flag" does not.
@@ -65,18 +67,12 @@ class Vocabulary:
                 'tools/dataset_converters/build_vocab.py`; for the embedded world `python '
                 'tools/make_shapes.py --out data/shapes`.'
             )
-        try:
-            numbers = json.loads(file.read_text('utf-8'))['word2idx']
+        with explained(file, _LAYOUT):
+            numbers = read_json(file)['word2idx']
             words = sorted(numbers, key=numbers.get)
             if [numbers[word] for word in words] != list(range(len(words))):
                 raise ValueError(f'the numbers of its {len(words)} words are not 0, 1, 2, …')
             return cls(words)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                f'{file} is no vocabulary: {what}. Expected {{"word2idx": {{"<pad>": 0, "<start>": '
-                '1, "<end>": 2, "<unk>": 3, "a": 4, …}, …}'
-            ) from error
 
     def write(self, file: Path) -> None:
         """Writes a file in the same layout."""

@@ -19,6 +19,9 @@ PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText')]
 AUGMENTED = [dict(type='LoadImage'), dict(type='Augment', size=16), dict(type='PackImageText')]
 
 
+GOOD = {'image': '0.png', 'caption': 'a'}
+
+
 def facts(sample):
     found = sample['data_samples']
     return os.path.basename(found.image_path), found.image_id, found.text
@@ -80,11 +83,41 @@ def test_image_ids_are_equal_for_equal_pictures_over_several_files(write):
     assert ids == [0, 1, 1, 2]
 
 
+@pytest.mark.parametrize('test_mode', [False, True])
+def test_an_id_may_repeat_with_its_image_and_not_with_another(write, test_mode):
+    items = [{'image': f'{n}.png', 'caption': f'the {n}', 'image_id': 7 + n} for n in (0, 1, 0)]
+    found = AlbefJsonDataset(test_mode=test_mode, **write(items))
+    assert [facts(sample)[1] for sample in found] == ([7, 8] if test_mode else [7, 8, 7])
+    items[2]['image'] = '2.png'
+    with pytest.raises(ValueError, match=r'list\.json: image_id 7 is of 0\.png and of 2\.png'):
+        AlbefJsonDataset(test_mode=test_mode, **write(items))
+
+
+def test_two_images_of_one_id_in_a_coco_file_are_named(write):
+    images = [{'id': 7, 'file_name': '0.png'}, {'id': 7, 'file_name': '1.png'}]
+    cfg = write({'images': images, 'annotations': [{'image_id': 7, 'caption': 'a'}]})
+    with pytest.raises(ValueError, match=r'list\.json.*have the id 7: 0\.png and 1\.png'):
+        CocoCaptionDataset(**cfg)
+
+
 def test_empty_captions_are_left_out(write):
     items = [{'image': '0.png', 'caption': ['?!', 'a cat']}, {'image': '1.png', 'caption': '.'}]
     cfg = write(items)
     found = AlbefJsonDataset(captions='each', **cfg)
     assert [facts(sample)[2] for sample in found] == ['a cat']
+
+
+def test_a_caption_that_is_cut_within_a_character_is_read(write):
+    found = AlbefJsonDataset(**write([{'image': '0.png', 'caption': 'a smile \ud83d'}]))
+    assert facts(found[0])[2] == 'a smile'
+
+
+def test_a_pointer_of_git_lfs_is_said_to_be_one(write, tmp_path):
+    cfg = write([])
+    (tmp_path / 'list.json').write_text('version https://git-lfs.github.com/spec/v1\n')
+    for reader in (AlbefJsonDataset, CocoCaptionDataset):
+        with pytest.raises(ValueError, match=r'list\.json .*it is a pointer of Git LFS'):
+            reader(**cfg)
 
 
 def test_a_changed_file_gets_a_new_index(write):
@@ -99,6 +132,13 @@ def test_a_changed_file_gets_a_new_index(write):
     [
         ([{'img': '0.png', 'caption': 'a'}], "key 'image' is missing"),
         ([{'image': '0.png', 'caption': 7}], 'after 0 images'),
+        ([GOOD, {'image': '0.png', 'caption': {'a': 1}}], "after 1 images: captions .* {'a': 1}"),
+        ([GOOD, {'image': '0.png', 'caption': ['a', None]}], 'after 1 images: a caption .* None'),
+        ([GOOD, {'image': 5, 'caption': 'a'}], 'after 1 images: the image is 5'),
+        ([GOOD, {'image': None, 'caption': 'a'}], 'after 1 images: the image is None'),
+        ([GOOD, {'image': '', 'caption': 'a'}], "after 1 images: the image is ''"),
+        ([GOOD, {'image': '\ud83d.png', 'caption': 'a'}], 'after 1 images: .*can.t encode'),
+        ([GOOD | {'image_id': 2**70}], f'the id of 0.png is {2**70}, expected a number of 64'),
         ([], 'no image with a caption'),
     ],
 )
@@ -110,10 +150,22 @@ def test_a_file_of_another_layout_is_an_error_that_names_it(write, items, messag
 def test_missing_files_and_pictures_say_where_they_were_looked_for(write, tiny_world):
     with pytest.raises(FileNotFoundError, match=r'none\.json is not there .*docs/data\.md'):
         AlbefJsonDataset(ann_file='none.json')
-    with pytest.raises(FileNotFoundError, match=r'none of the images .*away/9\.png'):
+    with pytest.raises(FileNotFoundError, match=r'1 of 1 images .*away/9\.png .*list\.json'):
         AlbefJsonDataset(**write([{'image': 'away/9.png', 'caption': 'a'}]))
     with pytest.raises(ValueError, match=r"no split \['dev'\].*test"):
         KarpathyDataset('karpathy/dataset_shapes.json', split='dev', data_root=str(tiny_world))
+
+
+def test_a_test_needs_all_its_pictures_and_training_some(write, tmp_path):
+    for number in range(100):
+        (tmp_path / f'{number}.jpg').touch()
+    cfg = write([{'image': f'{number}.jpg', 'caption': 'a'} for number in range(100)])
+    assert len(AlbefJsonDataset(test_mode=True, **cfg)) == 100
+    for number in (50, 51):
+        (tmp_path / f'{number}.jpg').unlink()
+    assert len(AlbefJsonDataset(**cfg)) == 100
+    with pytest.raises(FileNotFoundError, match=r'2 of 100 images .*50\.jpg \(.*list\.json\)'):
+        AlbefJsonDataset(test_mode=True, **cfg)
 
 
 def test_an_unknown_key_of_data_prefix_is_an_error(tiny_world):
@@ -191,6 +243,8 @@ def test_ranks_share_out_an_epoch_and_skip_what_was_seen(monkeypatch):
         ('Left/right  of <person> ', 'left right of person'),
         ('#1: "Hello;" ~ world?', '1 hello world'),
         ('...', ''),
+        ('cut off \ud83d', 'cut off'),
+        ('\U0001f600 whole', '\U0001f600 whole'),
         (' '.join(map(str, range(40))), ' '.join(map(str, range(30)))),
     ],
 )

@@ -29,6 +29,17 @@ def folders(tmp_path):
     return tmp_path
 
 
+def test_what_programs_leave_behind_is_neither_a_class_nor_an_image(folders):
+    root = folders / 'val'
+    before = ClassFolderDataset(str(root))
+    for name in ('.ipynb_checkpoints/0.jpg', '__MACOSX/0.jpg', 'n01/._0.jpg'):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(b'')
+    (root / 'n02/weird.jpg').mkdir()
+    after = ClassFolderDataset(str(root))
+    assert (after.class_names, after.images) == (before.class_names, before.images)
+
+
 def write_names(folder, content):
     (folder / 'names.json').write_text(json.dumps(content))
     return str(folder / 'names.json')
@@ -59,6 +70,11 @@ def test_what_is_missing_is_a_clear_error(folders):
         ClassFolderDataset(root, 'none.json')
     with pytest.raises(ValueError, match="lists 2 names, and there are 3 folders, 'n01' to 'n03'"):
         ClassFolderDataset(root, write_names(folders, ['a', 'b']))
+    with pytest.raises(ValueError, match=r'names\.json is n01, expected {"folder": "name"'):
+        ClassFolderDataset(root, write_names(folders, 'n01'))
+    (folders / 'names.json').write_text('')
+    with pytest.raises(ValueError, match=r'names\.json is no JSON'):
+        ClassFolderDataset(root, str(folders / 'names.json'))
     with pytest.raises(ValueError, match='no name for 1 of 3 folders: n02'):
         ClassFolderDataset(root, write_names(folders, {'n01': 'a', 'n03': 'b'}))
 

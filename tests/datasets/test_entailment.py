@@ -77,8 +77,9 @@ def test_albefs_form_gives_the_same_samples(write):
     ('items', 'message'),
     [
         ([pair('7', 'a b', 'entails')], r"label of 'a b' is 'entails', expected one of contrad"),
-        ([{'Flickr30K_ID': '7', 'gold_label': 'neutral'}], "key 'sentence2' is missing"),
-        ([pair('7', 'a', 'neutral'), 7], "after 1 records: line 2 is '7', not an object"),
+        ([{'Flickr30K_ID': '7', 'gold_label': 'neutral'}], "line 1: key 'sentence2' is missing"),
+        ([pair('7', 'a', 'neutral'), 7], 'line 2: it is 7, not an object'),
+        ([pair('7', 'a', '-'), pair('7', 'b', 'no')], "line 2: the label of 'b' is 'no'"),
         ([], 'no record'),
     ],
 )
@@ -93,6 +94,13 @@ def test_a_line_that_is_no_json_is_named(write, tmp_path):
         file.write('\n{"Flickr30K_ID": ')
     with pytest.raises(ValueError, match=r'pairs\.json .* after 1 records: line 2: '):
         SnliVeDataset(**cfg)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(write, tmp_path):
+    cfg = write([pair('7', 'a', 'neutral')])
+    text = (tmp_path / 'pairs.json').read_text()
+    (tmp_path / 'pairs.json').write_text(text, encoding='utf-8-sig')
+    assert len(SnliVeDataset(**cfg)) == 1
 
 
 def test_the_embedded_world_reads_as_snli_ve(tiny_world):

@@ -34,6 +34,18 @@ def test_a_tag_that_the_config_lacks_is_named(tiny_world):
         read(tiny_world, [tag for tag in TAGS if tag != 'disc'])
 
 
+@pytest.mark.parametrize('box', [[1, 2, -3, 4], [1, float('nan'), 3, 4]])
+def test_a_box_that_is_none_is_named(tmp_path, box):
+    content = {
+        'images': [{'id': 1, 'file_name': '1.png'}],
+        'categories': [{'id': 1, 'name': 'disc'}],
+        'annotations': [{'image_id': 1, 'category_id': 1, 'bbox': box}],
+    }
+    (tmp_path / 'things.json').write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r'things\.json(.|\n)*box of annotation 0 is .*expected x'):
+        InstanceDataset('things.json', ['disc'], data_root=str(tmp_path))
+
+
 def test_a_window_lies_around_the_middle_of_the_box():
     image = torch.arange(3 * 20 * 30).view(3, 20, 30).remainder(251).to(torch.uint8)
     crop = CropThing(size=6, shift=0)

@@ -70,6 +70,12 @@ def test_a_phrase_has_the_box_around_all_its_boxes_and_phrases_without_one_are_l
     assert all(s.proposals == [[0, 0, 10, 20], [11, 2, 19, 17]] for s in found)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_id(entities, tmp_path):
+    for name in ('test.txt', 'Sentences/7.txt'):
+        (tmp_path / name).write_text((tmp_path / name).read_text(), encoding='utf-8-sig')
+    assert len(EntitiesDataset('test.txt', pipeline=TRAIN, **entities)) == 3
+
+
 def test_training_has_the_phrases_and_no_box(entities):
     found = read(EntitiesDataset('test.txt', pipeline=TRAIN, **entities))
     assert [s.text for s in found] == ['a man', 'two girls', 'the girls']
@@ -134,6 +140,8 @@ def test_a_list_gives_the_boxes_of_the_picture_each_once_in_its_own_pixels(write
     ('change', 'message'),
     [
         (dict(box_xyxy=[5, 5, 4, 9]), r'box \[5, 5, 4, 9\] ends before it begins'),
+        (dict(box_xyxy=[5, 5, float('nan'), 9]), r'box \[5, 5, nan, 9\] has a corner that is no'),
+        (dict(box_xyxy=[5, 5, float('inf'), 9]), r'box \[5, 5, inf, 9\] has a corner that is no'),
         (dict(box_xyxy=[5, 5, 9]), 'not enough values'),
         (dict(flickr8k_split='test'), 'no record in'),
     ],

@@ -121,7 +121,7 @@ def test_albefs_form_has_two_images(write):
 
 def test_missing_images_say_where_they_were_looked_for(write):
     cfg = write([example('dev-1-0-0', 'True')], [])
-    with pytest.raises(FileNotFoundError, match=r'none of the images .*dev/dev-1-0-img0\.png'):
+    with pytest.raises(FileNotFoundError, match=r'2 of 2 images .*dev/dev-1-0-img0\.png'):
         Nlvr2Dataset(**cfg)
 
 
@@ -150,6 +150,16 @@ def test_real_examples_of_nlvr2_are_read():
     samples = list(found)
     assert len(samples) == 8
     assert facts(samples[0])[1:] == (0, 'dev-850-0-0', 'dev-850-0')
+
+
+def test_an_example_may_have_keys_of_the_names_that_paths_use(write):
+    keys = dict.fromkeys(('split', 'pair', 'side', 'url', 'order'), 'own')
+    cfg = write([example('dev-1-0-0', 'True', **keys)], ['dev/dev-1-0-img0.png'])
+    paths = Nlvr2Dataset(**cfg).records[0]['images']
+    assert paths == ['dev/dev-1-0-img0.png', 'dev/dev-1-0-img1.png']
+    cfg = write([example('1-0', 'true', directory='3', **keys)], ['dev/images/3/dev-1-0-5.png'])
+    records = NlvrDataset(**cfg).records
+    assert [r['images'] for r in records] == [[f'dev/images/3/dev-1-0-{n}.png'] for n in range(6)]
 
 
 @pytest.mark.parametrize('split', ['dev', 'hidden'])

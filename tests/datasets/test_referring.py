@@ -136,10 +136,43 @@ def test_proposals_are_a_detectors_in_either_format(read, root, content):
 
 def test_an_image_without_proposals_and_a_file_of_another_format_are_named(read, root):
     (root / 'dets.json').write_text(json.dumps(DETECTIONS))
-    with pytest.raises(ValueError, match=r'dets\.json has no box for 1 of 2 images.*581857'):
+    with pytest.raises(ValueError, match=r'dets\.json has no box with an area for 1 of 2 .*581857'):
         read(['val', 'testA'], proposals='dets.json')
     (root / 'dets.json').write_text(json.dumps([{'image_id': 42, 'bbox': [1, 2, 3, 4]}]))
-    with pytest.raises(ValueError, match=r"dets\.json can not be read as proposals.*'box'"):
+    with pytest.raises(ValueError, match=r"dets\.json can not be read: key 'box'.* proposals"):
+        read('testA', proposals='dets.json')
+
+
+@pytest.mark.parametrize(
+    'box, message',
+    [
+        ([1, 2, 0, 5], r'the box of ann_id 60 is \[1.0, 2.0, 0.0, 5.0\] in .*instances\.json'),
+        ([1, 2, float('nan'), 5], r'instances\.json can not.*box of annotation 60 is .*nan'),
+        ([1, 2, -3, 5], r'instances\.json can not.*box of annotation 60 is \[1, 2, -3, 5\]'),
+    ],
+)
+def test_a_box_that_can_not_be_scored_is_named_when_the_set_is_built(read, root, box, message):
+    annotations = [{**a, 'bbox': box} if a['id'] == 60 else a for a in INSTANCES['annotations']]
+    (root / 'refcoco+/instances.json').write_text(
+        json.dumps({**INSTANCES, 'annotations': annotations})
+    )
+    with pytest.raises(ValueError, match=message):
+        read('testA')
+
+
+def test_an_image_with_nothing_to_choose_from_is_named_when_the_set_is_built(read, root):
+    annotations = [{**a, 'image_id': 581857} for a in INSTANCES['annotations']]
+    (root / 'refcoco+/instances.json').write_text(
+        json.dumps({**INSTANCES, 'annotations': annotations})
+    )
+    with pytest.raises(ValueError, match=r'instances\.json has no box with an area .*image 42'):
+        read('testA')
+    for boxes in ([[5, 5, 2.5, 0]], []):
+        (root / 'dets.json').write_text(json.dumps({'42': boxes}))
+        with pytest.raises(ValueError, match=r'dets\.json has no box with an area .*image 42'):
+            read('testA', proposals='dets.json')
+    (root / 'dets.json').write_text('{"42": [[5, 5, NaN, 2]]}')
+    with pytest.raises(ValueError, match=r'dets\.json can not.*the box of image 42 is .*nan'):
         read('testA', proposals='dets.json')
 
 
@@ -217,7 +250,20 @@ def test_unknown_splits_ids_and_layouts_are_errors_that_name_the_file(read, root
     with pytest.raises(ValueError, match=r"(?s)'sentences' is missing.*Expected a pickled list"):
         read('val')
     (root / 'refcoco+/instances.json').write_text('{"images": [{"id": 1}]}')
-    with pytest.raises(ValueError, match=r"instances\.json can not be read as COCO's instances"):
+    with pytest.raises(ValueError, match=r"instances\.json can not be read: .* COCO's instances"):
+        read('val')
+
+
+def test_second_files_that_can_not_be_read_are_named(read, root):
+    (root / 'dets.json').write_text('')
+    with pytest.raises(ValueError, match=r'dets\.json is no JSON'):
+        read('val', proposals='dets.json')
+    (root / 'refcoco+/refs(unc).p').write_bytes(pickle.dumps([{'ann_id': 1}]))
+    files = dict(references='refcoco+/refs(unc).p', instances='refcoco+/instances.json')
+    with pytest.raises(ValueError, match=r"refs\(unc\)\.p can not be read: key 'ref_id'"):
+        AlbefReferringDataset('test.json', data_root=str(root), test_mode=True, **files)
+    (root / 'refcoco+/instances.json').write_text('')
+    with pytest.raises(ValueError, match=r'instances\.json is no JSON'):
         read('val')
 
 

@@ -149,10 +149,19 @@ def test_a_file_that_was_cut_and_another_version_are_named(folder, tmp_path):
         RegionStore(folder)
     meta = json.loads((folder / 'store.json').read_text())
     (folder / 'store.json').write_text(json.dumps({**meta, 'version': 99}))
-    with pytest.raises(ValueError, match='is of version 99, expected'):
+    with pytest.raises(ValueError, match=r'store\.json can not be read: it is of version 99'):
         RegionStore(folder)
     with pytest.raises(FileNotFoundError, match='nowhere is no region store'):
         RegionStore(tmp_path / 'nowhere')
+
+
+@pytest.mark.parametrize(
+    'content, message', [('', 'is no JSON'), ('[]', 'can not be read'), ('{}', "key 'version'")]
+)
+def test_a_description_of_a_store_that_is_none_is_named(folder, content, message):
+    (folder / 'store.json').write_text(content)
+    with pytest.raises(ValueError, match=rf'store\.json .*{message}'):
+        RegionStore(folder)
 
 
 def test_stores_that_are_read_together_have_features_of_one_width(folder, tmp_path):

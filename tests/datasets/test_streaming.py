@@ -10,22 +10,32 @@ import pytest
 from torch.utils.data import DataLoader
 
 from xmodal.datasets.streaming import WebDatasetShards
+from xmodal.datasets.transforms import BrokenImageError
 
 PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText')]
+
+
+PICTURE = cv2.imencode('.jpg', np.zeros((8, 8, 3), np.uint8))[1].tobytes()
+
+
+def write_shard(file, pairs):
+    """Writes pairs, a dict from suffix to content each."""
+    file.parent.mkdir(exist_ok=True)
+    with tarfile.open(file, 'w') as tar:
+        for number, pair in enumerate(pairs):
+            for suffix, data in pair.items():
+                member = tarfile.TarInfo(f'{file.stem}{number:03}.{suffix}')
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
 
 
 @pytest.fixture(scope='module')
 def shards(tmp_path_factory):
     """Four shards of five pairs."""
     folder = tmp_path_factory.mktemp('shards')
-    picture = cv2.imencode('.jpg', np.zeros((8, 8, 3), np.uint8))[1].tobytes()
     for shard in range(4):
-        with tarfile.open(folder / f'{shard:05}.tar', 'w') as tar:
-            for number in range(5):
-                for suffix, data in (('jpg', picture), ('txt', f'pair {shard} {number}'.encode())):
-                    member = tarfile.TarInfo(f'{shard}{number:03}.{suffix}')
-                    member.size = len(data)
-                    tar.addfile(member, io.BytesIO(data))
+        texts = (f'pair {shard} {number}'.encode() for number in range(5))
+        write_shard(folder / f'{shard:05}.tar', [{'jpg': PICTURE, 'txt': text} for text in texts])
     return folder
 
 
@@ -62,3 +72,30 @@ def test_missing_shards_and_too_few_of_them_are_errors(shards, monkeypatch):
         make(shards, monkeypatch, pattern='{00000..00004}.tar')
     with pytest.raises(ValueError, match=r'4 shard\(s\) are too few for 8 rank\(s\) x 1 worker'):
         next(iter(make(shards, monkeypatch, rank=7, ranks=8)))
+
+
+def test_shards_are_found_in_folders_by_a_glob(tmp_path, monkeypatch):
+    for name in ('b/1.tar', 'a/1.tar', 'a/2.tar'):
+        write_shard(tmp_path / name, [{'jpg': PICTURE, 'txt': name.encode()}])
+    found = make(tmp_path, monkeypatch, pattern='*/*.tar').shards
+    assert found == [str(tmp_path / name) for name in ('a/1.tar', 'a/2.tar', 'b/1.tar')]
+    with pytest.raises(FileNotFoundError, match=r'\*/no\*\.tar is not there'):
+        make(tmp_path, monkeypatch, pattern='*/no*.tar')
+
+
+def test_pictures_that_are_all_broken_end_the_stream(tmp_path, monkeypatch):
+    write_shard(tmp_path / '0.tar', [{'jpg': b'no picture', 'txt': b'a dog'}] * 5)
+    with pytest.raises(BrokenImageError, match=r'(?s)20 broken pairs in a row.*0\.tar:0004'):
+        next(iter(make(tmp_path, monkeypatch, pattern='0.tar')))
+
+
+@pytest.mark.parametrize('content', ['[1]', '{"caption": 5}', '{"caption": ["a"]}', 'null', '{'])
+def test_a_pair_whose_json_is_of_another_layout_is_passed_over_and_named(
+    tmp_path, monkeypatch, content
+):
+    good = {'jpg': PICTURE, 'json': b'{"caption": "A dog."}'}
+    write_shard(tmp_path / '0.tar', [{'jpg': PICTURE, 'json': content.encode()}, good])
+    stream = iter(make(tmp_path, monkeypatch, pattern='0.tar'))
+    samples = [next(stream)['data_samples'] for _ in range(2)]
+    assert [sample.text for sample in samples] == ['a dog', 'a dog']
+    assert any('0.tar:0000.json' in note for sample in samples for note in sample.skipped)

@@ -120,7 +120,6 @@ def test_a_file_of_images_names_them_instead(vqa, folder):
     [
         (questions(1, 2), annotations(q1=['yes']), 'has no annotation of question 2'),
         (questions(1), annotations(q1=['yes'], q5=['no']), '1 questions that are not there.* 5'),
-        (questions(1), annotations(q1=[]), 'question 1 in .*annotations.json has no answers'),
         (questions(1, 1), annotations(q1=['yes']), 'question_id 1 is there twice'),
         (questions(1), None, 'question 1 has no answer, and training needs one'),
         ({'questions': [{'question_id': 1}]}, annotations(q1=['x']), "key 'image_id' is missing"),
@@ -129,6 +128,39 @@ def test_a_file_of_images_names_them_instead(vqa, folder):
 def test_what_does_not_fit_is_an_error_that_names_the_file(vqa, asked, answered, message):
     with pytest.raises(ValueError, match=f'questions.json can not be read.*{message}'):
         vqa(asked, answered)
+
+
+LFS_POINTER = 'version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 7\n'
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('', 'is no JSON: Expecting value'),
+        (LFS_POINTER, 'is no JSON: it is a pointer of Git LFS'),
+        ('5', 'can not be read: '),
+        ('{"images": [{"id": 1}]}', 'can not be read: '),
+    ],
+)
+def test_a_second_file_that_can_not_be_read_is_named_and_the_questions_are_not(
+    vqa, folder, content, message
+):
+    (folder / 'bad.json').write_text(content)
+    asked, answered = questions(1), annotations(q1=['yes'])
+    calls = (
+        lambda: vqa(asked, answered, answer_list='bad.json'),
+        lambda: vqa(asked, answered, image_info='bad.json'),
+        lambda: vqa(asked, answer_file='bad.json'),
+        lambda: VisualGenomeQuestionDataset('qa.json', image_data='bad.json', data_root=folder),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=rf'^[^:]*bad\.json {message}'):
+            call()
+
+
+def test_annotations_that_do_not_fit_are_named_themselves(vqa):
+    with pytest.raises(ValueError, match=r'^\S*annotations\.json can not.* 1 has no answers'):
+        vqa(questions(1), annotations(q1=[]))
 
 
 def test_answers_of_visual_genome_are_brought_to_the_form_of_vqa(folder):

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from mmcv.transforms import Compose
 from mmengine.logging import print_log
 from torch.utils.data import Dataset
 
 from xmodal.datasets.seeding import isolated_random
 from xmodal.datasets.transforms import BrokenImageError, LoadRegions, build_pipeline
+
+MOST_BROKEN = 20  # in a row: by then it is not single files that are wrong
 
 
 class SampleDataset(Dataset):
@@ -64,12 +65,53 @@ class SampleDataset(Dataset):
                     return self.pipeline({**described, 'skipped': skipped})
                 except BrokenImageError as error:
                     skipped.append(str(error))
-                    if len(skipped) == 20:
+                    if len(skipped) == MOST_BROKEN:
                         raise BrokenImageError(
-                            '20 broken images in a row, check data_root and data_prefix.image of '
-                            'the dataset:\n  ' + '\n  '.join(skipped)
+                            f'{MOST_BROKEN} broken images in a row, check data_root and '
+                            'data_prefix.image of the dataset:\n  ' + '\n  '.join(skipped)
                         ) from error
                     index = chooser.randrange(len(self))
+
+    def sampled(self, items: Sequence, few: int = 16) -> list:
+        """Items whose images are looked for when the set is built, from all over a sequence.
+
+        In training a few; in test mode all, since a missing one ends the test. Of more than
+        100,000 so many, which takes about a second.
+        """
+        return sampled(items, 100_000 if self.test_mode else few)
+
+    def check_images(self, paths: list[Path], file: Path) -> None:
+        """Looks whether images that an annotation file names, or their regions, are there.
+
+        Where the pipeline begins with ``LoadRegions``, that is asked instead of the disk.
+
+        Args:
+            paths: of the images.
+            file: the annotation file, for messages.
+
+        Raises:
+            FileNotFoundError: when none is; in test mode when one is missing.
+        """
+        loaders = [t for t in self.pipeline.transforms if isinstance(t, LoadRegions)]
+        has = loaders[0].has if loaders else Path.exists
+        paths = list(dict.fromkeys(paths))
+        missing = [path for path in paths if not has(path)]
+        if not missing:
+            return
+        what = 'have no regions in the store' if loaders else 'are not there'
+        remedy = (
+            'is LoadRegions.store that of these images (docs/regions.md)?'
+            if loaders
+            else 'check data_root and data_prefix.image of the dataset, or get the images '
+            '(docs/data.md)'
+        )
+        message = (
+            f'{len(missing)} of {len(paths)} images looked for {what}, for instance {missing[0]} '
+            f'({file}): {remedy}'
+        )
+        if self.test_mode or len(missing) == len(paths):
+            raise FileNotFoundError(message)
+        print_log(message, 'current', level=logging.WARNING)
 
 
 def find_files(owner: object, ann_file: str | list[str], data_root: str) -> list[Path]:
@@ -106,34 +148,3 @@ def sampled(items: Sequence, count: int = 16) -> list:
     """A few items from all over a sequence."""
     places = np.unique(np.linspace(0, len(items) - 1, count).astype(int))
     return [items[int(place)] for place in places]
-
-
-def check_images(paths: list[Path], file: Path, pipeline: Compose | None = None) -> None:
-    """Looks whether some of the images that an annotation file names, or their regions, are there.
-
-    Args:
-        paths: of the images.
-        file: the annotation file, for messages.
-        pipeline: where it begins with ``LoadRegions``, that is asked instead of the disk.
-
-    Raises:
-        FileNotFoundError: when none is.
-    """
-    loaders = [t for t in getattr(pipeline, 'transforms', ()) if isinstance(t, LoadRegions)]
-    has = loaders[0].has if loaders else Path.exists
-    missing = [path for path in paths if not has(path)]
-    if len(missing) == len(paths):
-        raise FileNotFoundError(
-            f'none of the images {file} names has regions in the store, for instance '
-            f'{paths[0].stem}: is LoadRegions.store that of these images (docs/regions.md)?'
-            if loaders
-            else f'none of the images {file} names is there, for instance {paths[0]}: check '
-            'data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
-        )
-    if missing:
-        print_log(
-            f'{len(missing)} of {len(paths)} images looked at are not there, for instance '
-            f'{missing[0]} ({file})',
-            'current',
-            level=logging.WARNING,
-        )

@@ -1,16 +1,17 @@
 """Readers of image-caption sets, each in its own on-disk format."""
 
-import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from tqdm import tqdm
 
-from xmodal.datasets.base import SampleDataset, check_images, find_files, image_folder, sampled
+from xmodal.datasets.base import SampleDataset, find_files, image_folder
+from xmodal.datasets.coco import image_names
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.text import clean_caption
+from xmodal.files import explained, read_json
 from xmodal.registry import DATASETS
 
 
@@ -29,7 +30,7 @@ class CaptionDataset(SampleDataset):
         seed: of all random choices.
 
     Raises:
-        FileNotFoundError: when an annotation file or the first images are not there.
+        FileNotFoundError: when an annotation file is not there, or no image, in test mode any.
         ValueError: when the annotation file is not of the format.
     """
 
@@ -61,8 +62,8 @@ class CaptionDataset(SampleDataset):
             **self.index_options(),
         }
         self.index = open_index(files, options, self._indexed_entries)
-        paths = [self.image_root / image for image in sampled(self.index.images)]
-        check_images(paths, files[0], self.pipeline)
+        paths = [self.image_root / image for image in self.sampled(self.index.images)]
+        self.check_images(paths, files[0])
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """Yields the images of an annotation file with their captions."""
@@ -98,17 +99,13 @@ class CaptionDataset(SampleDataset):
     def _checked_entries(self, file: Path) -> Iterable[Entry]:
         """``read_entries`` with clean captions, and errors that name file, place and format."""
         done = 0
-        try:
+        reader = type(self).__name__
+        with explained(file, self.layout, lambda: f' by {reader} after {done} images'):
             for entry in self.read_entries(file):
+                entry.check()
                 captions = [clean_caption(text, self.max_words) for text in entry.captions]
                 yield entry._replace(captions=captions)
                 done += 1
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                f'{file} can not be read by {type(self).__name__} after {done} images: {what}. '
-                f'Expected {self.layout}'
-            ) from error
 
 
 @DATASETS.register_module()
@@ -158,12 +155,13 @@ class CocoCaptionDataset(CaptionDataset):
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """One entry an image, in the file's order."""
-        content = json.loads(file.read_text('utf-8'))
-        captions: dict[int, list[str]] = {image['id']: [] for image in content['images']}
+        content = read_json(file)
+        names = image_names(content['images'])
+        captions: dict[int, list[str]] = {number: [] for number in names}
         for annotation in content['annotations']:
             captions[annotation['image_id']].append(annotation['caption'])
-        for image in _shown(content['images'], file):
-            yield Entry(image['file_name'], captions[image['id']], image['id'])
+        for number, name in _shown(names.items(), file):
+            yield Entry(name, captions[number], _as_number(number))
 
 
 def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
@@ -172,7 +170,7 @@ def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
     Raises:
         ValueError: when the file has no such split.
     """
-    images = json.loads(file.read_text('utf-8'))['images']
+    images = read_json(file)['images']
     found = {image['split'] for image in images}
     if missing := set(splits) - found:
         raise ValueError(f'there is no split {sorted(missing)}, split must be of {sorted(found)}')
@@ -186,9 +184,9 @@ def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
 
 def _by_image(entries: Iterable[Entry]) -> Iterable[Entry]:
     """Entries of the same image as one, in the order of their first."""
-    found: dict[int | str, Entry] = {}
+    found: dict[tuple[str, int | None], Entry] = {}
     for entry in entries:
-        key = entry.image if entry.image_id is None else entry.image_id
+        key = entry.image, entry.image_id  # one id for two images is an error of the index
         found.setdefault(key, entry._replace(captions=[])).captions.extend(entry.captions)
     return found.values()
 
@@ -198,6 +196,6 @@ def _as_number(image_id: int | str | None) -> int | None:
     return int(image_id) if isinstance(image_id, int) or str(image_id).isdigit() else None
 
 
-def _shown(images: list[dict], file: Path) -> Iterable[dict]:
+def _shown(images: Collection, file: Path) -> Iterable:
     """A progress bar, where it takes more than a moment."""
     return tqdm(images, f'indexing {file.name}', unit=' images', leave=False, delay=1)

@@ -1,11 +1,12 @@
 """Images in one folder a class, as ImageNet has them."""
 
-import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 from xmodal.datasets.base import SampleDataset
+from xmodal.files import read_json
 from xmodal.registry import DATASETS
 
 SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
@@ -14,6 +15,8 @@ SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
 @DATASETS.register_module()
 class ClassFolderDataset(SampleDataset):
     """A sample an image: its class is its folder. Classes are in the order of the folders' names.
+
+    Names that begin with '.' or '__' are passed over: programs make them, ``.ipynb_checkpoints``.
 
     Args:
         data_root: folder of the classes' folders.
@@ -41,13 +44,12 @@ class ClassFolderDataset(SampleDataset):
         seed: int = 0,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
-        root = Path(data_root)
-        folders = sorted(path for path in root.glob('*') if path.is_dir())
+        found = Path(data_root).glob('*')
+        folders = sorted(path for path in found if _is_shown(path.name) and path.is_dir())
         self.images = [
-            (str(path), label)
+            (path, label)
             for label, folder in enumerate(folders)
-            for path in sorted(folder.iterdir())
-            if path.suffix.lower() in SUFFIXES
+            for path in sorted(entry.path for entry in os.scandir(folder) if _is_image(entry))
         ]
         if not self.images:
             raise FileNotFoundError(
@@ -72,6 +74,15 @@ class ClassFolderDataset(SampleDataset):
         }
 
 
+def _is_image(entry: os.DirEntry) -> bool:
+    return _is_shown(entry.name) and Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file()
+
+
+def _is_shown(name: str) -> bool:
+    """Whether a person made it: not ``.ipynb_checkpoints``, ``__MACOSX``, ``._a.jpg``."""
+    return not name.startswith(('.', '__'))
+
+
 def read_class_names(file: str, folders: list[str]) -> list[str]:
     """The names of some folders, in their order.
 
@@ -84,7 +95,7 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
             f'dataset.class_names={file} is not there (relative to {Path.cwd()}): a JSON file, '
             '{"folder": "name", …} or a list of names in the order of the sorted folders'
         )
-    content = json.loads(Path(file).read_text('utf-8'))
+    content = read_json(file)
     if isinstance(content, list):
         if len(content) != len(folders):
             raise ValueError(
@@ -92,6 +103,10 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
                 f"'{folders[0]}' to '{folders[-1]}': a list needs a name for each, in their order"
             )
         return content
+    if not isinstance(content, dict):
+        raise ValueError(
+            f'{file} is {str(content)[:40]}, expected {{"folder": "name", …}} or a list of names'
+        )
     if missing := [folder for folder in folders if folder not in content]:
         raise ValueError(
             f'{file} has no name for {len(missing)} of {len(folders)} folders: '

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mmengine.logging import print_log
 
-from xmodal.datasets.json_stream import read_json_lines, stream_json_list
+from xmodal.datasets.json_stream import at_line, read_json_lines, stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
@@ -84,12 +84,13 @@ class SnliVeDataset(EntailmentDataset):
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a line that has a label."""
         undecided = 0
-        for number, item in enumerate(read_json_lines(file)):
-            if item['gold_label'] == '-':
-                undecided += 1
-                continue
-            pair_id = item.get('pairID', str(number))
-            yield self.record(item, item['sentence2'], item['gold_label'], pair_id)
+        for place, (number, item) in enumerate(read_json_lines(file)):
+            with at_line(number):
+                if item['gold_label'] == '-':
+                    undecided += 1
+                    continue
+                pair_id = item.get('pairID', str(place))
+                yield self.record(item, item['sentence2'], item['gold_label'], pair_id)
         if undecided:
             print_log(f'{file}: {undecided} pairs without a label left out', 'current')
 

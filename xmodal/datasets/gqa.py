@@ -1,12 +1,12 @@
 """Reader of GQA's own questions."""
 
-import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.vqa import QuestionDataset
+from xmodal.files import read_json
 from xmodal.registry import DATASETS
 
 
@@ -31,7 +31,7 @@ class GqaDataset(QuestionDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a question."""
-        for number, item in json.loads(file.read_text('utf-8')).items():
+        for number, item in read_json(file).items():
             answer, types = item.get('answer'), item.get('types', {})
             structural = types.get('structural')
             record = self.record(

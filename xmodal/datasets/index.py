@@ -19,7 +19,7 @@ from mmengine.logging import print_log
 
 from xmodal.datasets.seeding import derive_seed
 
-_VERSION = 3  # raise it with every change of what an index holds
+_VERSION = 4  # raise it with every change of what an index holds
 
 
 class Entry(NamedTuple):
@@ -34,6 +34,24 @@ class Entry(NamedTuple):
     image: str
     captions: list[str]
     image_id: int | None = None
+
+    def check(self) -> None:
+        """Looks whether an index can hold it.
+
+        Raises:
+            ValueError: says what is wrong.
+        """
+        if not isinstance(self.image, str) or not self.image:
+            raise ValueError(f'the image is {self.image!r}, expected a path or an id')
+        self.image.encode()  # half a character has no bytes, which is a ValueError as well
+        if not isinstance(self.captions, list):
+            raise ValueError(f'captions of {self.image} are {self.captions!r}, expected a list')
+        if wrong := [text for text in self.captions if not isinstance(text, str)]:
+            raise ValueError(f'a caption of {self.image} is {wrong[0]!r}, expected a text')
+        if self.image_id is not None and not -(2**63) <= self.image_id < 2**63:
+            raise ValueError(
+                f'the id of {self.image} is {self.image_id}, expected a number of 64 bits'
+            )
 
 
 class StringArray:
@@ -121,7 +139,7 @@ def open_index(
         read: yields a file's entries.
 
     Raises:
-        ValueError: when no file has an image with a caption.
+        ValueError: when no file has an image with a caption, or different images have one id.
     """
     beside = files[0].parent
     # Relative, so that a data folder may move or be mounted elsewhere without a new index.
@@ -176,6 +194,8 @@ def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entr
     # file that has an id for all; else the path says which image it is.
     own = len(files) == 1 and len(image_ids) == len(identities)
     ids = np.frombuffer(image_ids, np.int64) if own else _numbered(identities)
+    if own:
+        _check_ids(ids, identities, folder, files[0])
     np.save(folder / 'image_ids.npy', ids)
     np.save(folder / 'first_caption.npy', np.frombuffer(first_caption, np.int64))
     print_log(
@@ -183,6 +203,20 @@ def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entr
         'captions are empty after cleaning and left out',
         'current',
     )
+
+
+def _check_ids(ids: np.ndarray, identities: array, folder: Path, file: Path) -> None:
+    """Looks whether equal ids are of the same image."""
+    order = np.argsort(ids, kind='stable')
+    values = np.frombuffer(identities, np.int64)[order]
+    changes = np.flatnonzero((np.diff(ids[order]) == 0) & (values[1:] != values[:-1]))
+    if len(changes):
+        images = StringArray(folder / 'images')
+        one, other = (int(place) for place in order[changes[0] : changes[0] + 2])
+        raise ValueError(
+            f'{file}: image_id {ids[one]} is of {images[one]} and of {images[other]}. Give each '
+            'image an id of its own, or leave all ids out where they are optional'
+        )
 
 
 def _numbered(identities: array) -> np.ndarray:

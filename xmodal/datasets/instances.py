@@ -1,11 +1,13 @@
 """Single things of pictures, for pre-training an image encoder."""
 
-import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
 
+from xmodal.datasets.boxes import read_box
+from xmodal.datasets.coco import image_names
 from xmodal.datasets.records import RecordDataset
+from xmodal.files import read_json
 from xmodal.registry import DATASETS
 
 
@@ -44,16 +46,16 @@ class InstanceDataset(RecordDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a thing."""
-        content = json.loads(file.read_text('utf-8'))
-        images = {image['id']: image['file_name'] for image in content['images']}
+        content = read_json(file)
+        images = image_names(content['images'])
         names = {category['id']: category['name'] for category in content['categories']}
-        for thing in content['annotations']:
+        for number, thing in enumerate(content['annotations']):
             tags = [names[thing['category_id']], *thing.get('attributes', [])]
             if unknown := set(tags) - set(self.tags):
                 raise ValueError(f'tags {sorted(unknown)} are not in dataset.tags')
             yield {
                 'image': images[thing['image_id']],
                 'image_id': thing['image_id'],
-                'box': thing['bbox'],
+                'box': read_box(thing['bbox'], f'annotation {number}'),
                 'tags': [self.tags[tag] for tag in tags],
             }

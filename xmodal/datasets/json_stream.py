@@ -4,10 +4,13 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
+
+from xmodal.files import CONTENT_ERRORS, LFS_HINT, LFS_POINTER, describe
 
 _BETWEEN_ITEMS = re.compile(r'[\s,]*')
 
@@ -36,6 +39,8 @@ def stream_json_list(path: Path, chunk: int = 1 << 20) -> Iterator[Any]:
             problem = 'it ends within the list'
             if place < len(text):
                 if not started:
+                    if text.startswith(LFS_POINTER):
+                        raise ValueError(LFS_HINT)
                     if text[place] != '[':
                         raise ValueError(f'it starts with {text[place]!r}, not with a list')
                     started, place = True, place + 1
@@ -57,20 +62,31 @@ def stream_json_list(path: Path, chunk: int = 1 << 20) -> Iterator[Any]:
             text, place = text[place:] + to_text.decode(content), 0
 
 
-def read_json_lines(path: Path) -> Iterator[dict]:
-    """Yields the objects of a file with one JSON object a line.
+def read_json_lines(path: Path) -> Iterator[tuple[int, dict]]:
+    """Yields the objects of a file with one JSON object a line, each with the line's number.
 
     Raises:
         ValueError: names the line that is none.
     """
-    with open(path, encoding='utf-8') as lines:
+    with open(path, 'rb') as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            try:
-                item = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f'line {number}: {error.msg}') from error
-            if not isinstance(item, dict):
-                raise ValueError(f'line {number} is {line.strip()[:40]!r}, not an object')
-            yield item
+            with at_line(number):
+                if line.startswith(LFS_POINTER.encode()):
+                    raise ValueError(LFS_HINT)
+                item = json.loads(line)  # of bytes: the first may begin with a byte order mark
+                if not isinstance(item, dict):
+                    raise ValueError(f'it is {str(item)[:40]}, not an object')
+            yield number, item
+
+
+@contextmanager
+def at_line(number: int) -> Iterator[None]:
+    """Errors that a line's content causes, as ValueError that names the line."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise ValueError(f'line {number}: {error.msg}, column {error.colno}') from error
+    except CONTENT_ERRORS as error:
+        raise ValueError(f'line {number}: {describe(error)}') from error

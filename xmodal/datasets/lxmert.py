@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from xmodal.datasets.answers import normalize_lxmert_answer
-from xmodal.datasets.base import SampleDataset, check_images, find_files, sampled
+from xmodal.datasets.base import SampleDataset, find_files
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.reasoning import REASONING_CLASSES, ReasoningDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.vqa import QuestionDataset
+from xmodal.files import explained
 from xmodal.registry import DATASETS
 
 
@@ -38,7 +39,8 @@ class LxmertPretrainDataset(SampleDataset):
         seed: of all random choices.
 
     Raises:
-        FileNotFoundError: when a file is not there, or none of the images has regions.
+        FileNotFoundError: when a file is not there, or none of the images has regions,
+            in test mode not all.
         ValueError: when a file is not of the format.
     """
 
@@ -60,8 +62,8 @@ class LxmertPretrainDataset(SampleDataset):
         self.max_words = max_words
         files = find_files(self, ann_file, data_root)
         self.index = open_index(files, {'reader': type(self).__name__}, self._read)
-        images = [Path(image) for image in sampled(self.index.images, 1000)]
-        check_images(images, files[0], self.pipeline)
+        images = [Path(image) for image in self.sampled(self.index.images, 1000)]
+        self.check_images(images, files[0])
 
     def __len__(self) -> int:
         return len(self.index.texts)
@@ -83,16 +85,13 @@ class LxmertPretrainDataset(SampleDataset):
     def _read(self, file: Path) -> Iterable[Entry]:
         """An entry an image; a sentence is the JSON text of set, text and label."""
         done = 0
-        try:
+        reader = type(self).__name__
+        with explained(file, self.layout, lambda: f' by {reader} after {done} images'):
             for item in stream_json_list(file):
-                yield Entry(item['img_id'], [json.dumps(found) for found in _sentences(item)])
+                entry = Entry(item['img_id'], [json.dumps(found) for found in _sentences(item)])
+                entry.check()
+                yield entry
                 done += 1
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                f'{file} can not be read by {type(self).__name__} after {done} images: {what}. '
-                f'Expected {self.layout}'
-            ) from error
 
 
 def _sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:
@@ -106,6 +105,8 @@ def _sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:
                 'labels'
             )
         for text, label in zip(texts, own, strict=True):
+            if not isinstance(text, str):
+                raise ValueError(f'a sentence of {item["img_id"]} is {text!r}, expected a text')
             yield source, text, normalize_label(label)
 
 

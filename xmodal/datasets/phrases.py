@@ -1,5 +1,6 @@
 """Readers of phrases with boxes: Flickr30k Entities' own files, and lists."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,8 +9,9 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from xmodal.datasets.base import find_files
+from xmodal.datasets.boxes import Box
 from xmodal.datasets.json_stream import stream_json_list
-from xmodal.datasets.referring import Box, ReferringDataset
+from xmodal.datasets.referring import ReferringDataset
 from xmodal.datasets.text import clean_caption
 from xmodal.registry import DATASETS
 
@@ -90,12 +92,12 @@ class EntitiesDataset(PhraseDataset):
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a phrase that has a box, in the order of the captions."""
         place = 0
-        for name in file.read_text('utf-8').split():
+        for name in file.read_text('utf-8-sig').split():
             sentences, annotations = find_files(
                 self, [f'Sentences/{name}.txt', f'Annotations/{name}.xml'], str(file.parent)
             )
             image = read_entity_boxes(annotations)
-            for found in _PHRASE.finditer(sentences.read_text('utf-8')):
+            for found in _PHRASE.finditer(sentences.read_text('utf-8-sig')):
                 corners = image.corners.get(found['entity'])
                 if corners is None:
                     continue
@@ -190,6 +192,8 @@ def _around(boxes: Sequence[Corners]) -> Corners:
 def _as_box(corners: Corners) -> Box:
     """x, y, width and height, from the first and the last pixel."""
     left, top, right, bottom = (float(number) for number in corners)
+    if not all(map(math.isfinite, (left, top, right, bottom))):
+        raise ValueError(f'the box {list(corners)} has a corner that is no number')
     if right < left or bottom < top:
         raise ValueError(f'the box {list(corners)} ends before it begins')
     return [left - 1, top - 1, right - left + 1, bottom - top + 1]

@@ -1,5 +1,6 @@
 """Reader of region features that were computed beforehand."""
 
+import codecs
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,11 @@ from mmengine.logging import print_log
 from torch.utils.data import Dataset
 
 from xmodal.datasets.base import find_files, sampled
+from xmodal.datasets.boxes import find_wrong_box
 from xmodal.registry import DATASETS
 from xmodal.structures import DataSample, Regions
+
+_MARGIN = 1e-3  # that a box may leave the image by, as a share of it: files round
 
 
 @DATASETS.register_module()
@@ -70,7 +74,8 @@ class PrecompDataset(Dataset):
             kept = np.flatnonzero(self.owner < max_images)
             self.captions = [self.captions[line] for line in kept]
             self.owner = self.owner[kept]
-        self.boxes = self._map_boxes(Path(data_root, f'{split}_boxes.npy'))
+        self.boxes_file = Path(data_root, f'{split}_boxes.npy')
+        self.boxes = self._map_boxes(self.boxes_file)
         self._order = np.argsort(self.owner, kind='stable')
         self._first = np.searchsorted(self.owner[self._order], np.arange(len(self.rows) + 1))
         for image in sampled(range(len(self.rows)), 64):
@@ -112,7 +117,8 @@ class PrecompDataset(Dataset):
         """The regions of an image, features (R, F).
 
         Raises:
-            ValueError: when they are not finite, or all are padding; names file and row.
+            ValueError: when they are not finite, all are padding, or a box is none; names file
+                and row.
         """
         row = self.rows[image]
         features = np.array(self.features[row], np.float32)
@@ -126,8 +132,18 @@ class PrecompDataset(Dataset):
             )
         if not mask.any():
             raise ValueError(f'{where}: all regions are zero, which is padding')
-        boxes = None if self.boxes is None else torch.from_numpy(self.boxes[row].astype(np.float32))
+        boxes = None if self.boxes is None else self._boxes_of(row)
         return Regions(torch.from_numpy(features), torch.from_numpy(mask), boxes)
+
+    def _boxes_of(self, row: int) -> torch.Tensor:
+        boxes = self.boxes[row].astype(np.float32)
+        if (wrong := find_wrong_box(boxes, _MARGIN)) is not None:
+            raise ValueError(
+                f'{self.boxes_file}, row {row} (of {len(self.boxes)}, from 0): box {wrong} is '
+                f'{boxes[wrong].tolist()}, expected x1, y1, x2, y2 as shares of width and height, '
+                "in 0…1: divide by the image's"
+            )
+        return torch.from_numpy(boxes)
 
     def _map_boxes(self, file: Path) -> np.ndarray | None:
         """The boxes, if there are any."""
@@ -136,12 +152,6 @@ class PrecompDataset(Dataset):
         boxes, expected = _map_array(file, '(rows, regions, 4)'), (*self.features.shape[:2], 4)
         if boxes.shape != expected:
             raise ValueError(f'{file} is {boxes.shape}, expected {expected}, a box a region')
-        largest = max(float(boxes[row].max()) for row in sampled(self.rows, 64))
-        if largest > 1.001:
-            raise ValueError(
-                f'{file} has a coordinate {largest:g}, expected x1, y1, x2, y2 as shares of width '
-                "and height, in 0…1: divide by the image's"
-            )
         return boxes
 
 
@@ -210,7 +220,7 @@ def read_lines(file: Path) -> list[str]:
     Raises:
         ValueError: when a line is empty or not UTF-8; names it.
     """
-    lines = file.read_bytes().split(b'\n')
+    lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).split(b'\n')
     if not lines[-1].strip():
         lines.pop()
     texts = []

@@ -4,8 +4,7 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from xmodal.datasets.base import sampled
-from xmodal.datasets.json_stream import read_json_lines, stream_json_list
+from xmodal.datasets.json_stream import at_line, read_json_lines, stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
@@ -50,7 +49,7 @@ class ReasoningDataset(RecordDataset):
         """All images of a few records."""
         return [
             self.image_root / image
-            for record in sampled(self.records)
+            for record in self.sampled(self.records)
             for image in record['images']
         ]
 
@@ -98,23 +97,28 @@ class Nlvr2Dataset(ReasoningDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a line."""
-        for item in read_json_lines(file):
-            identifier = item['identifier']
-            parts = identifier.split('-')
-            if len(parts) != 4:
-                raise ValueError(f"identifier '{identifier}' is not split-set-pair-sentence")
-            split, image_set, _, sentence = parts
-            images = [
-                self._image(item, split, side, item[f'{name}_url'])
-                for side, name in enumerate(('left', 'right'))
-            ]
-            group = f'{split}-{image_set}-{sentence}'
-            yield self.record(images, item['sentence'], item['label'], identifier, group)
+        for number, item in read_json_lines(file):
+            with at_line(number):
+                yield self._record_of(item)
+
+    def _record_of(self, item: dict) -> dict:
+        identifier = item['identifier']
+        parts = identifier.split('-')
+        if len(parts) != 4:
+            raise ValueError(f"identifier '{identifier}' is not split-set-pair-sentence")
+        split, image_set, _, sentence = parts
+        images = [
+            self._image(item, split, side, item[f'{name}_url'])
+            for side, name in enumerate(('left', 'right'))
+        ]
+        group = f'{split}-{image_set}-{sentence}'
+        return self.record(images, item['sentence'], item['label'], identifier, group)
 
     def _image(self, item: dict, split: str, side: int, url: str) -> str:
         path = self.image_path or _IMAGE_PATHS.get(split, _OTHER_IMAGE_PATH)
         pair = item['identifier'].rpartition('-')[0]
-        return path.format(**item, split=split, pair=pair, side=side, url=url)
+        known = {'split': split, 'pair': pair, 'side': side, 'url': url}
+        return path.format_map({**item, **known})
 
 
 @DATASETS.register_module()
@@ -161,10 +165,13 @@ class NlvrDataset(ReasoningDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """Six records a line."""
-        split = file.stem
-        for item in read_json_lines(file):
-            group = f'{split}-{item["identifier"].partition("-")[0]}'
-            for order in range(PERMUTATIONS):
-                image = self.image_path.format(**item, split=split, order=order)
-                identifier = f'{split}-{item["identifier"]}-{order}'
-                yield self.record([image], item['sentence'], item['label'], identifier, group)
+        for number, item in read_json_lines(file):
+            with at_line(number):
+                yield from self._records_of(item, file.stem)
+
+    def _records_of(self, item: dict, split: str) -> Iterable[dict]:
+        group = f'{split}-{item["identifier"].partition("-")[0]}'
+        for order in range(PERMUTATIONS):
+            image = self.image_path.format_map({**item, 'split': split, 'order': order})
+            identifier = f'{split}-{item["identifier"]}-{order}'
+            yield self.record([image], item['sentence'], item['label'], identifier, group)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xmodal.datasets.base import SampleDataset, check_images, find_files, image_folder, sampled
+from xmodal.datasets.base import SampleDataset, find_files, image_folder
+from xmodal.files import explained
 
 
 class PackedRecords(Sequence):
@@ -45,7 +46,7 @@ class RecordDataset(SampleDataset):
         records: what ``read_records`` gave, in the order of the files.
 
     Raises:
-        FileNotFoundError: when an annotation file or the first images are not there.
+        FileNotFoundError: when an annotation file is not there, or no image, in test mode any.
         ValueError: when an annotation file is not of the format, or holds no record.
     """
 
@@ -67,15 +68,15 @@ class RecordDataset(SampleDataset):
         self.records = PackedRecords(record for file in files for record in self._read(file))
         if not self.records:
             raise ValueError(f'{type(self).__name__}: no record in {", ".join(map(str, files))}')
-        check_images(self.sampled_image_paths(), files[0], self.pipeline)
+        self.check_images(self.sampled_image_paths(), files[0])
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """Yields the records of an annotation file; errors in them are KeyError or ValueError."""
         raise NotImplementedError
 
     def sampled_image_paths(self) -> list[Path]:
-        """Paths of a few images, to look whether they are there."""
-        return [self.image_root / record['image'] for record in sampled(self.records)]
+        """Paths of images, to look whether they are there."""
+        return [self.image_root / record['image'] for record in self.sampled(self.records)]
 
     def __len__(self) -> int:
         return len(self.records)
@@ -83,13 +84,8 @@ class RecordDataset(SampleDataset):
     def _read(self, file: Path) -> Iterable[dict]:
         """``read_records``, with errors that name file, place and format."""
         done = 0
-        try:
+        reader = type(self).__name__
+        with explained(file, self.layout, lambda: f' by {reader} after {done} records'):
             for record in self.read_records(file):
                 yield record
                 done += 1
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
-            raise ValueError(
-                f'{file} can not be read by {type(self).__name__} after {done} records: {what}. '
-                f'Expected {self.layout}'
-            ) from error

@@ -1,24 +1,29 @@
 """Readers of referring expressions: REFER's own files, and ALBEF's lists."""
 
-import io
-import json
 import pickle
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
-from pycocotools.coco import COCO
-
 from xmodal.datasets.base import find_files
+from xmodal.datasets.boxes import Box, has_area, read_box
+from xmodal.datasets.coco import image_names
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.text import clean_caption
+from xmodal.files import FileError, explained, read_json
 from xmodal.registry import DATASETS
 
-Box = list[float]  # x, y, width, height, in pixels
+INSTANCES_LAYOUT = (
+    'COCO\'s instances, {"images": [{"id", "file_name", "height", "width"}, …], "annotations": '
+    '[{"id", "image_id", "bbox"}, …]}'
+)
+PROPOSALS_LAYOUT = (
+    'proposals, [{"image_id", "box": [x, y, width, height]}, …] or {image id: [[x, y, width, '
+    'height], …]}'
+)
 SPLITS = ('train', 'val', 'testA', 'testB')
 
 
@@ -26,11 +31,13 @@ class Instances(NamedTuple):
     """What is used of COCO's instances.
 
     Attributes:
+        file: where they are from.
         images: file name, height and width, by image id.
         boxes: annotated boxes, by annotation id.
         of_image: those of them that have an area, by image id.
     """
 
+    file: Path
     images: dict[int, tuple[str, int, int]]
     boxes: dict[int, Box]
     of_image: dict[int, list[Box]]
@@ -58,7 +65,7 @@ class ReferringDataset(RecordDataset):
         seed: of all random choices.
 
     Raises:
-        FileNotFoundError: when an annotation file or the first images are not there.
+        FileNotFoundError: when an annotation file is not there, or no image, in test mode any.
         ValueError: when a file is not of its format, names an unknown id, or the detector found
             nothing in an image of the test.
     """
@@ -91,12 +98,18 @@ class ReferringDataset(RecordDataset):
 
     def _describe_reference(self, reference: dict, sent_id: int) -> dict:
         """What a test adds to a record, from an entry of ``refs(unc).p``."""
+        box = _look_up(self.instances.boxes, 'ann_id', reference['ann_id'])
+        if not has_area(box):
+            raise ValueError(
+                f'the box of ann_id {reference["ann_id"]} is {box} in {self.instances.file}: no '
+                'prediction can be right of a thing without area'
+            )
         return {
             'ref_id': reference['ref_id'],
             'sent_id': sent_id,
             'split': reference['split'],
             'size': self._image_of(reference)[1:],
-            'box': _look_up(self.instances.boxes, 'ann_id', reference['ann_id']),
+            'box': box,
         }
 
     def _image_of(self, reference: dict) -> tuple[str, int, int]:
@@ -107,14 +120,16 @@ class ReferringDataset(RecordDataset):
         """The boxes to choose from, of each image of the records."""
         wanted = {record['image_id'] for record in self.records}
         if proposals is None:
-            return {image: self.instances.of_image[image] for image in wanted}
-        file = find_files(self, proposals, data_root)[0]
-        found = read_proposals(file)
-        if missing := sorted(wanted - found.keys()):
+            file, found = self.instances.file, self.instances.of_image
+            remedy = 'name a file with some as dataset.proposals'
+        else:
+            (file,) = find_files(self, proposals, data_root)
+            found = read_proposals(file)
+            remedy = 'add some, or leave out dataset.proposals to choose from the annotated boxes'
+        if missing := sorted(image for image in wanted if not found.get(image)):
             raise ValueError(
-                f'{file} has no box for {len(missing)} of {len(wanted)} images, for instance image '
-                f'{missing[0]}: add some, or leave out dataset.proposals to choose from the '
-                'annotated boxes'
+                f'{file} has no box with an area for {len(missing)} of {len(wanted)} images, for '
+                f'instance image {missing[0]}: {remedy}'
             )
         return {image: found[image] for image in wanted}
 
@@ -190,7 +205,8 @@ class AlbefReferringDataset(ReferringDataset):
                     "dataset.instances must name REFER's refs(unc).p and instances.json"
                 )
             file = find_files(self, references, others.get('data_root', ''))[0]
-            self.references = {entry['ref_id']: entry for entry in read_plain_pickle(file)}
+            with explained(file, ReferDataset.layout):
+                self.references = {entry['ref_id']: entry for entry in read_plain_pickle(file)}
         super().__init__(ann_file, test_mode=test_mode, **others)
 
     def read_records(self, file: Path) -> Iterable[dict]:
@@ -246,7 +262,7 @@ def read_plain_pickle(file: Path) -> list | dict:
             # Strings of Python 2 are bytes; latin-1 reads any.
             return PlainUnpickler(stream, encoding='latin-1').load()
         except (pickle.UnpicklingError, EOFError, IndexError, KeyError, ValueError) as error:
-            raise ValueError(
+            raise FileError(
                 f'{file} is not a pickle of plain lists, dicts, strings and numbers alone '
                 f'({error}), and nothing else is read: get the original file of REFER'
             ) from error
@@ -258,24 +274,21 @@ def read_instances(file: Path) -> Instances:
     Raises:
         ValueError: when the file is not of the format.
     """
-    try:
-        with redirect_stdout(io.StringIO()):  # pycocotools reports its progress
-            coco = COCO(str(file))
+    with explained(file, INSTANCES_LAYOUT):
+        content = read_json(file)
+        names = image_names(content['images'])
         images = {
-            number: (image['file_name'], image['height'], image['width'])
-            for number, image in coco.imgs.items()
+            image['id']: (names[image['id']], image['height'], image['width'])
+            for image in content['images']
         }
-        boxes = {number: _as_box(annotation['bbox']) for number, annotation in coco.anns.items()}
-        of_image = {
-            number: [boxes[a['id']] for a in own if _has_area(boxes[a['id']])]
-            for number, own in coco.imgToAnns.items()
-        }
-        return Instances(images, boxes, of_image)
-    except (KeyError, TypeError, AssertionError, ValueError) as error:
-        raise ValueError(
-            f"{file} can not be read as COCO's instances, {{'images': [{{id, file_name, height, "
-            f"width}}], 'annotations': [{{id, image_id, bbox}}]}}: {error!r}"
-        ) from error
+        boxes: dict[int, Box] = {}
+        of_image: dict[int, list[Box]] = defaultdict(list)
+        for annotation in content['annotations']:
+            number = annotation['id']
+            boxes[number] = read_box(annotation['bbox'], f'annotation {number}')
+            if has_area(boxes[number]):
+                of_image[annotation['image_id']].append(boxes[number])
+        return Instances(file, images, boxes, of_image)
 
 
 def read_proposals(file: Path) -> dict[int, list[Box]]:
@@ -284,30 +297,15 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
     Raises:
         ValueError: when the file is of neither format.
     """
-    content = json.loads(file.read_text('utf-8'))
     found: dict[int, list[Box]] = defaultdict(list)
-    try:
+    with explained(file, PROPOSALS_LAYOUT):
+        content = read_json(file)
         if isinstance(content, dict):
             for image, boxes in content.items():
-                found[int(image)] += [_as_box(box) for box in boxes]
+                found[int(image)] += [read_box(box, f'image {image}') for box in boxes]
         else:
             for detection in content:
-                found[int(detection['image_id'])].append(_as_box(detection['box']))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f'{file} can not be read as proposals, [{{"image_id", "box": [x, y, width, height]}}, '
-            f'…] or {{image id: [[x, y, width, height], …]}}: {error!r}'
-        ) from error
-    sized = {image: [box for box in boxes if _has_area(box)] for image, boxes in found.items()}
-    return {image: boxes for image, boxes in sized.items() if boxes}
-
-
-def _as_box(numbers: list[float]) -> Box:
-    """x, y, width and height; a detector's confidence may follow them."""
-    x, y, width, height = (float(number) for number in numbers[:4])
-    return [x, y, width, height]
-
-
-def _has_area(box: Box) -> bool:
-    """Whether a box can be scored; COCO has a few that can't."""
-    return box[2] > 0 and box[3] > 0
+                image = int(detection['image_id'])
+                found[image].append(read_box(detection['box'], f'image {image}'))
+    sized = {image: [box for box in boxes if has_area(box)] for image, boxes in found.items()}
+    return sized

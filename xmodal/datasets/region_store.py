@@ -15,7 +15,6 @@ A folder holds, for N images with K regions in all:
 Processes share the pages that they read, and opening one reads no features.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +22,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from xmodal.datasets.boxes import find_wrong_box
 from xmodal.datasets.seeding import derive_seed
+from xmodal.files import explained, read_json
 from xmodal.structures import ObjectLabels, Regions
 
 VERSION = 1
@@ -88,11 +89,9 @@ class DetectedImage(NamedTuple):
 
     def _check_boxes(self) -> None:
         shares = self.boxes / np.tile((self.width, self.height), 2)
-        inside = (shares >= -_MARGIN).all(1) & (shares <= 1 + _MARGIN).all(1)
-        upright = (self.boxes[:, :2] <= self.boxes[:, 2:]).all(1)
-        if len(wrong := np.flatnonzero(~(inside & upright))):
+        if (wrong := find_wrong_box(shares, _MARGIN)) is not None:
             raise ValueError(
-                f'box {wrong[0]} of image {self.image_id} is {self.boxes[wrong[0]].tolist()}, '
+                f'box {wrong} of image {self.image_id} is {self.boxes[wrong].tolist()}, '
                 f'expected x1, y1, x2, y2 in an image of {self.width} × {self.height}'
             )
 
@@ -125,18 +124,17 @@ class RegionStore:
                 'tools/dataset_converters/regions.py (docs/regions.md); for the embedded world '
                 'run `python tools/make_shapes.py --out data/shapes`'
             )
-        meta = json.loads(file.read_text('utf-8'))
-        if meta.get('version') != VERSION:
-            raise ValueError(f'{file} is of version {meta.get("version")}, expected {VERSION}')
-        self.feature_dims, self.num_regions = meta['feature_dims'], meta['regions']
-        self.has_boxes, self.has_labels = meta['boxes'], meta['labels']
-        images = meta['images']
-        self._features = self._map(
-            'features.bin', meta['dtype'], (self.num_regions, self.feature_dims)
-        )
+        with explained(file, 'what RegionStoreWriter wrote: make the store again'):
+            meta = read_json(file)
+            if meta['version'] != VERSION:
+                raise ValueError(f'it is of version {meta["version"]}, not {VERSION}')
+            self.feature_dims, self.num_regions = meta['feature_dims'], meta['regions']
+            self.has_boxes, self.has_labels = meta['boxes'], meta['labels']
+            images, id_bytes, dtype = meta['images'], meta['id_bytes'], meta['dtype']
+        self._features = self._map('features.bin', dtype, (self.num_regions, self.feature_dims))
         self._regions = self._map('regions.bin', REGION, (self.num_regions,))
         self._images = self._map('images.bin', IMAGE, (images,))
-        self._ids = self._map('ids.bin', np.uint8, (meta['id_bytes'],))
+        self._ids = self._map('ids.bin', np.uint8, (id_bytes,))
         self._hashes, self._places = self._map('lookup.bin', '<i8', (2, images))
 
     def __reduce__(self) -> tuple:

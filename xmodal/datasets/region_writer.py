@@ -9,7 +9,7 @@ from filelock import FileLock, Timeout
 
 from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION, DetectedImage
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import write_json
+from xmodal.files import read_json, write_json
 
 DTYPES = ('float32', 'float16')
 
@@ -153,7 +153,7 @@ class RegionStoreWriter:
                 )
             write_json(self._progress_file, self._wanted)
             return {}
-        found = json.loads(self._progress_file.read_text('utf-8'))
+        found = read_json(self._progress_file)
         if {name: found.get(name) for name in self._wanted} != self._wanted:
             raise FileExistsError(
                 f'{self.folder} holds an unfinished store of other sources or options: found '

@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
+from glob import glob
 from itertools import count, islice
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import webdataset as wds
 from mmengine.dist import get_dist_info
 from torch.utils.data import IterableDataset, get_worker_info
 
+from xmodal.datasets.base import MOST_BROKEN
 from xmodal.datasets.seeding import derive_seed, isolated_random
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import BrokenImageError, build_pipeline
@@ -47,6 +49,7 @@ class WebDatasetShards(IterableDataset):
     Raises:
         FileNotFoundError: when there is no such shard.
         ValueError: when there are fewer shards than ranks x workers, on the first iteration.
+        BrokenImageError: after twenty broken images in a row, while it is read.
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class WebDatasetShards(IterableDataset):
         seed: int = 0,
     ) -> None:
         patterns = [shards] if isinstance(shards, str) else shards
-        self.shards = [shard for p in patterns for shard in _find_shards(Path(data_root, p))]
+        self.shards = [shard for p in patterns for shard in _find_shards(data_root, p)]
         self.num_samples, self.shuffle_buffer, self.seed = num_samples, shuffle_buffer, seed
         self.clean = partial(clean_caption, max_words=max_words)
         self.pipeline = build_pipeline(pipeline)
@@ -110,6 +113,11 @@ class WebDatasetShards(IterableDataset):
                     sample = self.pipeline(pair)
                 except BrokenImageError as error:
                     broken.append(str(error))
+                    if len(broken) >= MOST_BROKEN:  # else it would look for one for ever
+                        raise BrokenImageError(
+                            f'{len(broken)} broken pairs in a row, check dataset.shards:\n  '
+                            + '\n  '.join(broken[-MOST_BROKEN:])
+                        ) from error
                     continue
             broken.clear()
             yield sample
@@ -148,19 +156,33 @@ class WebDatasetShards(IterableDataset):
         """Image bytes and clean text of a member of a shard."""
         text = raw.get('txt', b'').decode(errors='replace')
         if not text and 'json' in raw:
-            text = json.loads(raw['json']).get('caption') or ''
+            text = _read_caption(raw['json'])
         image = next((raw[kind] for kind in _IMAGES if kind in raw), None)
         name = f'{raw["__url__"]}:{raw["__key__"]}'
         return {'img_bytes': image, 'text': self.clean(text), 'img_path': name}
 
 
-def _find_shards(pattern: Path) -> list[str]:
+def _read_caption(content: bytes) -> str:
+    """The caption in a pair's JSON, '' where it has none.
+
+    Raises:
+        ValueError: when the JSON is of another layout.
+    """
+    item = json.loads(content)
+    caption = (item.get('caption') or '') if isinstance(item, dict) else None
+    if not isinstance(caption, str):
+        raise ValueError(f'it is {str(item)[:40]}, expected {{"caption": "text", …}}')
+    return caption
+
+
+def _find_shards(data_root: str, pattern: str) -> list[str]:
     """Shards of a braces or glob pattern, in order; all must be there."""
-    if any(sign in pattern.name for sign in '*?['):
-        found = sorted(map(str, pattern.parent.glob(pattern.name)))
-        missing = [] if found else [str(pattern)]
+    whole = str(Path(data_root, pattern))
+    if any(sign in pattern for sign in '*?['):
+        found = [str(Path(data_root, shard)) for shard in sorted(glob(pattern, root_dir=data_root))]
+        missing = [] if found else [whole]
     else:
-        found = list(wds.shardlists.expand_urls(str(pattern)))
+        found = list(wds.shardlists.expand_urls(whole))
         missing = [shard for shard in found if not Path(shard).exists()]
     if missing:
         raise FileNotFoundError(

@@ -1,6 +1,5 @@
 """Readers of visual question answering: VQA v2, Visual Genome's questions, and ALBEF's form."""
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,10 +9,12 @@ from mmengine.logging import print_log
 
 from xmodal.datasets.answers import normalize_answer
 from xmodal.datasets.base import find_files
+from xmodal.datasets.coco import image_names
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
+from xmodal.files import explained, read_json
 from xmodal.registry import DATASETS
 
 VISUAL_GENOME_WEIGHT = 0.5  # of an answer that one person alone gave, as ALBEF
@@ -55,7 +56,11 @@ class QuestionDataset(RecordDataset):
         self._known: set[str] | None = None
         if answer_list:
             (file,) = find_files(self, answer_list, data_root)
-            self._known = set(json.loads(file.read_text('utf-8')))
+            with explained(file, '["answer", …]'):
+                answers = read_json(file)
+                if not isinstance(answers, list):
+                    raise ValueError(f'it is {str(answers)[:40]}, not a list')
+                self._known = set(answers)
         self._question_ids: set[int | str] = set()
         super().__init__(ann_file, data_root=data_root, **others)
         del self._question_ids, self._known
@@ -196,17 +201,16 @@ class VqaDataset(QuestionDataset):
         self._answer_files = dict(zip(questions, answers, strict=True))
         self.image_name, self._image_files = image_name, None
         if image_info:
-            self._image_files = {
-                image['id']: image['file_name']
-                for file in find_files(self, image_info, data_root)
-                for image in json.loads(file.read_text('utf-8'))['images']
-            }
+            self._image_files = {}
+            for file in find_files(self, image_info, data_root):
+                with explained(file, '{"images": [{"id", "file_name"}, …]}'):
+                    self._image_files |= image_names(read_json(file)['images'])
         super().__init__(ann_file, data_root=data_root, **others)
         del self._image_files, self._answer_files
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record a question."""
-        content = json.loads(file.read_text('utf-8'))
+        content = read_json(file)
         # The images of test-dev are those of test.
         subtype = content.get('data_subtype', '').replace('test-dev', 'test')
         answer_file = self._answer_files[file]
@@ -243,16 +247,17 @@ def _read_annotations(file: Path) -> dict[int, dict]:
     """Annotations by question, with what is the same for all in the errors.
 
     Raises:
-        ValueError: when one has no answer or two are of the same question.
+        FileError: when one has no answer or two are of the same question.
     """
     annotations: dict[int, dict] = {}
-    for item in json.loads(file.read_text('utf-8'))['annotations']:
-        number = item['question_id']
-        if not item['answers']:
-            raise ValueError(f'the annotation of question {number} in {file} has no answers')
-        if number in annotations:
-            raise ValueError(f'{file} annotates question {number} twice')
-        annotations[number] = item
+    with explained(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
+        for item in read_json(file)['annotations']:
+            number = item['question_id']
+            if not item['answers']:
+                raise ValueError(f'the annotation of question {number} has no answers')
+            if number in annotations:
+                raise ValueError(f'question {number} has two annotations')
+            annotations[number] = item
     return annotations
 
 
@@ -283,10 +288,10 @@ class VisualGenomeQuestionDataset(QuestionDataset):
         self._folders = None
         if image_data:
             (file,) = find_files(self, image_data, data_root)
-            self._folders = {
-                image['image_id']: image['url'].split('/')[-2]
-                for image in json.loads(file.read_text('utf-8'))
-            }
+            with explained(file, '[{"image_id", "url": "https://…/VG_100K/1.jpg"}, …]'):
+                self._folders = {
+                    image['image_id']: image['url'].split('/')[-2] for image in read_json(file)
+                }
         super().__init__(ann_file, data_root=data_root, **others)
         del self._folders
 
@@ -331,8 +336,9 @@ class AlbefVqaDataset(QuestionDataset):
         data_prefix: dict[str, str] | None = None,
         **others,
     ) -> None:
-        self._folders = {name: (data_prefix or {}).get(name, '') for name in ('vqa', 'vg')}
-        super().__init__(ann_file, data_prefix=data_prefix, **others)
+        prefix = dict(data_prefix or {})
+        self._folders = {name: prefix.pop(name, '') for name in ('vqa', 'vg')}
+        super().__init__(ann_file, data_prefix=prefix, **others)
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record an item of the list."""

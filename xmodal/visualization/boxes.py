@@ -22,8 +22,8 @@ def draw_grounding(
 
     Args:
         image: RGB (H, W, 3), uint8.
-        heat: (H, W).
-        found: x, y, width and height of the chosen box, in pixels.
+        heat: (h, w), of the size that boxes are annotated in; the picture may have another.
+        found: x, y, width and height of the chosen box, in pixels of the heat.
         truth: of the true box.
         text: the expression.
 
@@ -33,8 +33,9 @@ def draw_grounding(
     picture = lay_over(image, heat.clip(min=0))
     scale = max(1.0, LEAST_SIDE / min(picture.shape[:2]))
     picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_NEAREST)
+    high, wide = np.divide(picture.shape[:2], heat.shape)
     for box, colour in ((truth, TRUE), (found, FOUND)):
-        x, y, width, height = (round(scale * number) for number in box)
+        x, y, width, height = (round(n * s) for n, s in zip(box, (wide, high) * 2, strict=True))
         # The found one within the true one, where both are the same.
         inset = 3 if colour == FOUND else 0
         start, end = (x + inset, y + inset), (x + width - 1 - inset, y + height - 1 - inset)

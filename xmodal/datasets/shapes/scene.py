@@ -113,12 +113,6 @@ def _is_barred(thing: Kind, name: str) -> bool:
     return (colour + 5 * shape + 8 * DIRECTIONS.index(name)) % 32 == 0
 
 
-def barred_kinds(name: str) -> list[str]:
-    """The kinds that in training never lie in a direction of anything: "red disc", …"""
-    kinds = (Thing(shape, colour, '', '', 0, 0, 0) for colour in COLOURS for shape in SHAPES)
-    return [f'{kind.colour} {kind.shape}' for kind in kinds if _is_barred(kind, name)]
-
-
 def holds_held_out(scene: Scene) -> bool:
     """Whether a scene shows a composition kept from training."""
     pairs = ((a, direction(a, b), b) for a, b in product(scene.things, repeat=2) if a is not b)
