@@ -1,11 +1,15 @@
 """Readers of referring expressions: REFER's own files, and ALBEF's lists."""
 
+import io
 import pickle
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
+
+from pycocotools.coco import COCO
 
 from xmodal.datasets.base import find_files
 from xmodal.datasets.boxes import Box, has_area, read_box
@@ -275,19 +279,23 @@ def read_instances(file: Path) -> Instances:
         ValueError: when the file is not of the format.
     """
     with explained(file, INSTANCES_LAYOUT):
-        content = read_json(file)
-        names = image_names(content['images'])
+        coco = COCO()
+        coco.dataset = read_json(file)
+        names = image_names(coco.dataset['images'])
+        with redirect_stdout(io.StringIO()):  # pycocotools reports its progress
+            coco.createIndex()
         images = {
-            image['id']: (names[image['id']], image['height'], image['width'])
-            for image in content['images']
+            number: (names[number], image['height'], image['width'])
+            for number, image in coco.imgs.items()
         }
-        boxes: dict[int, Box] = {}
-        of_image: dict[int, list[Box]] = defaultdict(list)
-        for annotation in content['annotations']:
-            number = annotation['id']
-            boxes[number] = read_box(annotation['bbox'], f'annotation {number}')
-            if has_area(boxes[number]):
-                of_image[annotation['image_id']].append(boxes[number])
+        boxes = {
+            number: read_box(annotation['bbox'], f'annotation {number}')
+            for number, annotation in coco.anns.items()
+        }
+        of_image = {
+            number: [boxes[a['id']] for a in own if has_area(boxes[a['id']])]
+            for number, own in coco.imgToAnns.items()
+        }
         return Instances(file, images, boxes, of_image)
 
 
