@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from literal import FORMATS, padding, random_similarity, random_tokens, tolerance
+from literal_equations import FORMATS, padding, random_similarity, random_tokens, tolerance
 from torch.autograd import gradcheck
 
 from xmodal import functional as F

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from literal import (
+from literal_equations import (
     DELTA,
     FORMATS,
     TAU,

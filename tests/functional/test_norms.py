@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from literal import random_tokens
+from literal_equations import random_tokens
 from torch.autograd import gradcheck
 
 from xmodal import functional as F

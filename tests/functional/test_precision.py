@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from literal import padding, random_similarity, random_tokens
+from literal_equations import padding, random_similarity, random_tokens
 
 from xmodal import functional as F
 

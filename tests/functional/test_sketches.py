@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from literal import padding, random_tokens
+from literal_equations import padding, random_tokens
 
 from xmodal import functional as F
 

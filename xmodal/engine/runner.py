@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from mmengine.device import get_device
 from mmengine.dist import get_world_size, master_only
+from mmengine.optim import _ParamScheduler
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
 from torch.utils.data import DataLoader
@@ -107,7 +108,9 @@ class XModalRunner(Runner):
         schedules = [scheduler] if isinstance(scheduler, dict) else scheduler
         return super().build_param_scheduler([own for own in schedules if self._is_reached(own)])
 
-    def _is_reached(self, schedule: dict) -> bool:
+    def _is_reached(self, schedule: dict | _ParamScheduler) -> bool:
+        if isinstance(schedule, _ParamScheduler):  # built already, of a run that is resumed
+            return True
         ends = self.max_epochs if schedule.get('by_epoch', True) else self.max_iters
         return schedule.get('begin', 0) < ends
 
