@@ -4,6 +4,6 @@
 # Several machines: see tools/torchrun.sh.
 set -euo pipefail
 [ $# -ge 3 ] || { sed -n 2,4p "$0" | cut -c3-; exit 2; }
-cd "$(dirname "$0")/.."
+tools=$(dirname "$0")
 
-exec tools/torchrun.sh "$3" tools/test.py "$1" "$2" --launcher pytorch "${@:4}"
+exec "$tools/torchrun.sh" "$3" "$tools/test.py" "$1" "$2" --launcher pytorch "${@:4}"

@@ -4,10 +4,10 @@
 # Several machines: see tools/torchrun.sh.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 2,4p "$0" | cut -c3-; exit 2; }
-cd "$(dirname "$0")/.."
+tools=$(dirname "$0")
 
 set -m # signals reach the launcher through this script alone
-tools/torchrun.sh "$2" tools/train.py "$1" --launcher pytorch "${@:3}" &
+"$tools/torchrun.sh" "$2" "$tools/train.py" "$1" --launcher pytorch "${@:3}" &
 launcher=$!
 # On SIGTERM the processes save and exit with 0, and the launcher after them; told itself, it would
 # call that a failure.

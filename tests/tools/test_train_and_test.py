@@ -123,13 +123,13 @@ def test_a_run_goes_on_from_its_latest_checkpoint_wherever_its_folder_is(tiny_co
     assert begin(str(other / 'epoch_1.pth'), **new) == (True, other / 'epoch_1.pth')
 
 
-def run_script(script, *arguments, check=True):
+def run_script(script, *arguments, check=True, folder=None):
     environment = os.environ | {
         'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}',
         'OMP_NUM_THREADS': '1',
     }
-    command = [script, *map(str, arguments)]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    command = [str(Path(script).resolve()), *map(str, arguments)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=folder)
     assert not (check and ended.returncode), ended.stderr[-5000:]
     return ended
 
@@ -185,11 +185,13 @@ def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_
     torch.testing.assert_close(found, torch.full_like(state[name], 3.0))
 
 
-def test_a_batch_that_does_not_divide_is_an_error(config_file, tmp_path):
+def test_a_batch_that_does_not_divide_is_an_error_in_any_folder(config_file, tmp_path):
     options = ['--cfg-options', 'train_dataloader.global_batch_size=7']
+    file = Path(config_file)
     found = run_script(
-        'tools/dist_train.sh', config_file, 2, '--work-dir', tmp_path / 'run', *options, check=False
-    )
+        'tools/dist_train.sh', file.name, 2, '--work-dir', tmp_path / 'run', *options,
+        check=False, folder=file.parent,
+    )  # fmt: skip
     assert found.returncode != 0
     assert 'global_batch_size=7 is not a multiple of 2 process(es)' in found.stderr
 

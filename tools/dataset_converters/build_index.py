@@ -24,7 +24,7 @@ def main() -> None:
         if not config.get(name):
             continue
         started = time.perf_counter()
-        dataset = DATASETS.build({**config[name].dataset, 'pipeline': []})
+        dataset = DATASETS.build(config[name].dataset)
         print(f'{name}: {len(dataset)} samples, {time.perf_counter() - started:.1f} s')
 
 
