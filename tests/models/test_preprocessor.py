@@ -35,6 +35,20 @@ def test_images_are_normalised(preprocessor, samples):
     torch.testing.assert_close(images[1, 2], expected)
 
 
+def test_texts_of_another_vocabulary_are_warned_of_once(preprocessor, samples, monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        'xmodal.models.preprocessor.print_log', lambda text, *_, **__: told.append(text)
+    )
+    preprocessor()(samples(['word0 word2 word1 word0 strange']))
+    assert not told
+    foreign = preprocessor()
+    for _ in range(2):
+        foreign(samples(['a strange word0', 'text']))
+    (text,) = told
+    assert text.startswith('75% of the words of the first 2 texts are unknown')
+
+
 def test_texts_are_tokenised_and_padded(preprocessor, samples):
     batch = preprocessor()(samples(['word0 word2', 'word1', 'strange']))['inputs']
     assert batch.input_ids.tolist() == [[CLS, 5, 7, SEP], [CLS, 6, SEP, 0], [CLS, 1, SEP, 0]]

@@ -1,9 +1,11 @@
 """From data samples to the tensors a model takes."""
 
+import logging
 from hashlib import blake2b
 from pathlib import Path
 
 import torch
+from mmengine.logging import print_log
 from mmengine.model import BaseDataPreprocessor
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor, nn
@@ -35,7 +37,7 @@ def build_tokenizer(
         )
     path = Path(pretrained)
     if path.is_file():
-        vocabulary = {word: i for i, word in enumerate(path.read_text('utf-8').splitlines())}
+        vocabulary = {word: i for i, word in enumerate(path.read_text('utf-8-sig').splitlines())}
         tokenizer = BertTokenizer(vocab=vocabulary)
     else:
         try:
@@ -92,6 +94,7 @@ class ImageTextPreprocessor(BaseDataPreprocessor):
         self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
         self.tokenizer = build_tokenizer(**tokenizer)
         self.max_length = max_length
+        self._is_first = True
 
     def forward(self, data: dict, training: bool = False) -> dict:
         """Turns ``dict(inputs, data_samples)``, a tensor and a list, into a model's arguments.
@@ -130,10 +133,27 @@ class ImageTextPreprocessor(BaseDataPreprocessor):
             return_tensors='pt',
             return_token_type_ids=False,
         )
+        if self._is_first:
+            self._is_first = False
+            self._look_for_unknown(texts, encoded['input_ids'])
         return (
             encoded['input_ids'].to(self.device, non_blocking=True),
             encoded['attention_mask'].to(self.device, non_blocking=True).bool(),
         )
+
+    def _look_for_unknown(self, texts: list[str], input_ids: Tensor) -> None:
+        """Warns of a vocabulary that is not that of the texts."""
+        is_special = torch.isin(input_ids, torch.tensor(self.tokenizer.all_special_ids))
+        unknown = input_ids == self.tokenizer.unk_token_id
+        share = unknown.sum() / (~is_special | unknown).sum().clamp(min=1)
+        if share > 0.2:
+            print_log(
+                f'{share:.0%} of the words of the first {len(texts)} texts are unknown to the '
+                f"tokenizer (of '{texts[0]}', say): is data_preprocessor.tokenizer.pretrained "
+                'the vocabulary for them?',
+                'current',
+                level=logging.WARNING,
+            )
 
     def _ids(self, numbers: list[int]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64).to(self.device, non_blocking=True)

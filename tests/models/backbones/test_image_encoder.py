@@ -31,6 +31,11 @@ def test_it_is_the_first_blocks_of_a_timm_vit():
     assert found.attention_mask is None
 
 
+def test_images_of_another_size_are_an_error_that_says_what_to_do():
+    with pytest.raises(ValueError, match=r'32 x 24 pixels, and .*image_size=24: .*ResizeImage'):
+        make_encoder()(torch.randn(1, 3, 32, 24))
+
+
 @torch.no_grad()
 def test_hidden_patches_are_unseen():
     encoder, token = make_encoder().eval(), torch.randn(16)

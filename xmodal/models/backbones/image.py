@@ -53,6 +53,7 @@ class ViTImageEncoder(nn.Module):
         if post_norm:
             overrides |= dict(block_fn=PostNormBlock, pre_norm=True, final_norm=False)
         self.arch, self.pretrained, self.overrides = arch, pretrained, overrides
+        self.image_size = image_size
         self.vit = self._create(image_size)
         if conv_stem:
             self.vit.patch_embed = ConvStem(self.patch_size, self.embed_dims, image_size)
@@ -115,8 +116,17 @@ class ViTImageEncoder(nn.Module):
         """Encodes pixels, the image alone; SimMIM's mask token (D,) stands for masked patches.
 
         ``before_blocks`` changes what enters the first block, (B, 1 + M, D).
+
+        Raises:
+            ValueError: when the images are of another size.
         """
         vit = self.vit
+        if images.shape[-2:] != (self.image_size, self.image_size):
+            raise ValueError(
+                f'images are {images.shape[-2]} x {images.shape[-1]} pixels, and '
+                f'image_encoder.image_size={self.image_size}: bring them to it in the pipeline '
+                f"(dict(type='ResizeImage', size={self.image_size})), or change the other"
+            )
         patches = vit.patch_embed(images)
         if patch_mask is not None:
             patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
