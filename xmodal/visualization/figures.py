@@ -25,7 +25,8 @@ def read_scalars(work_dir: Path) -> dict[str, list[tuple[int, float]]]:
         raise FileNotFoundError(f'{work_dir} holds no log of a run (*/vis_data/scalars.json)')
     found: dict[str, dict[int, float]] = defaultdict(dict)
     for file in files:
-        for line in file.read_text().splitlines():
+        # A run that was killed leaves half a line at the end.
+        for line in file.read_text().rpartition('\n')[0].splitlines():
             row = json.loads(line)
             for name, value in row.items():
                 if isinstance(value, int | float) and 'step' in row:
