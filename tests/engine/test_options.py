@@ -33,12 +33,20 @@ def test_recomputing_a_module_that_is_never_called_as_such_is_an_error(tiny_conf
         train(tiny_config, activation_checkpointing=['FusionLayer'])
 
 
-def test_of_a_sharded_model_all_ranks_evaluate_as_many_batches(tiny_config):
-    assert build_runner(tiny_config).val_loop.dataloader.sampler.round_up is False
-    tiny_config.update(fsdp=dict(units=['Block']), experiment_name='sharded')
-    runner = build_runner(tiny_config)
-    assert runner.val_loop.dataloader.sampler.round_up is True
-    assert runner.test_loop.dataloader.sampler.round_up is True
+@pytest.mark.parametrize(
+    ('task', 'sharded', 'rounds_up'),
+    [('snli_ve', False, False), ('snli_ve', True, True), ('retrieval', True, False)],
+)
+def test_ranks_evaluate_as_many_batches_where_they_call_a_sharded_model_together(
+    shrink, task, sharded, rounds_up
+):
+    config = shrink(f'configs/acerpe/{task}_shapes.py')
+    config.experiment_name = f'{task} {sharded}'
+    if sharded:
+        config.fsdp = dict(units=['Block'])
+    runner = build_runner(config)
+    for loop in (runner.val_loop, runner.test_loop):
+        assert loop.dataloader.sampler.round_up is rounds_up
 
 
 def test_a_schedule_that_would_begin_after_a_short_run_is_left_out(tiny_config):

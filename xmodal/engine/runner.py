@@ -24,6 +24,8 @@ from xmodal.engine.sharding import ShardedModel
 from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.registry import MODELS, RUNNERS
 
+MMENGINE_LOOPS = ('ValLoop', 'TestLoop')
+
 
 @RUNNERS.register_module()
 class XModalRunner(Runner):
@@ -115,18 +117,22 @@ class XModalRunner(Runner):
         return schedule.get('begin', 0) < ends
 
     def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
-        """Builds the loop; of a sharded model all ranks need as many batches."""
-        self._val_dataloader = self._even_out(self._val_dataloader)
+        """Builds the loop, with as many batches on all ranks where a sharded model needs it."""
+        self._val_dataloader = self._even_out(self._val_dataloader, loop)
         return super().build_val_loop(loop)
 
     def build_test_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Likewise."""
-        self._test_dataloader = self._even_out(self._test_dataloader)
+        self._test_dataloader = self._even_out(self._test_dataloader, loop)
         return super().build_test_loop(loop)
 
-    def _even_out(self, dataloader: DataLoader | dict) -> DataLoader | dict:
-        """Shows some samples to two ranks; metrics count each once."""
-        if not self.cfg.get('fsdp') or not isinstance(dataloader, dict):
+    def _even_out(self, dataloader: DataLoader | dict, loop: BaseLoop | dict) -> DataLoader | dict:
+        """Shows some samples to two ranks; the metrics of tasks count each once.
+
+        MMEngine's own loops call the sharded model, in which all ranks take part; ours gather it.
+        """
+        are_configs = isinstance(loop, dict) and isinstance(dataloader, dict)
+        if not self.cfg.get('fsdp') or not are_configs or loop.get('type') not in MMENGINE_LOOPS:
             return dataloader
         return {**dataloader, 'sampler': {**dataloader['sampler'], 'round_up': True}}
 
