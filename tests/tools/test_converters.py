@@ -120,6 +120,25 @@ def test_flickr8k_as_published(tmp_path, monkeypatch):
     assert load(root / 'albef/dev.json') == [{'image': f'{images}/2.jpg', 'caption': ['A bird .']}]
 
 
+def test_flickr8k_writes_all_of_its_splits_or_none(tmp_path, monkeypatch):
+    root, elsewhere = tmp_path / 'flickr8k', tmp_path / 'disk'
+    touch(elsewhere, '1.jpg')
+    root.mkdir()
+    (root / 'Images').symlink_to(elsewhere)
+    (root / 'captions.token.txt').write_text('\ufeff1.jpg#0\tA dog .\n')
+    with pytest.raises(FileNotFoundError, match='no list of the pictures of a split'):
+        run(monkeypatch, flickr8k, root)
+    (root / 'Flickr_8k.trainImages.txt').write_text('1.jpg\n')
+    (root / 'Flickr_8k.devImages.txt').write_text('2.jpg\n')
+    with pytest.raises(ValueError, match='none of the captioned pictures that .*devImages.txt'):
+        run(monkeypatch, flickr8k, root)
+    assert not (root / 'albef').exists()
+    (root / 'Flickr_8k.devImages.txt').unlink()
+    run(monkeypatch, flickr8k, root)
+    expected = [{'image': 'flickr8k/Images/1.jpg', 'caption': ['A dog .']}]
+    assert load(root / 'albef/train.json') == expected
+
+
 def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
     touch(tmp_path, 'coco/train2014/1.jpg')
     source = tmp_path / 'theirs.json'

@@ -60,8 +60,11 @@ def test_both_files_are_cut_into_parts_by_image(monkeypatch, write, tmp_path):
     with pytest.raises(FileExistsError, match='there already'):
         run(monkeypatch, vqa_split, *files, parts, '--out', out)
     parts = write('parts.json', {'0': 'test'})
-    with pytest.raises(ValueError, match='does not name image 1'):
+    files[1] = write('annotations.json', {'annotations': asked})
+    files[0] = write('questions.json', {'questions': asked[:2]})
+    with pytest.raises(ValueError, match='annotations.json .*does not name image 1'):
         run(monkeypatch, vqa_split, *files, parts, '--out', tmp_path / 'other')
+    assert not (tmp_path / 'other').exists()  # so that it can be repeated
 
 
 def test_the_prior_answers_each_type_by_what_was_most_often_right(monkeypatch, write, capsys):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
+from xmodal.files import require_new
 
 CAPTIONS = ('Flickr8k.token.txt', 'captions.token.txt')
 IMAGES = ('Flicker8k_Dataset', 'Flickr8k_Dataset', 'Images', 'images')
@@ -39,7 +40,7 @@ def find(folder: Path, names: tuple[str, ...]) -> Path:
 def read_captions(path: Path) -> dict[str, list[str]]:
     """Captions by picture, from lines ``NAME.jpg#0<TAB>caption``."""
     captions: dict[str, list[str]] = {}
-    for number, line in enumerate(path.read_text('utf-8').splitlines(), 1):
+    for number, line in enumerate(path.read_text('utf-8-sig').splitlines(), 1):
         key, tab, caption = line.partition('\t')
         if not tab:
             raise ValueError(f'{path}, line {number}: expected "NAME.jpg#0<TAB>caption": {line!r}')
@@ -51,7 +52,7 @@ def records(
     names: list[str], captions: dict[str, list[str]], images: Path, root: Path
 ) -> Iterator[dict]:
     """A record for each picture that is there and has captions."""
-    prefix = images.resolve().relative_to(root.resolve()).as_posix()
+    prefix = images.absolute().relative_to(root.absolute()).as_posix()
     for name in names:
         if name in captions and (images / name).exists():
             yield {'image': f'{prefix}/{name}', 'caption': captions[name]}
@@ -61,19 +62,27 @@ def main() -> None:
     """Converts every split whose list is there."""
     args = parse_args()
     captions = read_captions(find(args.folder, CAPTIONS))
-    images, root = find(args.folder, IMAGES), args.root or args.folder.resolve().parent
-    if not images.resolve().is_relative_to(root.resolve()):
+    images, root = find(args.folder, IMAGES), args.root or args.folder.absolute().parent
+    if not images.absolute().is_relative_to(root.absolute()):
         raise ValueError(f'--root={root} is not above {images}: paths are written relative to it')
-    out = args.out or args.folder / 'albef'
+    out, splits = args.out or args.folder / 'albef', {}
     for split in ('train', 'dev', 'test'):
         try:
             path = find(args.folder, tuple(name.format(split=split) for name in SPLITS))
         except FileNotFoundError as error:
             print(f'{split}: {error}; passed over')
             continue
-        names = path.read_text('utf-8').split()
-        count = write_albef_json(out / f'{split}.json', records(names, captions, images, root))
-        print(f'{out / split}.json: {count} pictures, {len(names) - count} without file or caption')
+        file, names = out / f'{split}.json', path.read_text('utf-8-sig').split()
+        require_new('--out', file)
+        found = list(records(names, captions, images, root))
+        if not found:
+            raise ValueError(f'{images} has none of the captioned pictures that {path} lists')
+        splits[file] = found
+        print(f'{split}: {len(found)} pictures, {len(names) - len(found)} without file or caption')
+    if not splits:
+        raise FileNotFoundError(f'{args.folder} has no list of the pictures of a split')
+    for file, found in splits.items():
+        write_albef_json(file, found)
 
 
 if __name__ == '__main__':

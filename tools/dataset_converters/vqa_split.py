@@ -8,13 +8,12 @@ image_split.json names the part of each image, {"25": "train", "73": "test", …
 """
 
 import argparse
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import require_new, write_json
+from xmodal.files import explained, read_json, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -45,14 +44,18 @@ def by_part(items: Iterable[dict], parts: dict[str, str]) -> dict[str, list[dict
 def main() -> None:
     """Writes both files of every part."""
     args = parse_args()
-    parts = json.loads(args.parts.read_text('utf-8'))
+    parts, outputs = read_json(args.parts), {}
     for name in ('questions', 'annotations'):
-        content = json.loads(getattr(args, name).read_text('utf-8'))
-        for part, items in by_part(content[name], parts).items():
-            file = args.out / f'{name}_{part}.json'
-            require_new('--out', file)
-            write_json(file, {**content, name: items})
-            print(f'{file}: {len(items)} {name}')
+        source = getattr(args, name)
+        content = read_json(source)
+        with explained(source, f'{{"{name}": [{{"image_id", …}}, …], …}}'):
+            for part, items in by_part(content[name], parts).items():
+                outputs[args.out / f'{name}_{part}.json'] = {**content, name: items}
+    for file in outputs:
+        require_new('--out', file)
+    for file, content in outputs.items():
+        write_json(file, content)
+        print(file)
 
 
 if __name__ == '__main__':
