@@ -11,7 +11,7 @@ from pathlib import Path
 from mmengine.dist import is_main_process
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import add_common_arguments, build_runner, load_config
+from xmodal.engine.launch import add_common_arguments, build_runner, closing_processes, load_config
 from xmodal.files import write_json
 
 
@@ -32,9 +32,10 @@ def main() -> None:
     if not Path(args.checkpoint).is_file():
         raise FileNotFoundError(f'checkpoint {args.checkpoint} is not there')
     config.load_from, config.resume = args.checkpoint, False
-    metrics = build_runner(config).test()
-    if args.metrics and is_main_process():
-        write_json(args.metrics, metrics, indent=1)
+    with closing_processes():
+        metrics = build_runner(config).test()
+        if args.metrics and is_main_process():
+            write_json(args.metrics, metrics, indent=1)
 
 
 if __name__ == '__main__':

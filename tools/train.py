@@ -13,7 +13,7 @@ from mmengine.config import Config
 
 from xmodal.engine.checkpoint import latest_checkpoint
 from xmodal.engine.errors import ConfigError, run_or_explain
-from xmodal.engine.launch import add_common_arguments, build_runner, load_config
+from xmodal.engine.launch import add_common_arguments, build_runner, closing_processes, load_config
 
 
 def parse_args() -> argparse.Namespace:
@@ -63,7 +63,8 @@ def main() -> None:
     if args.amp:
         config.optim_wrapper.dtype = 'bfloat16'
     set_beginning(config, args.resume)
-    build_runner(config).train()
+    with closing_processes():
+        build_runner(config).train()
 
 
 if __name__ == '__main__':

@@ -1,10 +1,14 @@
 """What the tools share: from a command line to a runner."""
 
 import argparse
+import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
@@ -78,3 +82,25 @@ def build_runner(config: Config) -> Runner:
     register_all()
     init_default_scope(config.default_scope)
     return RUNNERS.build(config)
+
+
+@contextmanager
+def closing_processes() -> Iterator[None]:
+    """Closes the connections between processes when a run has ended, or was told to stop.
+
+    Left to Python's own end, a thread of gloo that lets go of a tensor then aborts the process
+    ("terminate called without an active exception"). After an error nothing is closed: others may
+    be waiting for this process, which is the launcher's to end.
+    """
+    try:
+        yield
+    except SystemExit:
+        _close_processes()
+        raise
+    _close_processes()
+
+
+def _close_processes() -> None:
+    gc.collect()  # a wrapped model keeps connections, and is part of a cycle
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
