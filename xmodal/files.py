@@ -71,16 +71,22 @@ def require_new(option: str, file: str | Path) -> None:
 
 
 @contextmanager
-def open_whole(file: Path) -> Iterator[TextIO]:
-    """Opens a file for writing beside its place and moves it there at the end; makes its folder."""
+def written_whole(file: Path) -> Iterator[Path]:
+    """A path beside a file, to write to; it takes the file's place at the end. Makes the folder."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f'.{file.name}.unfinished')
     try:
-        with open(unfinished, 'w', encoding='utf-8') as output:
-            yield output
+        yield unfinished
         unfinished.replace(file)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def open_whole(file: Path) -> Iterator[TextIO]:
+    """Opens a text file that is whole or not there; makes its folder."""
+    with written_whole(file) as path, open(path, 'w', encoding='utf-8') as output:
+        yield output
 
 
 def write_json(file: Path, content: object, indent: int | None = None) -> None:

@@ -314,8 +314,8 @@ def losses_and_gradients(config, data):
 
 
 def train_on_rank(rank, config, data, folder):
+    register_all()  # first: what torch imports then may keep the processes' connections for good
     distributed.init_process_group('gloo', f'file://{folder}/store', rank=rank, world_size=2)
-    register_all()
     half = ImageTextBatch(*(x.chunk(2)[rank] for x in data))
     torch.save(losses_and_gradients(config, half), f'{folder}/{rank}.pth')
     distributed.destroy_process_group()

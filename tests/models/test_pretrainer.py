@@ -305,8 +305,8 @@ def contrast(cfg, batches):
 
 
 def contrast_on_rank(rank, cfg, batches, folder):
+    register_all()  # first: what torch imports then may keep the processes' connections for good
     distributed.init_process_group('gloo', f'file://{folder}/store', rank=rank, world_size=2)
-    register_all()
     halves = [ImageTextBatch(*(x.chunk(2)[rank] for x in data)) for data in batches]
     torch.save(contrast(cfg, halves), f'{folder}/{rank}.pth')
     distributed.destroy_process_group()

@@ -8,7 +8,6 @@ next image's.
 """
 
 import argparse
-import json
 from collections import defaultdict
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from tqdm import tqdm
 from xmodal.apis import load_model
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import ShowDefaults, read_config
+from xmodal.files import read_json
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -101,7 +101,7 @@ def anchors_on_things(
 
 def read_things(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
     """Tags and boxes of the things of each image."""
-    content = json.loads(file.read_text('utf-8'))
+    content = read_json(file)
     names = {category['id']: category['name'] for category in content['categories']}
     things = defaultdict(list)
     for thing in content['annotations']:

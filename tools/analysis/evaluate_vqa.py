@@ -7,7 +7,6 @@ The answers are what ``test_evaluator.save_predictions`` writes: [{"question_id"
 """
 
 import argparse
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from rich.table import Table
 
 from xmodal.engine.errors import run_or_explain
 from xmodal.evaluation.vqa import HumanAnswers, score_submission
+from xmodal.files import read_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -63,10 +63,10 @@ def score(answers: list[dict], asked: list[dict]) -> dict[str, float]:
 def main() -> None:
     """Prints a table."""
     args = parse_args()
-    asked = json.loads(args.annotations.read_text('utf-8'))['annotations']
-    columns = {'accuracy': score(json.loads(args.answers.read_text('utf-8')), asked)}
+    asked = read_json(args.annotations)['annotations']
+    columns = {'accuracy': score(read_json(args.answers), asked)}
     if args.prior:
-        training = json.loads(args.prior.read_text('utf-8'))['annotations']
+        training = read_json(args.prior)['annotations']
         columns['questions alone'] = score(prior_answers(training, asked), asked)
     table = Table(title=f'{len(asked)} questions of {args.annotations.name}, %')
     table.add_column('')

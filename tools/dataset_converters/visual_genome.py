@@ -9,13 +9,13 @@ does not say which; here each picture keeps its longest.
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
+from xmodal.files import read_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -36,15 +36,15 @@ def parse_args() -> argparse.Namespace:
 
 def held_out(karpathy: Path) -> set[int]:
     """COCO's numbers of the pictures of val and test."""
-    images = json.loads(karpathy.read_text('utf-8'))['images']
+    images = read_json(karpathy)['images']
     return {image['cocoid'] for image in images if image['split'] in ('val', 'test')}
 
 
 def records(folder: Path, root: Path, longest: int, excluded: set[int]) -> Iterator[dict]:
     """A record for each picture that is there."""
-    described = json.loads((folder / 'image_data.json').read_text('utf-8'))
+    described = read_json(folder / 'image_data.json')
     coco_ids = {image['image_id']: image['coco_id'] for image in described}
-    for image in json.loads((folder / 'region_descriptions.json').read_text('utf-8')):
+    for image in read_json(folder / 'region_descriptions.json'):
         phrases = {region['phrase'].strip() for region in image['regions']} - {''}
         places = (f'vg/{part}/{image["id"]}.jpg' for part in ('VG_100K', 'VG_100K_2'))
         path = next((place for place in places if (root / place).exists()), None)

@@ -9,7 +9,6 @@ you have already (ALBEF's answer_list.json has 3,128) does as well.
 """
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 from xmodal.datasets.answers import normalize_answer
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
-from xmodal.files import require_new, write_json
+from xmodal.files import read_json, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -41,11 +40,7 @@ def main() -> None:
     """Makes the list."""
     args = parse_args()
     require_new('--out', args.out)
-    annotations = [
-        item
-        for file in args.annotations
-        for item in json.loads(file.read_text('utf-8'))['annotations']
-    ]
+    annotations = [item for file in args.annotations for item in read_json(file)['annotations']]
     counts = count_answers(annotations, args.least)
     write_json(args.out, list(counts))
     right = f'right for {sum(counts.values())} of {len(annotations)} questions'

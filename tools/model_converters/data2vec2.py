@@ -190,7 +190,6 @@ def main() -> None:
     is_image = any(name.startswith('modality_encoders.IMAGE.') for name in tensors)
     encoder = f'modality_encoders.{"IMAGE" if is_image else "TEXT"}.'
     blocks, weights = find_blocks(tensors, encoder), Weights(tensors)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
     if is_image:
         model = build_image_encoder(convert_image(weights), len(blocks), args.heads)
         state = {f'image_encoder.{name}': value for name, value in model.state_dict().items()}

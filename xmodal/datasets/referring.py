@@ -315,5 +315,4 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
             for detection in content:
                 image = int(detection['image_id'])
                 found[image].append(read_box(detection['box'], f'image {image}'))
-    sized = {image: [box for box in boxes if has_area(box)] for image, boxes in found.items()}
-    return sized
+    return {image: [box for box in boxes if has_area(box)] for image, boxes in found.items()}

@@ -12,6 +12,8 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import nn
 
+from xmodal.files import written_whole
+
 UNREADABLE = (UnpicklingError, EOFError, RuntimeError)  # of torch.load
 _MARK = '__history_buffer__'
 
@@ -75,13 +77,8 @@ def read_checkpoint(file: str | Path) -> dict:
 
 def write_checkpoint(file: Path, content: dict) -> None:
     """Writes a file of weights that is whole or not there; makes its folder."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f'.{file.name}.unfinished')
-    try:
-        torch.save(content, unfinished)
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with written_whole(file) as path:
+        torch.save(content, path)
 
 
 def load_weights(model: nn.Module, file: str | Path) -> None:

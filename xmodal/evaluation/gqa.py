@@ -1,6 +1,5 @@
 """GQA: the figures of its official evaluation."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import NamedTuple
 from xmodal.datasets.gqa import gqa_answer_type
 from xmodal.evaluation.classification import check_identifiers
 from xmodal.evaluation.task import TaskMetric
+from xmodal.files import read_json
 from xmodal.registry import METRICS
 
 
@@ -158,6 +158,6 @@ class GqaMetric(TaskMetric):
         }
         if len(questions) < len(records):
             raise ValueError(f'{len(records)} questions have {len(questions)} different ids')
-        choices = json.loads(Path(self.choices).read_text('utf-8')) if self.choices else None
+        choices = read_json(self.choices) if self.choices else None
         predicted = {record['question_id']: record['predicted'] for record in records}
         return gqa_scores(predicted, questions, choices)

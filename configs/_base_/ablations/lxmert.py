@@ -8,6 +8,11 @@ configs = 'configs/lxmert/'
 alone = {'load_from': None}
 plugins = ['model.network.position', 'model.network.token_type']
 bert = ['model.network.text_encoder.pretrained']
+fine_tuned = {
+    'VQA': ('vqa', 'vqa/overall'),
+    'GQA': ('gqa', 'gqa/accuracy'),
+    'NLVR2': ('nlvr2', 'accuracy'),
+}
 presets = {
     'shapes': dict(
         label='on the embedded world',

@@ -3,12 +3,7 @@ _base_ = '../../_base_/ablations/lxmert.py'
 
 title = 'LXMERT: with the plug-ins of other papers'
 
-measured = {
-    'VQA': ('vqa', 'vqa/overall'),
-    'GQA': ('gqa', 'gqa/accuracy'),
-    'NLVR2': ('nlvr2', 'accuracy'),
-}
-columns = {'shapes': measured, 'full': measured}
+columns = {'shapes': _base_.fine_tuned, 'full': _base_.fine_tuned}
 
 paper_columns = []
 rows = dict(

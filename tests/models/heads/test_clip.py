@@ -1,7 +1,6 @@
 """CLIP's loss."""
 
-import math
-
+import pytest
 import torch
 from torch.nn.functional import cross_entropy, normalize
 
@@ -36,14 +35,17 @@ def test_pairs_of_one_image_share_the_target():
 
 
 def test_the_scale_is_held_between_1_and_100_and_can_leave_its_bounds():
-    image, text = vectors()
-    same = torch.eye(5, dtype=torch.bool)
-    for start, held in ((6.0, math.log(100)), (-3.0, 0.0)):
+    image, _ = vectors(50, 3)
+    same = torch.eye(50, dtype=torch.bool)
+    for start, held, leads_in, leads_out in ((6.0, 100, -image, image), (-3.0, 1, image, -image)):
         head = CLIPHead()
         torch.nn.init.constant_(head.log_scale, start)
-        head.loss(image, text, same)['loss'].backward()
-        assert head.log_scale.item() == torch.tensor(held).item()
-        assert head.log_scale.grad != 0
+        found = head.loss(image, leads_out, same)
+        found['loss'].backward()
+        assert found['temperature'].item() == pytest.approx(1 / held)
+        assert head.log_scale.grad == 0
+        head.loss(image, leads_in, same)['loss'].backward()
+        assert head.log_scale.grad * (start - 1) > 0  # a step down leads in again
 
 
 def test_it_is_float32_under_autocast():

@@ -62,12 +62,15 @@ class NonFiniteHook(Hook):
     def __init__(self, limit: int = 3) -> None:
         self.limit = limit
 
+    def before_train(self, runner: Runner) -> None:
+        """Looks for batch norms, once."""
+        self._statistics = list(batch_norm_statistics(runner.model))
+
     def before_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None
     ) -> None:
         """Remembers the running statistics."""
-        found = list(batch_norm_statistics(runner.model))
-        self._statistics = [(value, value.clone()) for value in found]
+        self._before = [value.clone() for value in self._statistics]
 
     def after_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
@@ -77,7 +80,7 @@ class NonFiniteHook(Hook):
         in_a_row = runner.optim_wrapper.skipped_in_a_row
         if not in_a_row:
             return
-        for value, before in self._statistics:
+        for value, before in zip(self._statistics, self._before, strict=True):
             value.copy_(before)
         losses = ', '.join(f'{k} {float(v.detach()):g}' for k, v in outputs.items() if 'loss' in k)
         samples = [f'{s.image_path}: {s.text!r}' for s in data_batch['data_samples']]

@@ -1,6 +1,5 @@
 """Zero-shot classification: images beside the names of classes in sentences."""
 
-import json
 from pathlib import Path
 
 import torch
@@ -15,6 +14,7 @@ from tqdm import tqdm
 
 from xmodal.datasets.text import clean_caption
 from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.files import read_json
 from xmodal.registry import LOOPS, METRICS
 
 
@@ -79,7 +79,7 @@ def read_templates(file: str) -> list[str]:
             f'templates={file} is not there (relative to {Path.cwd()}): a JSON list of sentences '
             'such as "a photo of a {}."; configs/_base_/prompts holds some'
         )
-    templates = json.loads(Path(file).read_text('utf-8'))
+    templates = read_json(file)
     is_list = isinstance(templates, list) and templates
     if not is_list or any(not isinstance(t, str) or t.count('{}') != 1 for t in templates):
         raise ValueError(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
+from xmodal.files import read_json
 from xmodal.registry import MODELS
 
 UNKNOWN = -1  # a label that does not count
@@ -30,7 +31,7 @@ def read_answer_list(file: str | Path, key: str) -> list[str]:
             f'{key}: {file} is not there (from {Path.cwd()}). docs/tasks/vqa.md and '
             'docs/regions.md say how to make it'
         )
-    answers = json.loads(file.read_text('utf-8'))
+    answers = read_json(file)
     if not (isinstance(answers, list) and answers and all(isinstance(a, str) for a in answers)):
         raise ValueError(f'{key}: {file} is no JSON list of answers, ["yes", …]')
     return answers
