@@ -192,18 +192,3 @@ def test_the_page_stands_alone_and_marks_what_is_right(tiny_config):
         right += image in rankings['images_of_text'][text][:3]
     assert page.count('class="found right"') == right
     assert page.count('alt="Grad-CAM of') >= 3
-
-
-@torch.no_grad()
-def test_similarity_of_files_is_what_the_retrieval_loop_computes(tiny_config, tiny_world):
-    tiny_config.experiment_name = 'similarity'
-    tiny_config.test_cfg.rerank_topk = 0
-    runner = build_runner(tiny_config)
-    torch.save(runner.model.state_dict(), f'{tiny_config.work_dir}/start.pth')
-    runner.model.eval()
-    loop = runner.build_test_loop(tiny_config.test_cfg)
-    gallery, captions, paths = loop.score(runner.model)
-    inferencer = Inferencer(tiny_config, f'{tiny_config.work_dir}/start.pth')
-    found = inferencer.similarity(paths[2:5], captions[:7])
-    torch.testing.assert_close(found, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)
-    assert inferencer.match(paths[:2], captions[:3]).shape == (2, 3)

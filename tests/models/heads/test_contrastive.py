@@ -75,9 +75,12 @@ def test_itc_has_finite_gradients_beside_empty_places(case):
         assert tensor.grad.isfinite().all() and tensor.grad.any()
 
 
-def test_the_temperature_stays_within_bounds():
-    assert ITCHead(5.0).temperature.item() == pytest.approx(0.5)
-    assert ITCHead(1e-6).temperature.item() == pytest.approx(0.001)
+@pytest.mark.parametrize(('start', 'held'), [(5.0, 0.5), (1e-6, 0.001), (0.07, 0.07)])
+def test_the_temperature_stays_within_bounds_and_is_not_written_to(start, held):
+    head = ITCHead(start)
+    assert head.temperature.item() == pytest.approx(held)
+    # A compiled step computes it again in the backward pass.
+    assert head.log_temperature.item() == pytest.approx(math.log(start))
 
 
 @pytest.mark.parametrize('bound', [0.5, 0.001])

@@ -1,0 +1,97 @@
+"""Inference on one's own files gives what the tests of the same model give."""
+
+import json
+
+import pytest
+import torch
+from mmengine.config import Config
+
+from xmodal.apis import Inferencer
+from xmodal.engine.launch import build_runner
+from xmodal.engine.loops.grounding import GroundingLoop
+
+
+@pytest.fixture
+def prepare(tiny_world, tmp_path):
+    """A config on the tiny world, its runner with random weights, and an inferencer with these."""
+
+    def make(name):
+        content = json.dumps(Config.fromfile(f'configs/{name}.py').to_dict())
+        config = Config(json.loads(content.replace('data/shapes', str(tiny_world))))
+        config.update(load_from=None, work_dir=str(tmp_path), experiment_name=f'infer {name}')
+        for split in ('train', 'val', 'test'):
+            config[f'{split}_dataloader'].update(num_workers=0, persistent_workers=False)
+        if image_size := config.model.network.image_encoder.get('image_size'):
+            assert image_size == 96
+            config.model.network.image_encoder.update(image_size=32, patch_size=8)
+        runner = build_runner(config)
+        runner.model.eval()
+        file = tmp_path / 'weights.pth'
+        torch.save(runner.model.state_dict(), file)
+        return runner, Inferencer(config, file)
+
+    return make
+
+
+@torch.no_grad()
+def test_similarity_is_what_the_retrieval_loop_computes(prepare):
+    runner, inferencer = prepare('acerpe/pretrain_shapes')
+    runner.test_loop.rerank_topk = 0
+    gallery, captions, paths = runner.test_loop.score(runner.model)
+    asked = [caption.upper() + '.' for caption in captions[:7]]  # as people write
+    found = inferencer.similarity(paths[2:5], asked)
+    torch.testing.assert_close(found, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)
+    assert inferencer.match(paths[:2], captions[:3]).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        'acerpe/vqa_shapes',
+        'acerpe/snli_ve_shapes',
+        'acerpe/nlvr2_shapes',
+        'lxmert/vqa_shapes',
+        'lxmert/nlvr2_shapes',
+    ],
+)
+def test_predictions_are_those_of_the_test(prepare, name):
+    runner, inferencer = prepare(name)
+    dataset = runner.test_dataloader.dataset
+    items = [dataset.describe(index, None) for index in range(5)]
+    batch = runner.test_dataloader.collate_fn([dataset[index] for index in range(5)])
+    expected = runner.model.test_step(batch)
+    images = [item.get('img_paths', item['img_path']) for item in items]
+    found = inferencer.predict(images, [item['text'] for item in items])
+    for own, other in zip(found, expected, strict=True):
+        assert own.predicted == other.predicted
+        if 'top_answers' in other:
+            assert [text for text, _ in own.top_answers] == [text for text, _ in other.top_answers]
+        else:
+            torch.testing.assert_close(own.probabilities, other.probabilities)
+
+
+def test_questions_are_read_as_the_test_set_reads_them(prepare):
+    _, inferencer = prepare('acerpe/vqa_shapes')
+    assert inferencer.read_text('What COLOUR is it?') == 'what colour is it'
+    assert len(inferencer.read_text('word ' * 60).split()) == 50
+
+
+def test_places_are_those_of_the_grounding_loop(prepare):
+    runner, inferencer = prepare('acerpe/grounding_shapes')
+    batch = next(iter(runner.test_dataloader))
+    expected = GroundingLoop.predict(runner.test_loop, runner.model, batch)[:4]
+    found = inferencer.locate([s.image_path for s in expected], [s.text for s in expected])
+    for heat, sample in zip(found, expected, strict=True):
+        large = torch.nn.functional.interpolate(heat[None, None], sample.size, mode='bicubic')
+        torch.testing.assert_close(large[0, 0], sample.heat, atol=1e-6, rtol=1e-4)
+
+
+def test_what_can_not_be_asked_is_an_error(prepare, tiny_world):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    with pytest.raises(ValueError, match="mode='predict', expected one of"):
+        inferencer.predict(sorted(tiny_world.glob('images/test/*/*.png'))[:1], ['one'])
+    with pytest.raises(ValueError, match='2 pictures and 1 texts are no pairs'):
+        inferencer.predict(['a.png', 'b.png'], ['one'])
+    config = Config.fromfile('configs/temde/saf_temde_shapes.py')
+    with pytest.raises(ValueError, match='reads computed features and no pictures'):
+        Inferencer(config, 'any.pth')
