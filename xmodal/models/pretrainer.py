@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from xmodal.models.heads.own import check_own_heads, own_losses
 from xmodal.models.necks.position import Relation
 from xmodal.models.network import CrossModalNetwork
 from xmodal.models.queue import Keys, MomentumQueue
@@ -15,7 +16,7 @@ HEADS = ('itc', 'ace', 'itm', 'mlm', 'mim')
 
 @MODELS.register_module()
 class CrossModalPretrainer(TaughtModel):
-    """Image and text encoder, position, fusion encoder, and any of five pre-training heads.
+    """Image and text encoder, position, fusion encoder, and any of five heads, or one's own.
 
     encode → relate → fuse → heads. A head that is left out of ``heads`` is neither built nor paid
     for. A momentum twin of the network gives the contrastive keys and the soft targets.
@@ -24,7 +25,8 @@ class CrossModalPretrainer(TaughtModel):
         data_preprocessor: config of the preprocessor.
         network: arguments of :class:`CrossModalNetwork`.
         heads: configs by name: ``itc``, ``ace``, ``itm``, ``mlm``, ``mim``; None leaves out one
-            that an inherited config has.
+            that an inherited config has. A head of any other name is asked for its
+            ``step_loss(model, image, text, batch, samples)``, encoded images and texts.
         queue_length: K − 1 or so, the length of the dictionaries O_x and O_y.
         momentum: m of the twin; None for no twin: the online vectors are the keys. Either way no
             gradient reaches a key; with it, random encoders take four times as long to leave
@@ -44,16 +46,14 @@ class CrossModalPretrainer(TaughtModel):
     ) -> None:
         super().__init__(data_preprocessor, network)
         heads = {name: head for name, head in heads.items() if head is not None}
-        unknown = sorted(set(heads) - set(HEADS))
-        if unknown:
-            raise ValueError(f'model.heads has {unknown}, expected some of {", ".join(HEADS)}')
+        check_own_heads(heads, HEADS)
         if 'itm' in heads and not {'itc', 'ace'} & set(heads):
             raise ValueError(
                 "model.heads has 'itm', whose hard negatives are drawn by a contrastive head: add "
                 "'itc' or 'ace'"
             )
         self.heads = nn.ModuleDict()
-        for name in HEADS:
+        for name in dict.fromkeys([*HEADS, *heads]):
             if name in heads:
                 self.heads[name] = MODELS.build({**heads[name], **self._sizes(name)})
         self.active_heads = frozenset(self.heads)
@@ -142,7 +142,7 @@ class CrossModalPretrainer(TaughtModel):
             logs |= self._word_loss(image, teacher_image, batch)
         if 'mim' in self.active_heads:
             logs |= self._pixel_loss(text, batch)
-        return logs
+        return logs | own_losses(self, HEADS, image, text, batch, samples)
 
     @torch.no_grad()
     def _teach(self, batch: ImageTextBatch) -> tuple[Encoded, Encoded]:
@@ -209,8 +209,8 @@ class CrossModalPretrainer(TaughtModel):
         embed_dims = self.network.fusion.embed_dims
         if name in ('itc', 'ace'):
             return {}
-        if name == 'itm':
-            return dict(embed_dims=embed_dims)
         if name == 'mlm':
             return dict(embed_dims=embed_dims, vocab_size=self.network.text_encoder.vocab_size)
-        return dict(embed_dims=embed_dims, patch_size=self.network.image_encoder.patch_size)
+        if name == 'mim':
+            return dict(embed_dims=embed_dims, patch_size=self.network.image_encoder.patch_size)
+        return dict(embed_dims=embed_dims)

@@ -177,13 +177,43 @@ def test_positions_of_a_grid_are_refused_when_the_model_is_built(
         )  # fmt: skip
 
 
+class RegionCount(torch.nn.Module):
+    """A head of one's own: how many regions there are, from what each is fused to."""
+
+    def __init__(self, embed_dims):
+        super().__init__()
+        self.output = torch.nn.Linear(embed_dims, 1)
+
+    def step_loss(self, model, fused, shown, batch, samples):
+        assert model.mask_id in shown.batch.input_ids
+        assert model.mask_id not in batch.input_ids
+        regions = batch.regions.attention_mask
+        counts = (self.output(fused.image_tokens)[..., 0] * regions).sum(1)
+        return {'loss': (counts - regions.sum(1)).square().mean(), 'samples': len(samples)}
+
+
+def test_a_head_of_ones_own_is_trained_beside_the_others(
+    network, preprocessor, heads, region_batch, asked
+):
+    own = dict(mlm=heads(['mlm'])['mlm'], counts=dict(type=RegionCount))
+    config = dict(type='LxmertPretrainer', data_preprocessor=preprocessor, heads=own)
+    model, data = MODELS.build({**config, 'network': network()}), region_batch()
+    samples = asked('yes', None, None, 'no')
+    logs = model(data, samples, mode='loss')
+    assert logs['samples_counts'] == 4
+    (logs['loss_counts'] + logs['loss_mlm']).backward()
+    assert model.heads['counts'].output.weight.grad.any()
+    model.active_heads = frozenset(['mlm'])
+    assert 'loss_counts' not in model(data, samples, mode='loss')
+
+
 def test_encoders_of_different_width_and_unknown_heads_are_refused(network, preprocessor, heads):
     config = network()
     config['image_encoder']['embed_dims'] = 16
     model = dict(type='LxmertPretrainer', data_preprocessor=preprocessor)
     with pytest.raises(ValueError, match='image_encoder 16, text_encoder 32, fusion 32'):
         MODELS.build({**model, 'network': config, 'heads': heads()})
-    with pytest.raises(ValueError, match='model.heads has .*pixels'):
+    with pytest.raises(ValueError, match=r'heads\.pixels: MIMHead has no step_loss'):
         MODELS.build({**model, 'network': network(), 'heads': dict(pixels=dict(type='MIMHead'))})
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from xmodal.models.heads.answer_table import UNKNOWN
+from xmodal.models.heads.own import check_own_heads, own_losses
 from xmodal.models.lxmert.network import LxmertModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Fused, RegionTextBatch, Tokens
@@ -43,23 +44,23 @@ class LxmertPretrainer(LxmertModel):
         network: arguments of :class:`LxmertNetwork`.
         heads: configs by name: ``mlm``, ``objects`` (RoI features and detected labels),
             ``matching``, ``answers``; None leaves out one that an inherited config has. Nothing is
-            hidden or replaced for a head that is not there.
+            hidden or replaced for a head that is not there. A head of any other name is asked for
+            its ``step_loss(model, fused, shown, batch, samples)``; ``batch`` hides nothing.
 
     Attributes:
         active_heads: names of the heads that are trained; a hook may let some begin later.
 
     Raises:
-        ValueError: when a head is unknown, or there is none.
+        ValueError: when there is no head, or one of another name has no ``step_loss``.
     """
 
     def __init__(
         self, data_preprocessor: dict, network: dict, heads: dict[str, dict | None]
     ) -> None:
         heads = {name: head for name, head in heads.items() if head is not None}
-        if not heads or set(heads) - set(HEADS):
-            raise ValueError(
-                f'model.heads has {sorted(heads)}, expected some of {", ".join(HEADS)}'
-            )
+        if not heads:
+            raise ValueError(f'model.heads is empty, expected some of {", ".join(HEADS)}')
+        check_own_heads(heads, HEADS)
         super().__init__(data_preprocessor, network, heads)
         self.active_heads = frozenset(self.heads)
         tokenizer = self.data_preprocessor.tokenizer
@@ -78,7 +79,8 @@ class LxmertPretrainer(LxmertModel):
         """
         heads = {name: self.heads[name] for name in self.heads if name in self.active_heads}
         shown = self._hide(batch, heads)
-        fused = self.fuse(shown.batch, need_image='objects' in heads)
+        of_text = {'mlm', 'matching', 'answers'}
+        fused = self.fuse(shown.batch, need_image=not heads.keys() <= of_text)
         logs = self._shares(fused, shown)
         if 'mlm' in heads:
             vectors = self.network.text_encoder.word_embeddings
@@ -95,7 +97,7 @@ class LxmertPretrainer(LxmertModel):
             )
             labels = labels.to(shown.matched.device).masked_fill(~shown.matched, UNKNOWN)
             logs |= heads['answers'].label_loss(heads['answers'](pooled), labels)
-        return logs
+        return logs | own_losses(self, HEADS, fused, shown, batch, samples)
 
     def _hide(self, batch: RegionTextBatch, heads: dict[str, nn.Module]) -> Shown:
         """Replaces texts and hides words and regions, each for the head that asks for it."""

@@ -1,0 +1,5 @@
+# The embedded run of ACE-RPE with a sixth head, which the package does not know.
+_base_ = '../../configs/acerpe/pretrain_shapes.py'
+
+custom_imports = dict(imports=['projects.token_contrast.token_contrast'])
+model = dict(heads=dict(tokens=dict(type='TokenContrastHead')))
