@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from filelock import FileLock, Timeout
+
 LFS_POINTER = 'version https://git-lfs'
 LFS_HINT = 'it is a pointer of Git LFS: get the file itself, by `git lfs pull` where it was cloned'
 #: What reading of an unknown content raises.
@@ -68,6 +70,26 @@ def require_new(option: str, file: str | Path) -> None:
         raise FileExistsError(
             f'{option}={file} is there already: move it away or give another name'
         )
+
+
+@contextmanager
+def writing_alone(folder: Path) -> Iterator[None]:
+    """Makes a folder that no other process writes to meanwhile, as all keep to this.
+
+    Raises:
+        RuntimeError: when another process does.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f'{folder}.lock')
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RuntimeError(f'{folder}: another process is writing there, wait for it') from None
+    try:
+        yield
+    finally:
+        lock.release()
+        Path(lock.lock_file).unlink(missing_ok=True)
 
 
 @contextmanager

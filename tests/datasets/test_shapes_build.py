@@ -10,6 +10,7 @@ import pytest
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.draw import draw_scene
 from xmodal.datasets.shapes.scene import SHAPES, sample_scene
+from xmodal.files import writing_alone
 
 SPEC = WorldSpec(train=12, val=4, test=6, size=64, seed=3)
 
@@ -56,6 +57,14 @@ def test_a_folder_with_other_files_is_not_touched(tmp_path):
     with pytest.raises(FileExistsError, match='no build of shapes'):
         build_world(tmp_path, SPEC, workers=1)
     assert content(tmp_path) == {'thesis.txt': b'mine'}
+
+
+def test_two_processes_do_not_build_one_world(tmp_path):
+    with (
+        writing_alone(tmp_path / 'world'),
+        pytest.raises(RuntimeError, match='another process is writing there'),
+    ):
+        build_world(tmp_path / 'world', SPEC, workers=1)
 
 
 def test_an_interrupted_build_is_rebuilt(world, tmp_path):

@@ -2,14 +2,14 @@
 
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION, DetectedImage
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import read_json, write_json
+from xmodal.files import read_json, write_json, writing_alone
 
 DTYPES = ('float32', 'float16')
 
@@ -40,12 +40,8 @@ class RegionStoreWriter:
         self.folder, self.dtype = folder, np.dtype(dtype)
         self._wanted = json.loads(json.dumps({'sources': sources, 'dtype': dtype}))
         self._progress_file = folder / 'progress.json'
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(f'{folder}.lock')
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise RuntimeError(f'{folder}: another process is writing this store') from None
+        self._alone = ExitStack()
+        self._alone.enter_context(writing_alone(folder))
         try:
             found = self._unfinished()
             self.position = found.get('position')
@@ -55,7 +51,7 @@ class RegionStoreWriter:
             self._kind = tuple(found['kind']) if found.get('kind') else None
             self._open()
         except BaseException:
-            self._release()
+            self._alone.close()
             raise
 
     def __enter__(self) -> 'RegionStoreWriter':
@@ -64,7 +60,7 @@ class RegionStoreWriter:
     def __exit__(self, *error: object) -> None:
         for file in self._files.values():
             file.close()
-        self._release()
+        self._alone.close()
 
     def append(self, image: DetectedImage) -> None:
         """Checks and adds an image.
@@ -191,10 +187,6 @@ class RegionStoreWriter:
         content = (self.folder / 'ids.bin').read_bytes()
         starts = [0, *ends[:-1]]
         return [content[first:end].decode() for first, end in zip(starts, ends, strict=False)]
-
-    def _release(self) -> None:
-        self._lock.release()
-        Path(self._lock.lock_file).unlink(missing_ok=True)
 
 
 def _pack(image: DetectedImage) -> np.ndarray:

@@ -18,6 +18,7 @@ from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.grammar import write_captions
 from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
+from xmodal.files import writing_alone
 
 FORMAT_VERSION = 8  # raise it with every change of what a build holds
 SMALLEST_IMAGE = 32
@@ -66,13 +67,19 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
 
     Raises:
         FileExistsError: when the folder holds something else.
+        RuntimeError: when another process is building there.
         ValueError: for less than one worker.
     """
     if workers < 1:
         raise ValueError(f'workers: found {workers}, expected 1 or more')
     if _is_built(folder, spec):
         return False
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing_alone(folder):
+        _build(folder, spec, workers)
+    return True
+
+
+def _build(folder: Path, spec: WorldSpec, workers: int) -> None:
     unfinished = folder / 'unfinished.json'
     unfinished.write_text(json.dumps(spec.described()))
     # Forked workers need not import everything anew. OpenCV's own threads would only get into each
@@ -86,7 +93,6 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
             pass
     write_class_folders(folder / 'classes', spec.seed, spec.size)
     unfinished.rename(folder / 'meta.json')
-    return True
 
 
 def _export(folder: Path, splits: Splits, export: Callable[[Path, Splits], None]) -> None:
