@@ -26,6 +26,21 @@ def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
     assert sys.path.count(str(tmp_path)) == 1
 
 
+def test_a_module_named_on_the_command_line_is_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('LOCAL_RANK', '0')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / 'my_other_plugin.py').write_text('value = 4\n')
+    (tmp_path / 'config.py').write_text("runner_type = 'Runner'\n")
+    options = {'custom_imports.imports': ['my_other_plugin']}
+    load_config(
+        SimpleNamespace(
+            config='config.py', cfg_options=options, launcher='none', local_rank=0, work_dir=None
+        )
+    )
+    assert sys.modules.pop('my_other_plugin').value == 4
+
+
 def test_help_shows_the_defaults_that_there_are():
     parser = argparse.ArgumentParser(formatter_class=ShowDefaults)
     parser.add_argument('--some', default=7, help='with one')

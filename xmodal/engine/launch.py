@@ -12,6 +12,7 @@ import torch
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
+from mmengine.utils import import_modules_from_strings
 
 from xmodal.engine.keys import ConfigError, check_keys, check_options
 from xmodal.registry import RUNNERS, register_all
@@ -65,6 +66,8 @@ def load_config(args: argparse.Namespace) -> Config:
     if args.cfg_options:
         check_options(config, args.cfg_options)
         config.merge_from_dict(args.cfg_options)
+        if imports := config.get('custom_imports'):  # MMEngine imports those of the file alone
+            import_modules_from_strings(**imports)
     config.launcher = args.launcher
     if args.work_dir:
         config.work_dir = args.work_dir

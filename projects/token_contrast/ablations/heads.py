@@ -1,0 +1,22 @@
+# Five heads or six: python tools/ablate.py projects/token_contrast/ablations/heads.py
+title = 'Token-wise contrast beside the five heads of ACE-RPE'
+group = 'token_contrast'
+presets = dict(
+    shapes=dict(
+        label='on the embedded world, by vectors',
+        stages=dict(
+            pretrain=dict(
+                config='configs/acerpe/pretrain_shapes.py', takes=['custom_imports', 'model']
+            ),
+        ),
+    ),
+)
+columns = dict(
+    shapes={
+        'TR@1': ('pretrain', 'i2t/R@1'),
+        'IR@1': ('pretrain', 't2i/R@1'),
+        'mean recall': ('pretrain', 'mean_recall'),
+    },
+)
+paper_columns = []
+rows = dict(five=dict(label='five heads'), six=dict(label='with token-wise contrast'))
