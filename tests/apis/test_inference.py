@@ -41,7 +41,13 @@ def test_similarity_is_what_the_retrieval_loop_computes(prepare):
     asked = [caption.upper() + '.' for caption in captions[:7]]  # as people write
     found = inferencer.similarity(paths[2:5], asked)
     torch.testing.assert_close(found, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)
-    assert inferencer.match(paths[:2], captions[:3]).shape == (2, 3)
+    alone = inferencer.encode_images(paths[2:5]).vector @ inferencer.encode_texts(asked).vector.T
+    torch.testing.assert_close(alone, found)
+    pairs = torch.ones(2, 3).nonzero()
+    encoded = inferencer.encode(paths[:2], captions[:3])
+    logits = runner.model.match(*(each.tokens for each in encoded), pairs)
+    matched = inferencer.match(paths[:2], captions[:3])
+    torch.testing.assert_close(matched.flatten(), logits.sigmoid())
 
 
 @pytest.mark.parametrize(

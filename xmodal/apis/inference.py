@@ -78,17 +78,23 @@ class Inferencer:
         self.read_text = _reader_of_texts(loader.dataset)
 
     @torch.no_grad()
-    def encode(self, images: Sequence[Picture], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
-        """Picture files to B encoded images, and texts to T encoded texts.
+    def encode_images(self, images: Sequence[Picture]) -> Encoded:
+        """Tokens and vectors of B picture files, for an index of one's own.
 
         Raises:
             BrokenImageError: when a picture can't be read.
         """
-        # The texts travel with the first picture: in test mode a picture has any number of them.
+        return self.model.encode_image(self._prepare(images, [''] * len(images))['inputs'].images)
+
+    @torch.no_grad()
+    def encode_texts(self, texts: Sequence[str]) -> Encoded:
+        """Tokens and vectors of T texts."""
         texts = [self.read_text(text) for text in texts]
-        batch = self._prepare(images, [texts, *[[]] * (len(images) - 1)])['inputs']
-        image = self.model.encode_image(batch.images)
-        return image, self.model.encode_text(batch.input_ids, batch.attention_mask)
+        return self.model.encode_text(*self.model.data_preprocessor.tokenize(texts))
+
+    def encode(self, images: Sequence[Picture], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
+        """Picture files to B encoded images, and texts to T encoded texts."""
+        return self.encode_images(images), self.encode_texts(texts)
 
     def similarity(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
         """Cosine of every picture with every text, (B, T)."""
@@ -137,9 +143,7 @@ class Inferencer:
         batch = self._prepare(images, [self.read_text(text) for text in texts])
         return self.model(**batch, mode='predict')
 
-    def _prepare(
-        self, images: Sequence[Picture | Sequence[Picture]], texts: Sequence[str | list[str]]
-    ) -> dict:
+    def _prepare(self, images: Sequence[Picture | Sequence[Picture]], texts: Sequence[str]) -> dict:
         """The model's ``inputs`` and ``data_samples``."""
         samples = []
         for index, (image, text) in enumerate(zip(images, texts, strict=True)):
