@@ -4,6 +4,7 @@
 _base_ = [
     '../_base_/models/acerpe_base.py',
     '../_base_/datasets/nlvr2.py',
+    '../_base_/schedules/finetune_albef_tasks.py',
     '../_base_/default_runtime.py',
 ]
 
@@ -22,14 +23,3 @@ train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=10)
 train_dataloader = dict(global_batch_size=128)  # 8 GPUs x 16
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))
-optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
-    dtype='bfloat16',
-    constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
-)
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=100),  # from 1e-5
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
-]
-find_unused_parameters = True  # the contrastive projections

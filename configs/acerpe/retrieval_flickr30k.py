@@ -3,6 +3,7 @@
 _base_ = [
     '../_base_/models/acerpe_base.py',
     '../_base_/datasets/flickr30k_retrieval.py',
+    '../_base_/schedules/finetune_albef_retrieval.py',
     '../_base_/default_runtime.py',
 ]
 
@@ -19,12 +20,3 @@ train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=10)
 train_dataloader = dict(global_batch_size=256)
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
 default_hooks = dict(checkpoint=dict(save_best='mean_recall', rule='greater'))
-optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
-    dtype='bfloat16',
-    constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=1e-5, weight_decay=0.02),
-)
-param_scheduler = [
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
-]

@@ -5,6 +5,7 @@
 _base_ = [
     '../_base_/models/acerpe_base.py',
     '../_base_/datasets/snli_ve.py',
+    '../_base_/schedules/finetune_albef_tasks.py',
     '../_base_/default_runtime.py',
 ]
 
@@ -23,14 +24,3 @@ train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
 train_dataloader = dict(global_batch_size=256)  # 8 GPUs x 32
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=0)]  # no ramp here
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))
-optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
-    dtype='bfloat16',
-    constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
-)
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=100),  # from 1e-5
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
-]
-find_unused_parameters = True  # the contrastive projections

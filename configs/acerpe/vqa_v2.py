@@ -5,6 +5,7 @@
 _base_ = [
     '../_base_/models/acerpe_base.py',
     '../_base_/datasets/vqa_v2.py',
+    '../_base_/schedules/finetune_albef_tasks.py',
     '../_base_/default_runtime.py',
 ]
 
@@ -23,14 +24,4 @@ load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8)
 train_dataloader = dict(global_batch_size=256)  # 8 GPUs x 32
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
-optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
-    dtype='bfloat16',
-    constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
-)
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=400),  # from 1e-5
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
-]
-find_unused_parameters = True  # the contrastive projections
+param_scheduler = [dict(_base_.param_scheduler[0], end=400), _base_.param_scheduler[1]]
