@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import json
 import os
 
 # Before torch or transformers are imported: no hub, and no threads that fight over few cores.
@@ -31,6 +32,22 @@ def tiny_world(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp('shapes') / 'world'
     build_world(folder, WorldSpec(train=32, val=6, test=10, size=32, seed=1), workers=1)
     return folder
+
+
+@pytest.fixture(scope='session')
+def relocated() -> Callable[[str | Path, Path], Config]:
+    """Reads a config with the embedded world in another folder, read without worker processes."""
+
+    def read(file: str | Path, world: Path) -> Config:
+        content = json.dumps(Config.fromfile(file).to_dict()).replace('data/shapes', str(world))
+        config = Config(json.loads(content), filename=str(file))
+        config.load_from = None
+        for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
+            if config.get(name):
+                config[name].update(num_workers=0, persistent_workers=False)
+        return config
+
+    return read
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Inference on one's own files gives what the tests of the same model give."""
 
-import json
-
 import pytest
 import torch
 from mmengine.config import Config
@@ -12,15 +10,12 @@ from xmodal.engine.loops.grounding import GroundingLoop
 
 
 @pytest.fixture
-def prepare(tiny_world, tmp_path):
+def prepare(relocated, tiny_world, tmp_path):
     """A config on the tiny world, its runner with random weights, and an inferencer with these."""
 
     def make(name):
-        content = json.dumps(Config.fromfile(f'configs/{name}.py').to_dict())
-        config = Config(json.loads(content.replace('data/shapes', str(tiny_world))))
-        config.update(load_from=None, work_dir=str(tmp_path), experiment_name=f'infer {name}')
-        for split in ('train', 'val', 'test'):
-            config[f'{split}_dataloader'].update(num_workers=0, persistent_workers=False)
+        config = relocated(f'configs/{name}.py', tiny_world)
+        config.update(work_dir=str(tmp_path), experiment_name=f'infer {name}')
         if image_size := config.model.network.image_encoder.get('image_size'):
             assert image_size == 96
             config.model.network.image_encoder.update(image_size=32, patch_size=8)

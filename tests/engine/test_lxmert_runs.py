@@ -21,23 +21,12 @@ FINETUNED = [file for file in SHAPES if not file.stem.startswith('pretrain')]
 WIDTH = 32
 
 
-def relocate(value, world):
-    """Names of files below data/shapes, at any depth, below another folder."""
-    if isinstance(value, dict):
-        return {key: relocate(item, world) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [relocate(item, world) for item in value]
-    if isinstance(value, str) and value.startswith('data/shapes'):
-        return value.replace('data/shapes', str(world), 1)
-    return value
-
-
 @pytest.fixture
-def shrink(tiny_world, tmp_path):
+def shrink(relocated, tiny_world, tmp_path):
     """Loads a config with the tiny world and a model of 32 dimensions."""
 
     def load(file):
-        config = Config(relocate(Config.fromfile(file).to_dict(), tiny_world))
+        config = relocated(file, tiny_world)
         network = config.model.network
         small = dict(embed_dims=WIDTH, num_heads=2, depth=1, feedforward_dims=WIDTH)
         network.image_encoder.update(small)
@@ -45,12 +34,8 @@ def shrink(tiny_world, tmp_path):
         network.text_encoder.config.update(
             hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH
         )
-        for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
-            if name in config:
-                config[name].update(num_workers=0, persistent_workers=False)
         config.train_dataloader.global_batch_size = 64
         config.train_cfg.max_epochs = 1
-        config.load_from = None
         config.work_dir = str(tmp_path / Path(file).stem)
         return config
 

@@ -1,10 +1,7 @@
 """Training and evaluation away from the CPU, where devices must not be mixed."""
 
-import json
-
 import pytest
 import torch
-from mmengine.config import Config
 from other_device import OtherDevice, OtherTensor, move, patch
 
 from xmodal.datasets.shapes import WorldSpec, build_world
@@ -34,17 +31,12 @@ def world(tmp_path_factory):
 
 
 @pytest.fixture
-def load(world, tmp_path, monkeypatch):
+def load(relocated, world, tmp_path, monkeypatch):
     """Builds a config's runner on the small world, with its model on the other device."""
 
     def build(name):
-        config = Config.fromfile(f'configs/{name}.py')
-        content = json.dumps(config.to_dict()).replace('data/shapes', str(world))
-        config = Config(json.loads(content), filename=config.filename)
-        config.update(load_from=None, work_dir=str(tmp_path), experiment_name=name)
-        for split in ('train', 'val', 'test'):
-            if loader := config.get(f'{split}_dataloader'):
-                loader.update(num_workers=0, persistent_workers=False)
+        config = relocated(f'configs/{name}.py', world)
+        config.update(work_dir=str(tmp_path), experiment_name=name)
         config.train_dataloader.global_batch_size = 8
         runner = build_runner(config)
         runner._train_loop = runner.build_train_loop(runner._train_loop)
