@@ -9,19 +9,45 @@ from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary, split_words
 
 def test_words_are_split_as_the_penn_treebank_does():
     # By hand, after the rules of the treebank's tokenizer script.
-    assert split_words("The dog's ball isn't red, \"really\" (50%)!") == [
-        'the', 'dog', "'s", 'ball', 'is', "n't", 'red', ',', '``', 'really', "''", '(', '50', '%',
-        ')', '!',
-    ]  # fmt: skip
+    assert split_words('The dog\'s ball isn\'t red, "really" (50%)!') == [
+        'the',
+        'dog',
+        "'s",
+        'ball',
+        'is',
+        "n't",
+        'red',
+        ',',
+        '``',
+        'really',
+        "''",
+        '(',
+        '50',
+        '%',
+        ')',
+        '!',
+    ]
 
 
 def test_every_sentence_of_a_caption_ends_with_a_word_of_its_own():
     assert split_words('Two men. They wear t-shirts.') == [
-        'two', 'men', '.', 'they', 'wear', 't-shirts', '.'
-    ]  # fmt: skip
+        'two',
+        'men',
+        '.',
+        'they',
+        'wear',
+        't-shirts',
+        '.',
+    ]
     assert split_words('a u.s. flag on floor 3. up') == [
-        'a', 'u.s.', 'flag', 'on', 'floor', '3.', 'up'
-    ]  # fmt: skip
+        'a',
+        'u.s.',
+        'flag',
+        'on',
+        'floor',
+        '3.',
+        'up',
+    ]
 
 
 def test_words_need_no_download(monkeypatch):

@@ -55,8 +55,16 @@ def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:
         image = cv2.resize(image, (side, side), interpolation=cv2.INTER_CUBIC)
         sheet[y : y + side, x : x + side] = image
         for line, text in enumerate(wrap(record['caption'][0], 40)):
-            cv2.putText(sheet, text, (x, y + side + 20 + 18 * line), cv2.FONT_HERSHEY_DUPLEX, 0.42,
-                        (60, 60, 60), 1, cv2.LINE_AA)  # fmt: skip
+            cv2.putText(
+                sheet,
+                text,
+                (x, y + side + 20 + 18 * line),
+                cv2.FONT_HERSHEY_DUPLEX,
+                0.42,
+                (60, 60, 60),
+                1,
+                cv2.LINE_AA,
+            )
     return sheet
 
 

@@ -8,7 +8,7 @@ tags = [
     'red', 'orange', 'yellow', 'lime', 'green', 'teal', 'cyan', 'blue', 'navy', 'purple',
     'magenta', 'pink', 'brown', 'olive', 'grey', 'black',
     'small', 'large', 'solid', 'striped', 'dotted',
-]  # fmt: skip
+]
 model = dict(
     _delete_=True,
     type='ImageTagger',

@@ -41,19 +41,29 @@ def tsv_line(image, integers='<i8', floats='<f4', wrap=lambda cell: cell):
         return wrap(base64.b64encode(np.asarray(array).astype(dtype).tobytes()).decode())
 
     objects, object_confidences, attributes, attribute_confidences = image.labels
-    return '\t'.join([
-        image.image_id, str(image.height), str(image.width), cell(objects, integers),
-        cell(object_confidences, floats), cell(attributes, integers),
-        cell(attribute_confidences, floats), str(len(image.features)),
-        cell(image.boxes, floats), cell(image.features, floats),
-    ])  # fmt: skip
+    return '\t'.join(
+        [
+            image.image_id,
+            str(image.height),
+            str(image.width),
+            cell(objects, integers),
+            cell(object_confidences, floats),
+            cell(attributes, integers),
+            cell(attribute_confidences, floats),
+            str(len(image.features)),
+            cell(image.boxes, floats),
+            cell(image.features, floats),
+        ]
+    )
 
 
 def assert_same(found, expected, exact=True):
     """Compares two images, or a read one with what was drawn."""
     assert (found.image_id, found.width, found.height) == (
-        expected.image_id, expected.width, expected.height
-    )  # fmt: skip
+        expected.image_id,
+        expected.width,
+        expected.height,
+    )
     compare = np.testing.assert_array_equal if exact else np.testing.assert_allclose
     for name in ('features', 'boxes'):
         compare(getattr(found, name), getattr(expected, name))

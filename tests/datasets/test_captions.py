@@ -46,9 +46,10 @@ def test_three_formats_of_one_world_give_the_same_samples(tiny_world):
     albef = AlbefJsonDataset(ann_file='albef/test.json', **common)
     karpathy = KarpathyDataset(ann_file='karpathy/dataset_shapes.json', split='test', **common)
     coco = CocoCaptionDataset(
-        ann_file='coco/captions_test.json', **common,
+        ann_file='coco/captions_test.json',
+        **common,
         data_prefix=dict(image=_coco_prefix(tiny_world)),
-    )  # fmt: skip
+    )
     assert len(albef) == len(karpathy) == len(coco) == 10
     for one, two, three in zip(albef, karpathy, coco, strict=True):
         assert facts(one)[0::2] == facts(two)[0::2] == facts(three)[0::2]

@@ -105,9 +105,13 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(write, tmp_path):
 
 def test_the_embedded_world_reads_as_snli_ve(tiny_world):
     found = SnliVeDataset(
-        'snli_ve/snli_ve_train.jsonl', image_path='{Flickr30K_ID}.png', data_root=str(tiny_world),
-        data_prefix=dict(image='images'), pipeline=PIPELINE, test_mode=True,
-    )  # fmt: skip
+        'snli_ve/snli_ve_train.jsonl',
+        image_path='{Flickr30K_ID}.png',
+        data_root=str(tiny_world),
+        data_prefix=dict(image='images'),
+        pipeline=PIPELINE,
+        test_mode=True,
+    )
     labels = Counter(sample['data_samples'].label for sample in found)
     assert set(labels) == {0, 1, 2} and len(set(labels.values())) == 1
 
@@ -120,9 +124,11 @@ def read_if_there(folder, *args, **kwargs):
 
 def test_real_pairs_of_snli_ve_are_read():
     found = read_if_there(
-        'data/vl_fixtures', 'vl_fixtures/visual_entailment/sample_pairs.jsonl', data_root='data',
+        'data/vl_fixtures',
+        'vl_fixtures/visual_entailment/sample_pairs.jsonl',
+        data_root='data',
         data_prefix=dict(image='vl_fixtures/images/visual_entailment'),
-    )  # fmt: skip
+    )
     assert len(found) == 16
     labels = [ENTAILMENT_CLASSES[sample['data_samples'].label] for sample in found]
     assert set(labels) == set(ENTAILMENT_CLASSES)
@@ -130,8 +136,11 @@ def test_real_pairs_of_snli_ve_are_read():
 
 def test_real_pairs_over_flickr8k_are_read():
     found = read_if_there(
-        'data/flickr8k/snli_ve_mini', 'snli_ve_mini/dev.jsonl', data_root='data/flickr8k',
-        data_prefix=dict(image='images'), image_path='{image}',
-    )  # fmt: skip
+        'data/flickr8k/snli_ve_mini',
+        'snli_ve_mini/dev.jsonl',
+        data_root='data/flickr8k',
+        data_prefix=dict(image='images'),
+        image_path='{image}',
+    )
     assert len(found) == 539
     assert facts(found[0])[1] == 'only one woman is wearing a head scarf'

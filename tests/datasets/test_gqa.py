@@ -13,11 +13,15 @@ FIXTURES = Path('data/vl_fixtures')
 
 def question(**changes):
     return {
-        'question': 'What is hanging above the chalkboard?', 'imageId': 'n578564',
-        'answer': 'picture', 'isBalanced': True, 'entailed': ['202218648', '1'],
+        'question': 'What is hanging above the chalkboard?',
+        'imageId': 'n578564',
+        'answer': 'picture',
+        'isBalanced': True,
+        'entailed': ['202218648', '1'],
         'groups': {'global': 'thing', 'local': '14-chalkboard'},
-        'types': {'detailed': 'relS', 'semantic': 'rel', 'structural': 'query'}, **changes,
-    }  # fmt: skip
+        'types': {'detailed': 'relS', 'semantic': 'rel', 'structural': 'query'},
+        **changes,
+    }
 
 
 @pytest.fixture
@@ -39,9 +43,13 @@ def test_a_question_has_what_the_evaluation_asks_of_it(read):
     assert sample['answer_type'] == 'open'
     assert len(sample['regions'].features) == 2
     assert sample['gqa'] == {
-        'structural': 'query', 'semantic': 'rel', 'detailed': 'relS', 'group': 'thing',
-        'balanced': True, 'entailed': ['1'],
-    }  # fmt: skip
+        'structural': 'query',
+        'semantic': 'rel',
+        'detailed': 'relS',
+        'group': 'thing',
+        'balanced': True,
+        'entailed': ['1'],
+    }
 
 
 def test_all_that_is_no_query_is_binary(read):

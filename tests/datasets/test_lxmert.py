@@ -20,9 +20,7 @@ def pipeline(tmp_path):
         tmp_path / 'store', [draw_image(name, 2, n) for n, name in enumerate('abc')]
     )
     fields = ('answers', 'answer_weights')
-    return [
-        dict(type='LoadRegions', store=str(store)), dict(type='PackRegionText', fields=fields)
-    ]  # fmt: skip
+    return [dict(type='LoadRegions', store=str(store)), dict(type='PackRegionText', fields=fields)]
 
 
 def dump(folder, content):
@@ -100,11 +98,15 @@ def test_a_file_of_another_layout_is_named_with_the_place(tmp_path, image, messa
 
 QUESTIONS = [
     {
-        'question_id': 7, 'img_id': 'a', 'sent': 'How many?', 'label': {'2': 1, '3': 0.3},
-        'answer_type': 'number', 'question_type': 'how many',
+        'question_id': 7,
+        'img_id': 'a',
+        'sent': 'How many?',
+        'label': {'2': 1, '3': 0.3},
+        'answer_type': 'number',
+        'question_type': 'how many',
     },
     {'question_id': 8, 'img_id': 'b', 'sent': 'Who?', 'label': {}},
-]  # fmt: skip
+]
 
 
 def test_questions_have_the_scores_of_the_file(tmp_path, pipeline):
@@ -125,9 +127,13 @@ def test_a_test_file_has_no_labels_and_training_needs_them(tmp_path, pipeline):
 
 def test_a_statement_has_its_two_images_in_order(tmp_path, pipeline):
     item = {
-        'identifier': 'train-10171-0-1', 'img0': 'c', 'img1': 'a', 'label': 0, 'sent': 'X is.',
+        'identifier': 'train-10171-0-1',
+        'img0': 'c',
+        'img1': 'a',
+        'label': 0,
+        'sent': 'X is.',
         'uid': 'nlvr2_train_0',
-    }  # fmt: skip
+    }
     pipeline = [pipeline[0], dict(type='PackRegionText', fields=('label', 'identifier', 'group'))]
     dataset = LxmertReasoningDataset(**dump(tmp_path, [item]), pipeline=pipeline, max_words=None)
     batch = stack_regions([dataset[0]])

@@ -112,24 +112,31 @@ def write(entities, tmp_path):
     def make(items):
         (tmp_path / 'list.json').write_text(json.dumps(items))
         return dict(
-            ann_file='list.json', split_key='flickr8k_split', test_mode=True, pipeline=TEST,
+            ann_file='list.json',
+            split_key='flickr8k_split',
+            test_mode=True,
+            pipeline=TEST,
             **entities,
-        )  # fmt: skip
+        )
 
     return make
 
 
 def test_a_list_gives_the_boxes_of_the_picture_each_once_in_its_own_pixels(write):
-    args = write([
-        item('7.jpg', 'A red ball', [1, 1, 30, 20]),
-        item('8.jpg', 'a dog', [1, 1, 5, 5], split='train'),
-        item('7.jpg', 'ball', [1, 1, 30, 20]),
-        item('7.jpg', 'grass', [11.0, 21.0, 60.0, 40.0]),
-    ])  # fmt: skip
+    args = write(
+        [
+            item('7.jpg', 'A red ball', [1, 1, 30, 20]),
+            item('8.jpg', 'a dog', [1, 1, 5, 5], split='train'),
+            item('7.jpg', 'ball', [1, 1, 30, 20]),
+            item('7.jpg', 'grass', [11.0, 21.0, 60.0, 40.0]),
+        ]
+    )
     found = read(PhraseListDataset(split='dev', **args))
     assert [(s.text, s.sent_id, s.split) for s in found] == [
-        ('a red ball', 0, 'dev'), ('ball', 2, 'dev'), ('grass', 3, 'dev'),
-    ]  # fmt: skip
+        ('a red ball', 0, 'dev'),
+        ('ball', 2, 'dev'),
+        ('grass', 3, 'dev'),
+    ]
     assert found[2].box == [10, 20, 50, 20] and found[2].size == (40, 60)
     assert all(s.proposals == [[0, 0, 30, 20], [10, 20, 50, 20]] for s in found)
     everything = read(PhraseListDataset(**args))

@@ -53,11 +53,14 @@ def test_examples_of_nlvr2_are_read_from_where_the_archives_have_their_images(wr
             example('train-4-2-0', 'False', directory=17),
         ],
         [
-            'dev/dev-850-0-img0.png', 'dev/dev-850-0-img1.png',
-            'dev/dev-850-3-img0.png', 'dev/dev-850-3-img1.png',
-            'images/train/17/train-4-2-img0.png', 'images/train/17/train-4-2-img1.png',
+            'dev/dev-850-0-img0.png',
+            'dev/dev-850-0-img1.png',
+            'dev/dev-850-3-img0.png',
+            'dev/dev-850-3-img1.png',
+            'images/train/17/train-4-2-img0.png',
+            'images/train/17/train-4-2-img1.png',
         ],
-    )  # fmt: skip
+    )
     samples = list(Nlvr2Dataset(**cfg))
     assert [facts(sample) for sample in samples] == [
         ('two dogs at most', 1, 'dev-850-0-1', 'dev-850-1'),
@@ -128,9 +131,12 @@ def test_missing_images_say_where_they_were_looked_for(write):
 def test_the_embedded_world_reads_as_nlvr2(tiny_world):
     for split in ('train', 'dev', 'test1'):
         found = Nlvr2Dataset(
-            f'nlvr2/{split}.json', image_path='{url}', data_root=str(tiny_world), pipeline=TWO,
+            f'nlvr2/{split}.json',
+            image_path='{url}',
+            data_root=str(tiny_world),
+            pipeline=TWO,
             test_mode=True,
-        )  # fmt: skip
+        )
         samples = list(found)
         assert len(samples) % 4 == 0
         assert sum(sample['data_samples'].label for sample in samples) == len(samples) / 2
@@ -141,12 +147,18 @@ def test_real_examples_of_nlvr2_are_read():
     if not Path('data/vl_fixtures').exists():
         pytest.skip('data/vl_fixtures is not there')
     found = Nlvr2Dataset(
-        'vl_fixtures/nlvr2/tiny-dev.json', data_root='data',
-        image_path='vl_fixtures/images/nlvr2/{pair}-img{side}.jpg', test_mode=True,
-        pipeline=[dict(type='ForEachImage', transforms=[dict(type='LoadImage'),
-                                                        dict(type='ResizeImage', size=32)]),
-                  FIELDS],
-    )  # fmt: skip
+        'vl_fixtures/nlvr2/tiny-dev.json',
+        data_root='data',
+        image_path='vl_fixtures/images/nlvr2/{pair}-img{side}.jpg',
+        test_mode=True,
+        pipeline=[
+            dict(
+                type='ForEachImage',
+                transforms=[dict(type='LoadImage'), dict(type='ResizeImage', size=32)],
+            ),
+            FIELDS,
+        ],
+    )
     samples = list(found)
     assert len(samples) == 8
     assert facts(samples[0])[1:] == (0, 'dev-850-0-0', 'dev-850-0')
@@ -167,10 +179,12 @@ def test_real_statements_of_nlvr_are_read_and_cut_into_boxes(split):
     if not Path('data/nlvr1').exists():
         pytest.skip('data/nlvr1 is not there')
     found = NlvrDataset(
-        f'nlvr1/{split}.json', data_root='data', test_mode=True,
+        f'nlvr1/{split}.json',
+        data_root='data',
+        test_mode=True,
         image_path='nlvr1/{split}/{split}-{identifier}-{order}.png',
         pipeline=[ONE[0], dict(type='CutImage', parts=3, share=0.25), FIELDS],
-    )  # fmt: skip
+    )
     first, second = found[0], found[1]
     assert len(found) == 6 * {'dev': 989, 'hidden': 985}[split]
     assert first['inputs'].shape == (3, 3, 100, 100)

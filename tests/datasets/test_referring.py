@@ -28,17 +28,47 @@ def sentences(*texts, first):
 
 # Two images; entries as REFER's, with the file name that is no file's.
 REFERENCES = [
-    dict(ref_id=5, ann_id=50, image_id=581857, category_id=1, split='train', sent_ids=[0, 1],
-         file_name='COCO_train2014_000000581857_50.jpg',
-         sentences=sentences('navy blue shirt', 'woman, back', first=0)),
-    dict(ref_id=6, ann_id=51, image_id=581857, category_id=1, split='val', sent_ids=[2],
-         file_name='COCO_train2014_000000581857_51.jpg',
-         sentences=sentences('the half-eaten one', first=2)),
-    dict(ref_id=9, ann_id=60, image_id=42, category_id=3, split='testA', sent_ids=[3],
-         file_name='COCO_train2014_000000000042_60.jpg', sentences=sentences('cat', first=3)),
-    dict(ref_id=10, ann_id=61, image_id=42, category_id=3, split='testB', sent_ids=[4],
-         file_name='COCO_train2014_000000000042_61.jpg', sentences=sentences('rug', first=4)),
-]  # fmt: skip
+    dict(
+        ref_id=5,
+        ann_id=50,
+        image_id=581857,
+        category_id=1,
+        split='train',
+        sent_ids=[0, 1],
+        file_name='COCO_train2014_000000581857_50.jpg',
+        sentences=sentences('navy blue shirt', 'woman, back', first=0),
+    ),
+    dict(
+        ref_id=6,
+        ann_id=51,
+        image_id=581857,
+        category_id=1,
+        split='val',
+        sent_ids=[2],
+        file_name='COCO_train2014_000000581857_51.jpg',
+        sentences=sentences('the half-eaten one', first=2),
+    ),
+    dict(
+        ref_id=9,
+        ann_id=60,
+        image_id=42,
+        category_id=3,
+        split='testA',
+        sent_ids=[3],
+        file_name='COCO_train2014_000000000042_60.jpg',
+        sentences=sentences('cat', first=3),
+    ),
+    dict(
+        ref_id=10,
+        ann_id=61,
+        image_id=42,
+        category_id=3,
+        split='testB',
+        sent_ids=[4],
+        file_name='COCO_train2014_000000000042_61.jpg',
+        sentences=sentences('rug', first=4),
+    ),
+]
 INSTANCES = dict(
     images=[
         dict(id=581857, file_name='COCO_train2014_000000581857.jpg', height=20, width=30),
@@ -75,10 +105,15 @@ def read(root):
 
     def make(split, test_mode=True, **others):
         return ReferDataset(
-            'refcoco+/refs(unc).p', split=split, instances='refcoco+/instances.json',
-            data_root=str(root), data_prefix=dict(image='coco/train2014'), test_mode=test_mode,
-            pipeline=TEST if test_mode else TRAIN, **others,
-        )  # fmt: skip
+            'refcoco+/refs(unc).p',
+            split=split,
+            instances='refcoco+/instances.json',
+            data_root=str(root),
+            data_prefix=dict(image='coco/train2014'),
+            test_mode=test_mode,
+            pipeline=TEST if test_mode else TRAIN,
+            **others,
+        )
 
     return make
 
@@ -96,8 +131,11 @@ def test_training_has_every_expression_with_its_image_and_no_box(read):
 def test_a_test_has_the_true_box_and_the_annotated_boxes_that_have_an_area(read):
     found = read(['val', 'testA'])[0]['data_samples']
     assert (found.ref_id, found.sent_id, found.split, found.text) == (
-        6, 2, 'val', 'the half eaten one',
-    )  # fmt: skip
+        6,
+        2,
+        'val',
+        'the half eaten one',
+    )
     assert found.size == (20, 30)
     assert found.box == [20.0, 0.0, 10.0, 20.0]
     assert found.proposals == [[1.5, 2.0, 10.25, 9.0], [20.0, 0.0, 10.0, 20.0]]
@@ -179,9 +217,11 @@ def test_an_image_with_nothing_to_choose_from_is_named_when_the_set_is_built(rea
 def test_albefs_lists_give_the_same_test_and_number_the_images_in_training(read, root):
     image = 'coco/train2014/COCO_train2014_000000000042.jpg'
     other = 'coco/train2014/COCO_train2014_000000581857.jpg'
-    (root / 'train.json').write_text(json.dumps(
-        [{'image': i, 'text': t} for i, t in ((image, 'A cat.'), (other, 'b'), (image, 'c'))]
-    ))  # fmt: skip
+    (root / 'train.json').write_text(
+        json.dumps(
+            [{'image': i, 'text': t} for i, t in ((image, 'A cat.'), (other, 'b'), (image, 'c'))]
+        )
+    )
     train = AlbefReferringDataset('train.json', data_root=str(root), pipeline=TRAIN)
     found = [sample['data_samples'] for sample in train]
     assert [(s.image_id, s.text) for s in found] == [(0, 'a cat'), (1, 'b'), (0, 'c')]
@@ -279,9 +319,13 @@ def test_the_embedded_worlds_files_are_refers(tiny_world):
     assert len(set(ids)) == len(ids)
     assert len({reference['ref_id'] for reference in references}) == len(references)
     dataset = ReferDataset(
-        'refcoco+/refs(unc).p', split=['val', 'testA', 'testB'], test_mode=True, pipeline=TEST,
-        instances='refcoco+/instances.json', data_root=str(tiny_world),
-    )  # fmt: skip
+        'refcoco+/refs(unc).p',
+        split=['val', 'testA', 'testB'],
+        test_mode=True,
+        pipeline=TEST,
+        instances='refcoco+/instances.json',
+        data_root=str(tiny_world),
+    )
     for sample in dataset:
         found = sample['data_samples']
         assert found.box in found.proposals and found.size == (32, 32)

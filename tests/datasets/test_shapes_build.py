@@ -151,6 +151,10 @@ def test_the_vocabulary_on_disk_knows_every_word(world):
 def test_the_meta_file_says_what_was_built(world):
     meta = load(world / 'meta.json')
     assert {name: meta[name] for name in ('train', 'val', 'test', 'size', 'seed')} == {
-        'train': 12, 'val': 4, 'test': 6, 'size': 64, 'seed': 3
-    }  # fmt: skip
+        'train': 12,
+        'val': 4,
+        'test': 6,
+        'size': 64,
+        'seed': 3,
+    }
     assert not (world / 'unfinished.json').exists()

@@ -133,9 +133,14 @@ def test_the_file_has_the_fields_of_snli_ve(tiny_world):
         assert items
         for item in items:
             assert set(item) == {
-                'Flickr30K_ID', 'captionID', 'pairID', 'sentence1', 'sentence2', 'gold_label',
+                'Flickr30K_ID',
+                'captionID',
+                'pairID',
+                'sentence1',
+                'sentence2',
+                'gold_label',
                 'annotator_labels',
-            }  # fmt: skip
+            }
             assert (tiny_world / f'images/{item["Flickr30K_ID"]}.png').exists()
         ids = [item['pairID'] for item in items]
         assert len(set(ids)) == len(ids)

@@ -49,9 +49,11 @@ def test_comparisons_are_answered_by_the_scene(asked):
     for scene, item in compared:
         phrases, _, attribute = item.text.removeprefix('are the ').partition(' the same ')
         pair = [
-            thing for phrase in phrases.split(' and the ') for thing in scene.things
+            thing
+            for phrase in phrases.split(' and the ')
+            for thing in scene.things
             if fits(phrase, thing)
-        ]  # fmt: skip
+        ]
         assert len(pair) == 2
         same = len({getattr(thing, attribute) for thing in pair}) == 1
         assert item.answer == ('yes' if same else 'no')
@@ -97,8 +99,12 @@ def test_words_and_answers_are_known(asked):
         assert words.issuperset(item.text.split())
         assert item.answer in item.valid and listed.issuperset(item.valid)
     assert {item.structural for _, item in asked} == {
-        'query', 'verify', 'logical', 'choose', 'compare'
-    }  # fmt: skip
+        'query',
+        'verify',
+        'logical',
+        'choose',
+        'compare',
+    }
 
 
 def test_the_same_scene_gives_the_same_questions():
@@ -114,9 +120,16 @@ def test_files_are_those_of_gqa(tiny_world):
     assert set(everything) == set(json.loads((folder / 'testdev_choices.json').read_text()))
     for item in everything.values():
         assert set(item) == {
-            'question', 'imageId', 'answer', 'fullAnswer', 'isBalanced', 'types', 'groups',
-            'entailed', 'equivalent',
-        }  # fmt: skip
+            'question',
+            'imageId',
+            'answer',
+            'fullAnswer',
+            'isBalanced',
+            'types',
+            'groups',
+            'entailed',
+            'equivalent',
+        }
         assert set(item['entailed']) <= set(everything)
     dataset = GqaDataset(
         'testdev_all_questions.json',
@@ -137,17 +150,23 @@ def test_pre_training_asks_what_the_tasks_ask(tiny_world):
     }
     assert len(by_source['mscoco']) == 5 * 32
     vqa = VqaDataset(
-        'vqa/questions_train.json', answer_file='vqa/annotations_train.json',
-        image_info='coco/captions_train.json', data_root=root, weights='score', max_words=None,
-    )  # fmt: skip
+        'vqa/questions_train.json',
+        answer_file='vqa/annotations_train.json',
+        image_info='coco/captions_train.json',
+        data_root=root,
+        weights='score',
+        max_words=None,
+    )
     gqa = GqaDataset(
         'gqa/train_balanced_questions.json', data_root=root, pipeline=pipeline, max_words=None
     )
     for own, other in ((by_source['vqa'], vqa), (by_source['gqa'], gqa)):
         for sentence, question in zip(own, other, strict=True):
             assert sentence['text'] == question['text']
-            answers = [answer.replace('grey', 'gray') if answer == 'grey' else answer
-                       for answer in question['answers']]  # fmt: skip
+            answers = [
+                answer.replace('grey', 'gray') if answer == 'grey' else answer
+                for answer in question['answers']
+            ]
             assert sentence['answers'] == answers
             assert sentence['answer_weights'] == pytest.approx(question['answer_weights'])
     table = set(json.loads((tiny_world / 'lxmert/answer_list.json').read_text()))

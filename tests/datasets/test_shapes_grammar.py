@@ -79,10 +79,14 @@ def test_verbs_agree_with_what_is_counted(described):
 
 def test_words_of_a_sentence_about_two_things_agree_with_their_places(described):
     """Reads the words alone, without the statement that came with them."""
-    names = {word: name for name in ('left of', 'right of', 'above', 'below')
-             for word in WORDINGS[name]}  # fmt: skip
-    looks = {word: name for name in ('small', 'large', 'solid', 'striped', 'dotted')
-             for word in WORDINGS[name]}  # fmt: skip
+    names = {
+        word: name for name in ('left of', 'right of', 'above', 'below') for word in WORDINGS[name]
+    }
+    looks = {
+        word: name
+        for name in ('small', 'large', 'solid', 'striped', 'dotted')
+        for word in WORDINGS[name]
+    }
     relation_words = '|'.join(sorted(names, key=len, reverse=True))
     noun = rf'(?:the|an?) ((?:\w+ ){{1,3}}(?:{"|".join(SHAPES)}))'
     filler = r'(?: is| lies| can be seen)?'
@@ -108,8 +112,11 @@ def test_words_of_a_sentence_about_two_things_agree_with_their_places(described)
                 for phrase in (first, second)
             )
             axis, sign = {
-                'left of': ('x', -1), 'right of': ('x', 1), 'above': ('y', -1), 'below': ('y', 1)
-            }[names[name]]  # fmt: skip
+                'left of': ('x', -1),
+                'right of': ('x', 1),
+                'above': ('y', -1),
+                'below': ('y', 1),
+            }[names[name]]
             assert sign * (getattr(a, axis) - getattr(b, axis)) > 0
     assert read > 100
 
@@ -141,8 +148,9 @@ def test_captions_do_not_depend_on_what_was_written_before():
 
 
 def test_a_statement_is_false_in_the_mirrored_scene():
-    left = Statement((Description('disc', 'red'), Description('disc', 'blue')),
-                     (('left of', (0, 1)),))  # fmt: skip
+    left = Statement(
+        (Description('disc', 'red'), Description('disc', 'blue')), (('left of', (0, 1)),)
+    )
     assert left.holds(scene_of(disc('red', 0.2), disc('blue', 0.8)))
     assert not left.holds(scene_of(disc('red', 0.8), disc('blue', 0.2)))
 

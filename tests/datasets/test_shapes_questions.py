@@ -29,9 +29,15 @@ SAID = {
     'below': ('below', 'under'),
 }
 LOOKS = {
-    'small': 'small', 'little': 'small', 'large': 'large', 'big': 'large',
-    'plain': 'solid', 'striped': 'striped', 'dotted': 'dotted', 'spotted': 'dotted',
-}  # fmt: skip
+    'small': 'small',
+    'little': 'small',
+    'large': 'large',
+    'big': 'large',
+    'plain': 'solid',
+    'striped': 'striped',
+    'dotted': 'dotted',
+    'spotted': 'dotted',
+}
 
 
 @pytest.fixture(scope='module')
@@ -112,9 +118,14 @@ def test_yes_and_no_are_as_frequent_for_each_type_of_question(asked):
 def test_all_types_of_questions_and_answers_are_asked(asked):
     types = Counter(question.question_type for _, _, question, _ in asked)
     assert set(types) == {
-        'is there', 'is the', 'how many', 'how many things are', 'what colour is the',
-        'what shape is the', 'what is',
-    }  # fmt: skip
+        'is there',
+        'is the',
+        'how many',
+        'how many things are',
+        'what colour is the',
+        'what shape is the',
+        'what is',
+    }
     assert min(types.values()) > 0.02 * types.total()
     assert {question.answer_type for _, _, question, _ in asked} == {'yes/no', 'number', 'other'}
     assert all(question.text.startswith(question.question_type) for _, _, question, _ in asked)
@@ -179,9 +190,13 @@ def test_files_are_those_of_vqa_v2(tiny_world):
             assert question['question'].endswith('?')
             assert question['image_id'] == annotation['image_id']
             assert set(annotation) == {
-                'question_type', 'multiple_choice_answer', 'answers', 'image_id', 'answer_type',
+                'question_type',
+                'multiple_choice_answer',
+                'answers',
+                'image_id',
+                'answer_type',
                 'question_id',
-            }  # fmt: skip
+            }
             people = [answer['answer'] for answer in annotation['answers']]
             assert Counter(people).most_common(1)[0][0] == annotation['multiple_choice_answer']
             assert [answer['answer_id'] for answer in annotation['answers']] == list(range(1, 11))

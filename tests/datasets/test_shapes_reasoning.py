@@ -11,8 +11,9 @@ from xmodal.datasets.shapes.grammar import WORDINGS, vocabulary
 from xmodal.datasets.shapes.reasoning import write_statements
 from xmodal.datasets.shapes.scene import COLOURS, SHAPES, direction, sample_scene
 
-NAMES = {words: name for name in ('left of', 'right of', 'above', 'below')
-         for words in WORDINGS[name]}  # fmt: skip
+NAMES = {
+    words: name for name in ('left of', 'right of', 'above', 'below') for words in WORDINGS[name]
+}
 
 
 @pytest.fixture(scope='module', params=['train', 'test'])

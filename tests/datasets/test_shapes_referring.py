@@ -44,12 +44,13 @@ def meant(text, scene):
     one, said, other = relation.groups()
     assert sum(fits(other, thing) for thing in scene.things) == 1
     return [
-        a for a in scene.things
-        if fits(one, a) and any(
-            fits(other, b) and b is not a and direction(a, b) == MEANING[said]
-            for b in scene.things
+        a
+        for a in scene.things
+        if fits(one, a)
+        and any(
+            fits(other, b) and b is not a and direction(a, b) == MEANING[said] for b in scene.things
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_an_expression_fits_one_thing_alone(described):

@@ -177,8 +177,10 @@ def test_answers_of_visual_genome_are_brought_to_the_form_of_vqa(folder):
     assert [sample['answers'] for sample in dataset] == [['teddy bear'], ['2'], ['glass']]
     assert [sample['answer_weights'] for sample in dataset] == [[0.5]] * 3
     assert [Path(sample['img_path']).parent.name for sample in dataset] == [
-        'VG_100K', 'VG_100K', 'VG_100K_2'
-    ]  # fmt: skip
+        'VG_100K',
+        'VG_100K',
+        'VG_100K_2',
+    ]
 
 
 def test_albef_s_form_is_read_with_ten_answers_one_or_none(folder):

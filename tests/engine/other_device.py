@@ -21,9 +21,14 @@ class OtherTensor(torch.Tensor):
     @staticmethod
     def __new__(cls, inner):
         tensor = torch.Tensor._make_wrapper_subclass(
-            cls, inner.shape, strides=inner.stride(), storage_offset=inner.storage_offset(),
-            dtype=inner.dtype, device=OTHER, requires_grad=inner.requires_grad,
-        )  # fmt: skip
+            cls,
+            inner.shape,
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
+            device=OTHER,
+            requires_grad=inner.requires_grad,
+        )
         tensor.inner = inner
         return tensor
 

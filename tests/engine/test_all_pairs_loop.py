@@ -98,8 +98,15 @@ def test_every_caption_is_scored_with_every_image_once_in_the_order_of_the_image
     found = read_scores(tmp_path / 'scores.npz')
     assert found.image_ids.tolist() == [4, 2, 9, 7]
     assert found.captions.tolist() == [
-        'red', 'red red', 'green red', 'green', 'green grey red', 'blue', 'blue grey', 'grey'
-    ]  # fmt: skip
+        'red',
+        'red red',
+        'green red',
+        'green',
+        'green grey red',
+        'blue',
+        'blue grey',
+        'grey',
+    ]
     assert found.owner.tolist() == [0, 0, 1, 1, 1, 2, 2, 3]
     for column, caption in enumerate(found.captions):
         numbers = [1, *(4 + WORDS.index(word) for word in caption.split()), 2]
@@ -138,8 +145,11 @@ def test_several_metrics_of_the_same_scores_have_their_names(evaluate, capsys):
     alone = evaluate(dict(type='RetrievalMetric'))
     metric = {'halves': dict(type='RetrievalMetric', folds=2), 'all': dict(type='RetrievalMetric')}
     metrics = evaluate(metric)
-    assert {name.removeprefix('all/'): value for name, value in metrics.items()
-            if name.startswith('all/')} == alone  # fmt: skip
+    assert {
+        name.removeprefix('all/'): value
+        for name, value in metrics.items()
+        if name.startswith('all/')
+    } == alone
     assert metrics['halves/t2i/R@1'] >= alone['t2i/R@1'] and 'halves/rsum_std' in metrics
     assert 'in 2 folds, their mean' in capsys.readouterr().out
 
@@ -159,10 +169,14 @@ def test_the_shares_of_several_ranks_join_to_what_one_rank_has():
     def share(rows):
         own = [number for row in rows for number in captions[row].tolist()]
         return EncodedShare(
-            Tokens(tokens[rows]), torch.cat([texts[n] for n in own]),
-            torch.tensor([len(texts[n]) for n in own]), torch.tensor([counts[r] for r in rows]),
-            torch.tensor(rows), [10 + row for row in rows], [str(n) for n in own],
-        )  # fmt: skip
+            Tokens(tokens[rows]),
+            torch.cat([texts[n] for n in own]),
+            torch.tensor([len(texts[n]) for n in own]),
+            torch.tensor([counts[r] for r in rows]),
+            torch.tensor(rows),
+            [10 + row for row in rows],
+            [str(n) for n in own],
+        )
 
     whole = EncodedShare.join([share([0, 2, 4]), share([1, 3])])
     assert torch.equal(whole.images.embeddings, tokens)
@@ -174,10 +188,14 @@ def test_the_shares_of_several_ranks_join_to_what_one_rank_has():
 def test_what_a_rank_sends_is_as_large_as_its_tokens():
     captions, length, width = 200, 10, 32
     share = EncodedShare(
-        Tokens(torch.rand(8, 4, width)), torch.rand(captions * length, width),
-        torch.full((captions,), length), torch.full((8,), 25), torch.arange(8), list(range(8)),
+        Tokens(torch.rand(8, 4, width)),
+        torch.rand(captions * length, width),
+        torch.full((captions,), length),
+        torch.full((8,), 25),
+        torch.arange(8),
+        list(range(8)),
         ['a caption'] * captions,
-    )  # fmt: skip
+    )
     assert len(share.texts) == captions and share.texts[3].shape == (length, width)
     tokens = 4 * width * (captions * length + 8 * 4)
     assert tokens < len(pickle.dumps(share.cpu())) < 1.2 * tokens

@@ -25,9 +25,10 @@ def test_expressions_train_as_captions_do_and_splits_are_tested_apart(config, tm
     runner.train()
     metrics = runner.test()
     assert set(metrics) == {
-        f'{split}/{name}' for split in ('val', 'testA', 'testB')
+        f'{split}/{name}'
+        for split in ('val', 'testA', 'testB')
         for name in ('accuracy', 'pointing', 'chance')
-    }  # fmt: skip
+    }
     boxes = json.loads((tmp_path / 'boxes.json').read_text())
     assert len(boxes) == len(runner.test_dataloader.dataset)
     pictures = sorted((tmp_path / 'pictures').iterdir())

@@ -71,9 +71,15 @@ class Runner(SimpleNamespace):
 
     def __init__(self, model, work_dir):
         super().__init__(
-            model=model, work_dir=work_dir, iter=0, epoch=0, train_dataloader=[0, 1, 2],
-            scalars=[], logger=SimpleNamespace(info=lambda text: self.told.append(text)), told=[],
-        )  # fmt: skip
+            model=model,
+            work_dir=work_dir,
+            iter=0,
+            epoch=0,
+            train_dataloader=[0, 1, 2],
+            scalars=[],
+            logger=SimpleNamespace(info=lambda text: self.told.append(text)),
+            told=[],
+        )
         add = self.scalars.append
         self.visualizer = SimpleNamespace(add_scalars=lambda found, step: add((step, found)))
 
@@ -105,8 +111,11 @@ def test_it_logs_start_epochs_and_end_of_the_types_scale_alone(tmp_path):
     runner = run(model, tmp_path, step)
     records = json.loads((tmp_path / FILE).read_text())
     assert [(r['when'], r['iteration']) for r in records] == [
-        ('start', 0), ('epoch 1', 3), ('epoch 2', 6), ('end', 6)
-    ]  # fmt: skip
+        ('start', 0),
+        ('epoch 1', 3),
+        ('epoch 2', 6),
+        ('end', 6),
+    ]
     assert all(list(record['scales']) == ['odd_name'] for record in records)
     means = [record['scales']['odd_name']['mean'] for record in records]
     assert means == pytest.approx([1e-5, 0.30001, 0.60001, 0.60001])

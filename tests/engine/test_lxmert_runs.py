@@ -88,10 +88,12 @@ def test_the_model_of_the_embedded_world_has_the_detectors_classes():
 @pytest.mark.parametrize(
     'name, rate, epochs, batch, clip',
     [
-        ('pretrain', 1e-4, 20, 256, 1.0), ('vqa_v2', 5e-5, 4, 32, 5.0), ('gqa', 1e-5, 4, 32, 5.0),
+        ('pretrain', 1e-4, 20, 256, 1.0),
+        ('vqa_v2', 5e-5, 4, 32, 5.0),
+        ('gqa', 1e-5, 4, 32, 5.0),
         ('nlvr2', 5e-5, 4, 32, 5.0),
     ],
-)  # fmt: skip
+)
 def test_the_recipes_are_the_published_ones(name, rate, epochs, batch, clip):
     config = Config.fromfile(f'configs/lxmert/{name}.py')
     assert config.optim_wrapper.optimizer == dict(type='BertAdam', lr=rate, weight_decay=0.01)

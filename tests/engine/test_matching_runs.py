@@ -52,15 +52,19 @@ def test_a_config_of_the_embedded_world_trains_and_is_evaluated(shrink, file):
 
 def test_of_a_static_sketch_the_layers_after_it_learn_alone(shrink):
     runner = build_runner(shrink('configs/temde/dual_emde_shapes.py'))
-    before = {name: value.clone() for name, value in runner.model.state_dict().items()
-              if isinstance(value, torch.Tensor)}  # fmt: skip
+    before = {
+        name: value.clone()
+        for name, value in runner.model.state_dict().items()
+        if isinstance(value, torch.Tensor)
+    }
     runner.train()
     after = runner.model.state_dict()
     changed = {name for name, old in before.items() if not after[name].equal(old)}
     assert changed == {
-        f'similarity.{side}_{part}' for side in ('image', 'text')
+        f'similarity.{side}_{part}'
+        for side in ('image', 'text')
         for part in ('projection.weight', 'projection.bias', 'pooling.thresholds')
-    }  # fmt: skip
+    }
     # A checkpoint carries the fit: it can be evaluated at once.
     assert 0 <= runner.val()['rsum'] <= 600
 
@@ -95,8 +99,9 @@ def test_the_report_of_matching_names_images_and_shows_sketches(
     config.test_cfg.save_rankings = f'{config.work_dir}/rankings.json'
     # As COCO's: parts first, then all.
     config.test_evaluator = {
-        'parts': dict(type='RetrievalMetric', folds=2), 'all': dict(type='RetrievalMetric')
-    }  # fmt: skip
+        'parts': dict(type='RetrievalMetric', folds=2),
+        'all': dict(type='RetrievalMetric'),
+    }
     runner = train(config)
     metrics = runner.test()
     config.dump(f'{config.work_dir}/config.py')
@@ -149,9 +154,12 @@ def test_the_model_of_every_config_is_what_its_name_says(file, tmp_path):
     kind, _, module = file.stem.rpartition('_')[0].partition('_')
     if kind == 'dual':
         expected = {
-            'mean': 'MeanPooling', 'max': 'MaxPooling', 'gpo': 'GPOPooling', 'emde': 'Emde',
+            'mean': 'MeanPooling',
+            'max': 'MaxPooling',
+            'gpo': 'GPOPooling',
+            'emde': 'Emde',
             'temde': 'TEmde',
-        }[module.removesuffix('_bert')]  # fmt: skip
+        }[module.removesuffix('_bert')]
         assert {type(p).__name__ for p in (similarity.image_pooling, similarity.text_pooling)} == {
             expected
         }
@@ -159,8 +167,10 @@ def test_the_model_of_every_config_is_what_its_name_says(file, tmp_path):
         return
     assert type(similarity.reasoning).__name__ == kind.upper()
     expected = {
-        'temde': 'SketchGlobal', 'self_attention': 'SelfAttentionGlobal', 'noglobal': 'NoneType'
-    }  # fmt: skip
+        'temde': 'SketchGlobal',
+        'self_attention': 'SelfAttentionGlobal',
+        'noglobal': 'NoneType',
+    }
     assert type(similarity.global_pooling).__name__ == expected[module]
 
 
@@ -184,10 +194,12 @@ def test_the_published_models_have_the_reference_s_number_of_parameters(name, mi
 @pytest.mark.parametrize(
     'name, epochs, step, sketch',
     [
-        ('saf_temde_f30k', 30, 20, 16), ('sgr_temde_f30k', 40, 30, 16),
-        ('saf_temde_coco', 20, 10, 20), ('sgr_temde_coco', 20, 10, 20),
+        ('saf_temde_f30k', 30, 20, 16),
+        ('sgr_temde_f30k', 40, 30, 16),
+        ('saf_temde_coco', 20, 10, 20),
+        ('sgr_temde_coco', 20, 10, 20),
     ],
-)  # fmt: skip
+)
 def test_the_recipes_are_the_published_ones(name, epochs, step, sketch):
     config = Config.fromfile(f'configs/temde/{name}.py')
     assert config.train_cfg.max_epochs == epochs
@@ -202,9 +214,14 @@ def test_the_recipes_are_the_published_ones(name, epochs, step, sketch):
 
 
 TABLES = [
-    ('table2', 'shapes'), ('table2', 'f30k'), ('table2', 'coco'), ('table4', 'shapes'),
-    ('table4', 'f30k'), ('dual', 'shapes'), ('dual', 'f30k'),
-]  # fmt: skip
+    ('table2', 'shapes'),
+    ('table2', 'f30k'),
+    ('table2', 'coco'),
+    ('table4', 'shapes'),
+    ('table4', 'f30k'),
+    ('dual', 'shapes'),
+    ('dual', 'f30k'),
+]
 
 
 @pytest.mark.parametrize('table, preset', TABLES)

@@ -26,10 +26,12 @@ def captions(split):
 
 def pairs():
     labels = ['entailment', 'neutral', 'contradiction', 'neutral']
-    return lines(*(
-        dict(image=image, Flickr30K_ID=image[0], sentence2='a blue disc', gold_label=label)
-        for image, label in zip(IMAGES, labels, strict=True)
-    ))  # fmt: skip
+    return lines(
+        *(
+            dict(image=image, Flickr30K_ID=image[0], sentence2='a blue disc', gold_label=label)
+            for image, label in zip(IMAGES, labels, strict=True)
+        )
+    )
 
 
 def statement():

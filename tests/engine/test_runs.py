@@ -54,9 +54,10 @@ def test_a_run_resumed_after_an_epoch_equals_the_uninterrupted_one(tiny_config, 
 def test_the_log_says_what_is_left_of_a_batch_that_is_shared_out(tiny_config):
     whole = train(tiny_config, work_dir=f'{tiny_config.work_dir}/1')
     halved = train(
-        tiny_config, work_dir=f'{tiny_config.work_dir}/2',
+        tiny_config,
+        work_dir=f'{tiny_config.work_dir}/2',
         **{'optim_wrapper.accumulative_counts': 2},
-    )  # fmt: skip
+    )
     logs = [next(Path(run.log_dir).glob('*.log')).read_text() for run in (whole, halved)]
     assert 'global_batch_size=8 is' not in logs[0]
     assert 'is 1 process(es) x 2 accumulated step(s) x 4: a loss that compares' in logs[1]

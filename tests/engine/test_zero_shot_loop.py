@@ -70,9 +70,11 @@ def loop_config(tmp_path):
     (tmp_path / 'templates.json').write_text(json.dumps(TEMPLATES))
     loader = DataLoader(Images(), batch_size=4, collate_fn=list)
     return dict(
-        type='ZeroShotLoop', dataloader=loader, evaluator=dict(type='ZeroShotMetric'),
+        type='ZeroShotLoop',
+        dataloader=loader,
+        evaluator=dict(type='ZeroShotMetric'),
         templates=str(tmp_path / 'templates.json'),
-    )  # fmt: skip
+    )
 
 
 def literal_accuracies(templates):
@@ -155,9 +157,11 @@ def test_the_templates_that_ship_can_be_read(name):
 
 def test_several_loops_name_their_metrics(model, loop_config):
     loops = SeveralLoops(
-        runner=None, dataloader={'not': 'built'}, evaluator={},
+        runner=None,
+        dataloader={'not': 'built'},
+        evaluator={},
         loops=dict(one=loop_config, other=loop_config, none=None),
-    )  # fmt: skip
+    )
     expected = literal_accuracies(TEMPLATES)
     found = loops.evaluate(model)
     assert found == pytest.approx(

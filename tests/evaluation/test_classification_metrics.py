@@ -37,12 +37,17 @@ def official_nlvr2(predictions, examples):
 EXAMPLES = {
     # one sentence, all right; its set's other sentence, one wrong; another set, one example alone;
     # a sentence whose only prediction is wrong; the same set number in another split
-    'dev-850-0-0': (1, 1), 'dev-850-1-0': (0, 0), 'dev-850-2-0': (0, 0), 'dev-850-3-0': (1, 1),
-    'dev-850-0-1': (1, 1), 'dev-850-1-1': (1, 0),
+    'dev-850-0-0': (1, 1),
+    'dev-850-1-0': (0, 0),
+    'dev-850-2-0': (0, 0),
+    'dev-850-3-0': (1, 1),
+    'dev-850-0-1': (1, 1),
+    'dev-850-1-1': (1, 0),
     'dev-9-2-0': (0, 0),
     'dev-10-0-0': (0, 1),
-    'test1-850-0-0': (0, 1), 'test1-850-1-0': (1, 1),
-}  # fmt: skip
+    'test1-850-0-0': (0, 1),
+    'test1-850-1-0': (1, 1),
+}
 
 
 def samples(examples, group):

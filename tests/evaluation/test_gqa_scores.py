@@ -18,12 +18,16 @@ def draw(seed, count=60):
     names = [str(number) for number in range(count)]
     questions = {
         name: GqaQuestion(
-            rng.choice(ANSWERS), rng.choice(STRUCTURES), rng.choice(('obj', 'attr')),
-            rng.choice(('relS', 'attrCommon', 'Common')), rng.choice((None, 'colour', 'animal')),
-            rng.random() < 0.7, tuple(set(rng.sample(names, rng.choice((0, 1, 3)))) - {name}),
+            rng.choice(ANSWERS),
+            rng.choice(STRUCTURES),
+            rng.choice(('obj', 'attr')),
+            rng.choice(('relS', 'attrCommon', 'Common')),
+            rng.choice((None, 'colour', 'animal')),
+            rng.random() < 0.7,
+            tuple(set(rng.sample(names, rng.choice((0, 1, 3)))) - {name}),
         )
         for name in names
-    }  # fmt: skip
+    }
     predicted = {
         name: q.answer if rng.random() < 0.5 else rng.choice((*ANSWERS, 'shape', 'cat'))
         for name, q in questions.items()

@@ -152,9 +152,15 @@ def test_predictions_that_are_missing_unknown_or_twice_there_are_named(given, me
 def sample(index, split, heat, chosen):
     proposals = [[0.0, 0.0, 4.0, 4.0], [4.0, 4.0, 4.0, 4.0], [4.0, 0.0, 4.0, 4.0]]
     return dict(
-        sample_index=index, sent_id=10 + index, ref_id=index // 2, split=split, heat=heat,
-        proposals=proposals, chosen=chosen, box=[4.0, 4.0, 4.0, 3.0],
-    )  # fmt: skip
+        sample_index=index,
+        sent_id=10 + index,
+        ref_id=index // 2,
+        split=split,
+        heat=heat,
+        proposals=proposals,
+        chosen=chosen,
+        box=[4.0, 4.0, 4.0, 3.0],
+    )
 
 
 def test_the_metric_scores_every_sample_once_and_writes_the_boxes(tmp_path):
@@ -169,9 +175,13 @@ def test_the_metric_scores_every_sample_once_and_writes_the_boxes(tmp_path):
     found = metric.evaluate(3)
     third = pytest.approx(100 / 3)
     assert found == {
-        'val/accuracy': 50, 'val/pointing': 100, 'val/chance': third,
-        'testB/accuracy': 100, 'testB/pointing': 0, 'testB/chance': third,
-    }  # fmt: skip
+        'val/accuracy': 50,
+        'val/pointing': 100,
+        'val/chance': third,
+        'testB/accuracy': 100,
+        'testB/pointing': 0,
+        'testB/chance': third,
+    }
     written = json.loads(file.read_text())
     assert written[1] == {'sent_id': 11, 'ref_id': 0, 'box': [0.0, 0.0, 4.0, 4.0]}
     assert len(written) == 3

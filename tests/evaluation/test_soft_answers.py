@@ -26,16 +26,20 @@ def evaluate(samples, **options):
 
 
 def test_the_score_of_the_label_counts_and_an_empty_label_is_0():
-    found = evaluate([
-        sample(0, 'yes', {'yes': 1.0, 'no': 0.3}, 'yes/no'),
-        sample(1, 'no', {'yes': 0.9, 'no': 0.6}, 'yes/no'),
-        sample(2, '3', {'2': 1.0}, 'number'),
-        sample(3, 'dog', {}, 'other'),
-    ])  # fmt: skip
+    found = evaluate(
+        [
+            sample(0, 'yes', {'yes': 1.0, 'no': 0.3}, 'yes/no'),
+            sample(1, 'no', {'yes': 0.9, 'no': 0.6}, 'yes/no'),
+            sample(2, '3', {'2': 1.0}, 'number'),
+            sample(3, 'dog', {}, 'other'),
+        ]
+    )
     assert found == {
-        'vqa/overall': pytest.approx(40), 'vqa/yes/no': pytest.approx(80), 'vqa/number': 0,
+        'vqa/overall': pytest.approx(40),
+        'vqa/yes/no': pytest.approx(80),
+        'vqa/number': 0,
         'vqa/other': 0,
-    }  # fmt: skip
+    }
 
 
 def test_a_test_set_without_labels_gives_the_file_alone(tmp_path):

@@ -62,28 +62,40 @@ def config(vocabulary):
             ),
             network=dict(
                 image_encoder=dict(
-                    type='ViTImageEncoder', image_size=24, patch_size=8, embed_dim=WIDTH,
-                    num_heads=2, depth=1,
+                    type='ViTImageEncoder',
+                    image_size=24,
+                    patch_size=8,
+                    embed_dim=WIDTH,
+                    num_heads=2,
+                    depth=1,
                 ),
                 text_encoder=dict(
                     type='BertTextEncoder',
                     config=dict(
-                        vocab_size=40, hidden_size=WIDTH, num_hidden_layers=1,
-                        num_attention_heads=2, intermediate_size=2 * WIDTH,
-                        max_position_embeddings=8, hidden_dropout_prob=dropout,
+                        vocab_size=40,
+                        hidden_size=WIDTH,
+                        num_hidden_layers=1,
+                        num_attention_heads=2,
+                        intermediate_size=2 * WIDTH,
+                        max_position_embeddings=8,
+                        hidden_dropout_prob=dropout,
                         attention_probs_dropout_prob=dropout,
                     ),
                 ),
                 position=POSITIONS[position],
                 fusion=dict(
-                    type='FusionEncoder', depth=2, embed_dims=WIDTH, num_heads=2,
-                    dropout=dropout, streams=streams,
+                    type='FusionEncoder',
+                    depth=2,
+                    embed_dims=WIDTH,
+                    num_heads=2,
+                    dropout=dropout,
+                    streams=streams,
                 ),
                 vector_dims=16,
             ),
             heads={name: HEADS[name] for name in heads},
             **{'queue_length': 10, **model},
-        )  # fmt: skip
+        )
 
     return make
 

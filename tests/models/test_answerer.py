@@ -13,9 +13,16 @@ from xmodal.registry import MODELS
 
 WIDTH = 32
 ANSWERS = [
-    'word1', 'word2', 'word1 word2', 'word1 word3', 'word4 word5 word6', 'word4', 'word7 word1',
-    'word8', 'word2 word9',
-]  # fmt: skip
+    'word1',
+    'word2',
+    'word1 word2',
+    'word1 word3',
+    'word4 word5 word6',
+    'word4',
+    'word7 word1',
+    'word8',
+    'word2 word9',
+]
 
 
 @pytest.fixture
@@ -63,11 +70,16 @@ def as_transformers(decoder):
     layers = decoder.layers
     reference = BertLMHeadModel(
         BertConfig(
-            vocab_size=40, hidden_size=WIDTH, num_hidden_layers=len(layers), num_attention_heads=2,
-            intermediate_size=4 * WIDTH, max_position_embeddings=8, is_decoder=True,
+            vocab_size=40,
+            hidden_size=WIDTH,
+            num_hidden_layers=len(layers),
+            num_attention_heads=2,
+            intermediate_size=4 * WIDTH,
+            max_position_embeddings=8,
+            is_decoder=True,
             add_cross_attention=True,
         )
-    ).eval()  # fmt: skip
+    ).eval()
     reference.bert.embeddings.load_state_dict(decoder.embeddings.state_dict())
     for ours, theirs in zip(layers, reference.bert.encoder.layer, strict=True):
         for attention, norm, target in (

@@ -44,9 +44,10 @@ def test_every_position_trains_with_finite_losses_and_gradients(
     logs['loss_classification'].backward()
     assert set(logs) == {'loss_classification', 'accuracy'}
     missing = {
-        name for name, parameter in model.named_parameters()
+        name
+        for name, parameter in model.named_parameters()
         if parameter.requires_grad and parameter.grad is None
-    }  # fmt: skip
+    }
     idle = ('network.image_projection', 'network.text_projection')
     if streams == 'text':  # patches pass through no layer
         idle += ('network.position.image_bias',)

@@ -40,12 +40,21 @@ def emkum_config(config):
             shared_block=dict(num_heads=2),
             token_type=token_type,
             teacher=dict(
-                type='TimmTeacher', arch='vit_tiny_patch16_224', img_size=24, patch_size=8,
-                embed_dim=TEACHER_WIDTH, depth=1, global_pool='token', pretrained=pretrained,
-                drop_path_rate=0.5, proj_drop_rate=0.5,
-            ) if teacher else None,
+                type='TimmTeacher',
+                arch='vit_tiny_patch16_224',
+                img_size=24,
+                patch_size=8,
+                embed_dim=TEACHER_WIDTH,
+                depth=1,
+                global_pool='token',
+                pretrained=pretrained,
+                drop_path_rate=0.5,
+                proj_drop_rate=0.5,
+            )
+            if teacher
+            else None,
             **options,
-        )  # fmt: skip
+        )
 
     return make
 
@@ -70,16 +79,22 @@ def block_and_timms():
     for parameter in block.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     theirs = Block(
-        WIDTH, 4, qkv_bias=True, init_values=0.2, norm_layer=lambda *a, **k: torch.nn.LayerNorm(
-            *a, eps=1e-6, **k
-        ),
-    )  # fmt: skip
+        WIDTH,
+        4,
+        qkv_bias=True,
+        init_values=0.2,
+        norm_layer=lambda *a, **k: torch.nn.LayerNorm(*a, eps=1e-6, **k),
+    )
     attention = block.attention
     names = {
-        'norm1': block.attention_norm, 'attn.proj': attention.output, 'ls1': block.attention_scale,
-        'norm2': block.feedforward_norm, 'mlp.fc1': block.expand, 'mlp.fc2': block.contract,
+        'norm1': block.attention_norm,
+        'attn.proj': attention.output,
+        'ls1': block.attention_scale,
+        'norm2': block.feedforward_norm,
+        'mlp.fc1': block.expand,
+        'mlp.fc2': block.contract,
         'ls2': block.feedforward_scale,
-    }  # fmt: skip
+    }
     weights = {f'{n}.{k}': v for n, part in names.items() for k, v in part.state_dict().items()}
     for kind in ('weight', 'bias'):
         parts = (attention.query, attention.key, attention.value)
@@ -130,8 +145,11 @@ def test_the_variants_at_the_first_step(emkum, batch):
             model.token_type.type_embeddings.normal_(generator=generator)
         vectors[name] = vectors_of(model, data)
     assert (vectors['tte_post'] - vectors['none']).abs().max() < 1e-5
-    for one, other in (('tte_pre', 'none'), ('tte_post_noscale', 'none'),
-                       ('tte_pre', 'tte_post_noscale')):  # fmt: skip
+    for one, other in (
+        ('tte_pre', 'none'),
+        ('tte_post_noscale', 'none'),
+        ('tte_pre', 'tte_post_noscale'),
+    ):
         assert (vectors[one] - vectors[other]).abs().max() > 1e-3, (one, other)
 
 
@@ -178,8 +196,10 @@ def test_the_losses_are_those_of_the_paper(emkum, batch):
     for name, expected in literal_losses(model, data, data.images).items():
         torch.testing.assert_close(logs[name], expected, msg=name)
     assert {name for name in logs if 'loss' in name} == {
-        'loss_hidden', 'loss_output', 'loss_distillation'
-    }  # fmt: skip
+        'loss_hidden',
+        'loss_output',
+        'loss_distillation',
+    }
 
 
 def test_student_and_teacher_see_a_crop_each(emkum, batch):

@@ -10,16 +10,20 @@ from xmodal.structures import DataSample, Regions, RegionTextBatch, Tokens
 
 SIMILARITIES = {
     'fusion': dict(
-        type='FusionSimilarity', dim=6, reasoning=dict(type='SGR'),
+        type='FusionSimilarity',
+        dim=6,
+        reasoning=dict(type='SGR'),
         global_pooling=dict(
             type='SketchGlobal', pooling=dict(type='TEmde', partitions=2, centroids=3, inner_dims=2)
         ),
     ),
     'pooled': dict(
-        type='PooledSimilarity', vector_dims=5, image_pooling=dict(type='MeanPooling'),
+        type='PooledSimilarity',
+        vector_dims=5,
+        image_pooling=dict(type='MeanPooling'),
         text_pooling=dict(type='MaxPooling'),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -43,13 +47,16 @@ def matcher(words_file):
                 ),
                 image_encoder=dict(type='RegionEncoder', feature_dims=7, embed_dims=8),
                 text_encoder=dict(
-                    type='GruTextEncoder', vocab_size=vocab_size, word_dims=5,
-                    embed_dims=text_dims, dropout=0.0,
+                    type='GruTextEncoder',
+                    vocab_size=vocab_size,
+                    word_dims=5,
+                    embed_dims=text_dims,
+                    dropout=0.0,
                 ),
                 similarity=SIMILARITIES[similarity],
                 loss=loss or dict(type='TripletHead'),
             )
-        )  # fmt: skip
+        )
 
     return make
 

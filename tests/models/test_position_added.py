@@ -9,8 +9,13 @@ from xmodal.registry import MODELS
 WIDTH = 32
 STREAMS = ['both', 'text']
 WITH_VALUES = [
-    'ace_rpe', 'ace_rpe far', 'ace_rpe learned', 'ace_rpe shared', 'ace_rpe value', 'uniform',
-]  # fmt: skip
+    'ace_rpe',
+    'ace_rpe far',
+    'ace_rpe learned',
+    'ace_rpe shared',
+    'ace_rpe value',
+    'uniform',
+]
 WITHOUT_VALUES = ['ace_rpe query', 'ace_rpe key', 'ace_rpe bias']
 HEADS = ('itc', 'itm', 'mlm')
 
@@ -93,16 +98,26 @@ def shrink(config, vocabulary):
     model.data_preprocessor.tokenizer.pretrained = vocabulary
     network = model.network
     network.image_encoder.update(
-        arch='vit_base_patch16_224', image_size=24, patch_size=8, embed_dim=WIDTH, num_heads=2,
-        depth=2, pretrained=False,
-    )  # fmt: skip
+        arch='vit_base_patch16_224',
+        image_size=24,
+        patch_size=8,
+        embed_dim=WIDTH,
+        num_heads=2,
+        depth=2,
+        pretrained=False,
+    )
     network.text_encoder.update(
-        pretrained=None, num_layers=1,
+        pretrained=None,
+        num_layers=1,
         config=dict(
-            vocab_size=40, hidden_size=WIDTH, num_attention_heads=2, num_hidden_layers=1,
-            intermediate_size=2 * WIDTH, max_position_embeddings=8,
+            vocab_size=40,
+            hidden_size=WIDTH,
+            num_attention_heads=2,
+            num_hidden_layers=1,
+            intermediate_size=2 * WIDTH,
+            max_position_embeddings=8,
         ),
-    )  # fmt: skip
+    )
     network.fusion.update(embed_dims=WIDTH, num_heads=2, depth=2)
     model.queue_length = 0
     return MODELS.build(model).eval()

@@ -18,8 +18,12 @@ def test_every_position_pretrains_with_finite_losses_and_gradients(build, batch,
     model.distillation_weight = 0.4
     logs = model(batch(), mode='loss')
     assert {name for name in logs if 'loss' in name} == {
-        'loss_itc', 'loss_ace', 'loss_itm', 'loss_mlm', 'loss_mim'
-    }  # fmt: skip
+        'loss_itc',
+        'loss_ace',
+        'loss_itm',
+        'loss_mlm',
+        'loss_mim',
+    }
     assert all(value.isfinite() and value.ndim == 0 for value in logs.values())
     total_loss(logs).backward()
     for name, parameter in model.named_parameters():
@@ -43,8 +47,9 @@ def test_under_bfloat16_autocast_losses_and_gradients_are_finite(build, batch, s
     assert all(gradient.isfinite().all() for gradient in gradients)
 
 
-@pytest.mark.parametrize('heads', [['itc'], ['ace'], ['mlm'], ['mim'], ['itc', 'itm'],
-                                   ['ace', 'itm', 'mlm', 'mim']])  # fmt: skip
+@pytest.mark.parametrize(
+    'heads', [['itc'], ['ace'], ['mlm'], ['mim'], ['itc', 'itm'], ['ace', 'itm', 'mlm', 'mim']]
+)
 def test_a_head_that_is_left_out_is_not_computed(build, batch, heads):
     logs = build(heads=heads)(batch(), mode='loss')
     assert {name for name in logs if 'loss' in name} == {f'loss_{name}' for name in heads}
@@ -219,9 +224,15 @@ def overfit(model, data, steps):
 
 @pytest.mark.parametrize(
     ('position', 'streams'),
-    [('none', 'text'), ('ape+rpe', 'both'), ('uniform', 'both'), ('ace_rpe', 'both'),
-     ('ace_rpe bias', 'both'), ('ace_rpe', 'text')],
-)  # fmt: skip
+    [
+        ('none', 'text'),
+        ('ape+rpe', 'both'),
+        ('uniform', 'both'),
+        ('ace_rpe', 'both'),
+        ('ace_rpe bias', 'both'),
+        ('ace_rpe', 'text'),
+    ],
+)
 def test_contrast_and_matching_overfit_a_few_pairs(build, batch, position, streams):
     heads = ['itc', 'itm']
     model = build(position, heads=heads, streams=streams, momentum=0.5, queue_length=0).train()

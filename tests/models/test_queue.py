@@ -65,7 +65,11 @@ def test_it_travels_in_the_state_dict():
 
 
 def test_keys_of_the_same_image_or_the_same_text_are_the_same():
-    keys = Keys(torch.zeros(3, 2), torch.zeros(3, 2), torch.tensor([1, 2, EMPTY]),
-                torch.tensor([7, 8, EMPTY]))  # fmt: skip
+    keys = Keys(
+        torch.zeros(3, 2),
+        torch.zeros(3, 2),
+        torch.tensor([1, 2, EMPTY]),
+        torch.tensor([7, 8, EMPTY]),
+    )
     found = keys.same(torch.tensor([1, 5, 2]), torch.tensor([9, 8, 8]))
     assert found.tolist() == [[True, False, False], [False, True, False], [False, True, False]]

@@ -71,11 +71,13 @@ def test_with_one_image_it_is_the_classifier(build, several, config, streams):
     whole = config(streams=streams)
     classifier = MODELS.build(
         dict(
-            type='CrossModalClassifier', data_preprocessor=whole['data_preprocessor'],
-            network=whole['network'], head=dict(type='ClassificationHead', num_classes=2),
+            type='CrossModalClassifier',
+            data_preprocessor=whole['data_preprocessor'],
+            network=whole['network'],
+            head=dict(type='ClassificationHead', num_classes=2),
             momentum=None,
         )
-    ).eval()  # fmt: skip
+    ).eval()
     classifier.load_state_dict(model.state_dict())
     torch.testing.assert_close(model(data), classifier(data))
 

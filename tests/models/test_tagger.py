@@ -10,9 +10,14 @@ from xmodal.models import ImageTagger
 from xmodal.structures import DataSample, ImageTextBatch
 
 ENCODER = dict(
-    type='ViTImageEncoder', image_size=32, patch_size=8, embed_dim=16, num_heads=2, depth=1,
+    type='ViTImageEncoder',
+    image_size=32,
+    patch_size=8,
+    embed_dim=16,
+    num_heads=2,
+    depth=1,
     conv_stem=True,
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -24,9 +29,11 @@ def tagger(preprocessor):
 @pytest.fixture
 def preprocessor(vocabulary):
     return dict(
-        type='ImageTextPreprocessor', mean=[0.0] * 3, std=[1.0] * 3,
+        type='ImageTextPreprocessor',
+        mean=[0.0] * 3,
+        std=[1.0] * 3,
         tokenizer=dict(pretrained=vocabulary),
-    )  # fmt: skip
+    )
 
 
 def samples(*tags):

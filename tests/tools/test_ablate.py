@@ -161,19 +161,22 @@ def test_runs_go_row_by_row_seed_after_seed_and_begin_with_their_sources_checkpo
     plan = make_plan(paper, seeds=2)
     names = [str(run.folder.relative_to(plan.root)) for run in plan.runs]
     cells = [
-        'none/seed_0/pretrain', 'none/seed_0/task',
-        'full/seed_0/pretrain', 'full/seed_0/task',
+        'none/seed_0/pretrain',
+        'none/seed_0/task',
+        'full/seed_0/pretrain',
+        'full/seed_0/task',
         'none-to-full/seed_0/task',  # its pre-training is that of the first row
-    ]  # fmt: skip
+    ]
     assert names == cells + [name.replace('seed_0', 'seed_1') for name in cells]
     late = plan.runs[4]
     assert late.source is plan.runs[0]
     command = Commands().train(late)
     assert command[:3] == [sys.executable, 'tools/train.py', f'{paper}/task.py']
     assert command[command.index('--cfg-options') + 1 :] == [
-        'train_cfg.max_epochs=1', 'randomness.seed=0',
+        'train_cfg.max_epochs=1',
+        'randomness.seed=0',
         f'load_from={plan.root}/none/seed_0/pretrain/epoch_3.pth',
-    ]  # fmt: skip
+    ]
     assert Commands(gpus=8).train(late)[:3] == ['tools/dist_train.sh', f'{paper}/task.py', '8']
 
 

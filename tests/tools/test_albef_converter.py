@@ -22,16 +22,27 @@ class TinyAlbef(nn.Module):
     def __init__(self):
         super().__init__()
         config = BertConfig(
-            vocab_size=WORDS, hidden_size=WIDTH, num_attention_heads=2, intermediate_size=4 * WIDTH,
-            num_hidden_layers=6, max_position_embeddings=8, attn_implementation='eager',
-        )  # fmt: skip
+            vocab_size=WORDS,
+            hidden_size=WIDTH,
+            num_attention_heads=2,
+            intermediate_size=4 * WIDTH,
+            num_hidden_layers=6,
+            max_position_embeddings=8,
+            attn_implementation='eager',
+        )
         crossing = BertConfig(**config.to_dict())
         crossing.is_decoder, crossing.add_cross_attention = True, True
         crossing._attn_implementation = 'eager'
         self.visual_encoder = timm.create_model(
-            'vit_base_patch16_224', img_size=24, patch_size=8, embed_dim=WIDTH, num_heads=2,
-            depth=3, num_classes=0, global_pool='',
-        )  # fmt: skip
+            'vit_base_patch16_224',
+            img_size=24,
+            patch_size=8,
+            embed_dim=WIDTH,
+            num_heads=2,
+            depth=3,
+            num_classes=0,
+            global_pool='',
+        )
         self.bert = BertModel(config, add_pooling_layer=False)
         self.fusion = nn.ModuleList(BertLayer(crossing, layer_idx=i) for i in range(6))
         self.vision_proj, self.text_proj = nn.Linear(WIDTH, 8), nn.Linear(WIDTH, 8)
@@ -82,16 +93,24 @@ def config_file(tmp_path):
     model = config.model
     model.data_preprocessor.tokenizer.pretrained = str(vocabulary)
     model.network.image_encoder.update(
-        arch='vit_base_patch16_224', image_size=24, patch_size=8, embed_dim=WIDTH, num_heads=2,
-        depth=3, pretrained=False,
-    )  # fmt: skip
+        arch='vit_base_patch16_224',
+        image_size=24,
+        patch_size=8,
+        embed_dim=WIDTH,
+        num_heads=2,
+        depth=3,
+        pretrained=False,
+    )
     model.network.text_encoder.update(
         pretrained=None,
         config=dict(
-            vocab_size=WORDS, hidden_size=WIDTH, num_attention_heads=2,
-            intermediate_size=4 * WIDTH, max_position_embeddings=8,
+            vocab_size=WORDS,
+            hidden_size=WIDTH,
+            num_attention_heads=2,
+            intermediate_size=4 * WIDTH,
+            max_position_embeddings=8,
         ),
-    )  # fmt: skip
+    )
     model.network.fusion.update(embed_dims=WIDTH, num_heads=2)
     model.network.vector_dims = 8
     model.queue_length = 4
@@ -124,8 +143,9 @@ def test_converted_weights_compute_what_albef_computes(
     found = model.load_state_dict(checkpoint['state_dict'], strict=False)
     assert not found.unexpected_keys
     # What ALBEF's tiny stand-in has no weights for; the twin was made by copy.
-    assert all(name.startswith(('queue.', 'heads.mlm', 'twin.module.mlm'))
-               for name in found.missing_keys)  # fmt: skip
+    assert all(
+        name.startswith(('queue.', 'heads.mlm', 'twin.module.mlm')) for name in found.missing_keys
+    )
     images, input_ids = torch.randn(3, 3, 24, 24), torch.randint(5, WORDS, (3, 6))
     mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2, [1] * 5 + [0]])
     expected = source(images, input_ids, mask)

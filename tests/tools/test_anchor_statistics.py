@@ -68,11 +68,16 @@ def test_the_tool_describes_a_trained_model(tiny_config, tiny_world, tmp_path):
     tiny_config.dump(config)
     printed = subprocess.run(
         [
-            sys.executable, 'tools/analysis/anchor_statistics.py', config,
-            f'{runner.work_dir}/epoch_1.pth', '--instances',
+            sys.executable,
+            'tools/analysis/anchor_statistics.py',
+            config,
+            f'{runner.work_dir}/epoch_1.pth',
+            '--instances',
             f'{tiny_world}/coco/instances_test.json',
         ],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     for line in ('anchor share', 'mean of P', 'patches that show its thing', 'elsewhere'):
         assert line in printed

@@ -26,8 +26,14 @@ def test_frequent_words_come_first_and_equal_ones_by_the_alphabet(captions, tmp_
     content = json.loads(out.read_text())
     # a 3, dog 3, the 2; '.', ',', cat and bird once
     assert content['word2idx'] == {
-        '<pad>': 0, '<start>': 1, '<end>': 2, '<unk>': 3, 'a': 4, 'dog': 5, 'the': 6
-    }  # fmt: skip
+        '<pad>': 0,
+        '<start>': 1,
+        '<end>': 2,
+        '<unk>': 3,
+        'a': 4,
+        'dog': 5,
+        'the': 6,
+    }
     assert content['idx2word']['5'] == 'dog' and content['idx'] == 7
 
 

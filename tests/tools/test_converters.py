@@ -97,9 +97,12 @@ def test_rows_without_a_caption_are_counted_and_one_without_a_picture_is_refused
 def test_a_missing_file_is_one_sentence(tool, arguments, message, tmp_path):
     script = Path('tools/dataset_converters', f'{tool}.py').resolve()
     ended = subprocess.run(
-        [sys.executable, script, *arguments.split()], cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, script, *arguments.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         env=os.environ | {'PYTHONPATH': str(Path.cwd())},
-    )  # fmt: skip
+    )
     assert ended.returncode == 2 and 'Traceback' not in ended.stderr
     error, _ = ended.stderr.splitlines()
     assert error.startswith('error: ') and message in error
@@ -150,9 +153,18 @@ def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
     source.write_text(json.dumps(items))
     out = tmp_path / 'ours.json'
     run(
-        monkeypatch, albef_paths, source, '--out', out, '--root', tmp_path,
-        '--pattern', '.*/(train|val)2014/', '--replacement', r'coco/\g<1>2014/',
-    )  # fmt: skip
+        monkeypatch,
+        albef_paths,
+        source,
+        '--out',
+        out,
+        '--root',
+        tmp_path,
+        '--pattern',
+        '.*/(train|val)2014/',
+        '--replacement',
+        r'coco/\g<1>2014/',
+    )
     assert load(out) == [{'image': 'coco/train2014/1.jpg', 'caption': ['one', 'two']}]
 
 
@@ -186,7 +198,16 @@ def test_visual_genome_without_the_pictures_of_cocos_test(tmp_path, monkeypatch)
     karpathy.write_text(json.dumps({'images': [{'split': 'test', 'cocoid': 77}]}))
     out = tmp_path / 'vg.json'
     run(
-        monkeypatch, visual_genome, folder, '--root', tmp_path, '--out', out,
-        '--exclude-coco', karpathy, '--longest', 1,
-    )  # fmt: skip
+        monkeypatch,
+        visual_genome,
+        folder,
+        '--root',
+        tmp_path,
+        '--out',
+        out,
+        '--exclude-coco',
+        karpathy,
+        '--longest',
+        1,
+    )
     assert load(out) == [{'image': 'vg/VG_100K/1.jpg', 'caption': ['a big brown dog']}]

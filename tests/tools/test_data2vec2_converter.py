@@ -15,13 +15,19 @@ IMAGE, TEXT = 'modality_encoders.IMAGE.', 'modality_encoders.TEXT.'
 
 def block_weights(prefix):
     shapes = {
-        'norm1.weight': (WIDTH,), 'norm1.bias': (WIDTH,), 'norm2.weight': (WIDTH,),
+        'norm1.weight': (WIDTH,),
+        'norm1.bias': (WIDTH,),
+        'norm2.weight': (WIDTH,),
         'norm2.bias': (WIDTH,),
-        'attn.qkv.weight': (3 * WIDTH, WIDTH), 'attn.qkv.bias': (3 * WIDTH,),
-        'attn.proj.weight': (WIDTH, WIDTH), 'attn.proj.bias': (WIDTH,),
-        'mlp.fc1.weight': (4 * WIDTH, WIDTH), 'mlp.fc1.bias': (4 * WIDTH,),
-        'mlp.fc2.weight': (WIDTH, 4 * WIDTH), 'mlp.fc2.bias': (WIDTH,),
-    }  # fmt: skip
+        'attn.qkv.weight': (3 * WIDTH, WIDTH),
+        'attn.qkv.bias': (3 * WIDTH,),
+        'attn.proj.weight': (WIDTH, WIDTH),
+        'attn.proj.bias': (WIDTH,),
+        'mlp.fc1.weight': (4 * WIDTH, WIDTH),
+        'mlp.fc1.bias': (4 * WIDTH,),
+        'mlp.fc2.weight': (WIDTH, 4 * WIDTH),
+        'mlp.fc2.bias': (WIDTH,),
+    }
     return {prefix + name: torch.randn(shape) * 0.3 for name, shape in shapes.items()}
 
 
@@ -118,9 +124,14 @@ def test_images_are_encoded_as_by_data2vec(convert, capsys, depth):
     weights, images = image_weights(), torch.randn(2, 3, 24, 24)
     file = convert({'model': {**weights, '_ema': {'blocks.0': torch.zeros(1)}}}, 'image.pth')
     encoder = ViTImageEncoder(
-        image_size=24, patch_size=8, embed_dim=WIDTH, num_heads=HEADS, depth=depth, post_norm=True,
+        image_size=24,
+        patch_size=8,
+        embed_dim=WIDTH,
+        num_heads=HEADS,
+        depth=depth,
+        post_norm=True,
         pretrained=file,
-    ).eval()  # fmt: skip
+    ).eval()
     encoder.init_weights()
     expected = encode_image(weights, images, depth)
     torch.testing.assert_close(encoder(images).embeddings, expected, atol=1e-4, rtol=1e-4)

@@ -56,10 +56,16 @@ def test_emkum_has_its_size_apart_from_its_teacher(printed):
 @pytest.mark.parametrize(
     'config',
     [
-        'acerpe/encoder_shapes', 'acerpe/nlvr2_ta', 'acerpe/snli_ve', 'acerpe/vqa_v2',
-        'emkum/tte_post_shapes', 'lxmert/gqa_da', 'lxmert/nlvr2', 'temde/dual_gpo_bert_f30k',
+        'acerpe/encoder_shapes',
+        'acerpe/nlvr2_ta',
+        'acerpe/snli_ve',
+        'acerpe/vqa_v2',
+        'emkum/tte_post_shapes',
+        'lxmert/gqa_da',
+        'lxmert/nlvr2',
+        'temde/dual_gpo_bert_f30k',
     ],
-)  # fmt: skip
+)
 def test_every_kind_of_model_is_counted(printed, config):
     lines = printed(f'configs/{config}.py', '--vocab-size', '100')
     assert float(next(line for line in lines if 'in all' in line).split()[-2]) > 0.4

@@ -167,17 +167,21 @@ def test_true_rows_written_again_are_the_same_file(true_rows, tmp_path):
 @needs_sample
 def test_official_items_of_vqa_gqa_and_nlvr2_are_read_with_true_regions(true_rows, tmp_path):
     """The ten rows under the names of the items' images, whose own are not published so small."""
-    names = [file.stem for name in ('vqav2', 'gqa', 'nlvr2')
-             for file in sorted((FIXTURES / 'images' / name).iterdir())]  # fmt: skip
+    names = [
+        file.stem
+        for name in ('vqav2', 'gqa', 'nlvr2')
+        for file in sorted((FIXTURES / 'images' / name).iterdir())
+    ]
     rows = list(RegionStore(true_rows).images())
     with RegionStoreWriter(tmp_path / 'store', 'renamed') as writer:
         for number, name in enumerate(names):
             writer.append(rows[number % 10]._replace(image_id=name))
         writer.finish()
     fields = {
-        'vqa': ('question_id', 'human_answers'), 'gqa': ('question_id', 'gqa'),
+        'vqa': ('question_id', 'human_answers'),
+        'gqa': ('question_id', 'gqa'),
         'nlvr2': ('label', 'group'),
-    }  # fmt: skip
+    }
     arguments = {
         name: dict(
             data_root=str(FIXTURES),
@@ -196,8 +200,9 @@ def test_official_items_of_vqa_gqa_and_nlvr2_are_read_with_true_regions(true_row
     nlvr2 = Nlvr2Dataset('nlvr2/tiny-dev.json', **arguments['nlvr2'])
     batches = [stack_regions([dataset[0]]) for dataset in (gqa, nlvr2)]
     assert [tuple(batch['inputs'].features.shape) for batch in batches] == [
-        (1, 36, 2048), (2, 36, 2048)
-    ]  # fmt: skip
+        (1, 36, 2048),
+        (2, 36, 2048),
+    ]
     expected = dict(zip(names, rows * 5, strict=False))['n578564'].features
     assert np.array_equal(batches[0]['inputs'].features[0], expected)
     assert vqa[0]['data_samples'].human_answers[0] == 'net'

@@ -148,13 +148,15 @@ def config_file(reasoning, tmp_path):
             ),
             similarity={
                 **dict(
-                    type='FusionSimilarity', dim=DIM, reasoning=dict(type=reasoning),
+                    type='FusionSimilarity',
+                    dim=DIM,
+                    reasoning=dict(type=reasoning),
                     global_pooling=dict(type='SelfAttentionGlobal', regions=REGIONS),
                 ),
                 **similarity,
             },
             loss=dict(type='TripletHead'),
-        )  # fmt: skip
+        )
         Config(dict(model=model)).dump(tmp_path / 'tiny.py')
         return tmp_path / 'tiny.py'
 

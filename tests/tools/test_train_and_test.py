@@ -177,10 +177,17 @@ def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_
     smaller = torch.full_like(state[name][:, :5], 3.0)  # [CLS] and 2 x 2 patches, for 4 x 4
     torch.save({'state_dict': state | {name: smaller}}, tmp_path / 'smaller.pth')
     run_script(
-        'tools/dist_train.sh', config_file, 2, '--work-dir', tmp_path / 'run', '--cfg-options',
-        "fsdp.units=['Block', 'BertLayer', 'FusionEncoder']", f'load_from={tmp_path}/smaller.pth',
-        'train_cfg.max_epochs=1', 'optim_wrapper.optimizer.lr=0',
-    )  # fmt: skip
+        'tools/dist_train.sh',
+        config_file,
+        2,
+        '--work-dir',
+        tmp_path / 'run',
+        '--cfg-options',
+        "fsdp.units=['Block', 'BertLayer', 'FusionEncoder']",
+        f'load_from={tmp_path}/smaller.pth',
+        'train_cfg.max_epochs=1',
+        'optim_wrapper.optimizer.lr=0',
+    )
     found = torch.load(tmp_path / 'run/epoch_1.pth', weights_only=True)['state_dict'][name]
     torch.testing.assert_close(found, torch.full_like(state[name], 3.0))
 
@@ -189,9 +196,15 @@ def test_a_batch_that_does_not_divide_is_an_error_in_any_folder(config_file, tmp
     options = ['--cfg-options', 'train_dataloader.global_batch_size=7']
     file = Path(config_file)
     found = run_script(
-        'tools/dist_train.sh', file.name, 2, '--work-dir', tmp_path / 'run', *options,
-        check=False, folder=file.parent,
-    )  # fmt: skip
+        'tools/dist_train.sh',
+        file.name,
+        2,
+        '--work-dir',
+        tmp_path / 'run',
+        *options,
+        check=False,
+        folder=file.parent,
+    )
     assert found.returncode != 0
     assert 'global_batch_size=7 is not a multiple of 2 process(es)' in found.stderr
 

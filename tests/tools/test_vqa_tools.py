@@ -84,10 +84,13 @@ def test_the_prior_answers_each_type_by_what_was_most_often_right(monkeypatch, w
     assert [item['answer'] for item in prior] == ['2', '2', 'dog', '2']
     given = [{'question_id': item['question_id'], 'answer': '2'} for item in asked]
     run(
-        monkeypatch, evaluate_vqa, write('answers.json', given),
+        monkeypatch,
+        evaluate_vqa,
+        write('answers.json', given),
         write('asked.json', {'annotations': asked}),
-        '--prior', write('training.json', {'annotations': training}),
-    )  # fmt: skip
+        '--prior',
+        write('training.json', {'annotations': training}),
+    )
     table = capsys.readouterr().out
     rows = {line.split('│')[1].strip(): line for line in table.splitlines() if '│' in line}
     assert '50.00' in rows['overall'] and '50.00' in rows['number']

@@ -179,9 +179,14 @@ def test_the_page_stands_alone_and_marks_what_is_right(tiny_config):
     inferencer = Inferencer(tiny_config, f'{tiny_config.work_dir}/epoch_1.pth')
     out = Path(tiny_config.work_dir, 'report.html')
     write_report(
-        Path(tiny_config.work_dir), tiny_config, inferencer.model, rankings, out,
-        inferencer.encode, examples=3,
-    )  # fmt: skip
+        Path(tiny_config.work_dir),
+        tiny_config,
+        inferencer.model,
+        rankings,
+        out,
+        inferencer.encode,
+        examples=3,
+    )
     page = out.read_text()
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert not re.search(r'url\((?!#)', page)

@@ -56,8 +56,19 @@ def test_every_word_is_assigned_by_the_sketch_of_captions(tmp_path):
     found, words = sketch.assign_words(model, ['red ring', 'ring', 'a red ring'])
     start, end = SPECIAL_WORDS[1:3]
     assert words == [
-        start, 'red', 'ring', end, start, 'ring', end, start, '<unk>', 'red', 'ring', end
-    ]  # fmt: skip
+        start,
+        'red',
+        'ring',
+        end,
+        start,
+        'ring',
+        end,
+        start,
+        '<unk>',
+        'red',
+        'ring',
+        end,
+    ]
     for token, word in enumerate(words):
         number = [*SPECIAL_WORDS, 'red', 'ring'].index(word)
         alone = torch.eye(6)[number].view(1, 1, 6)
@@ -128,8 +139,12 @@ def test_scores_stand_in_the_cell_of_their_sizes():
     [axes] = figure.axes
     cells = {text.get_position(): text.get_text() for text in axes.texts}
     assert cells == {
-        (0, 0): '490.0', (1, 0): '491.0', (1, 1): '480.5', (0, 2): '477.0', (1, 2): '501.0'
-    }  # fmt: skip
+        (0, 0): '490.0',
+        (1, 0): '491.0',
+        (1, 1): '480.5',
+        (0, 2): '477.0',
+        (1, 2): '501.0',
+    }
     assert [label.get_text() for label in axes.get_xticklabels()] == ['8', '16']
     assert [label.get_text() for label in axes.get_yticklabels()] == ['20', '16', '8']
     assert axes.get_title(loc='left') == 'rsum'

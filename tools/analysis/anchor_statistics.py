@@ -37,9 +37,11 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('config', help='config of a model with ACE-RPE')
     parser.add_argument('checkpoint')
     parser.add_argument(
-        '--instances', type=Path, help="COCO instances of the test images, to see where a thing's "
+        '--instances',
+        type=Path,
+        help="COCO instances of the test images, to see where a thing's "
         'words have their anchors: on it, or elsewhere',
-    )  # fmt: skip
+    )
     parser.add_argument('--images', type=int, default=500, help='how many are looked at')
     return parser.parse_args()
 

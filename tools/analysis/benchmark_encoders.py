@@ -57,9 +57,12 @@ def build_emkum() -> torch.nn.Module:
         vocabulary = Path(folder, 'vocab.txt')
         vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n')
         preprocessor = dict(
-            type='ImageTextPreprocessor', mean=[127.5] * 3, std=[63.75] * 3, max_length=64,
+            type='ImageTextPreprocessor',
+            mean=[127.5] * 3,
+            std=[63.75] * 3,
+            max_length=64,
             tokenizer=dict(pretrained=str(vocabulary)),
-        )  # fmt: skip
+        )
         return MODELS.build(
             dict(
                 type='EmkumModel',

@@ -68,9 +68,10 @@ def build_model(args: argparse.Namespace) -> LxmertPretrainer:
         network.image_encoder.update(sizes)
         network.fusion.update(sizes)
         text.update(
-            hidden_size=args.width, num_attention_heads=args.width // 64,
+            hidden_size=args.width,
+            num_attention_heads=args.width // 64,
             intermediate_size=4 * args.width,
-        )  # fmt: skip
+        )
     network.text_encoder.config = text
     with tempfile.TemporaryDirectory() as folder:
         vocabulary, answers = Path(folder, 'vocab.txt'), Path(folder, 'answers.json')
@@ -108,9 +109,11 @@ def random_batch(args: argparse.Namespace, own: LxmertPretrainer, device: str) -
     """Noise; every word and region is real."""
     shape, objects = (args.batch_size, args.regions), own.heads['objects']
     labels = ObjectLabels(
-        torch.randint(objects.decoders['objects'].out_features, shape), torch.rand(shape),
-        torch.randint(objects.decoders['attributes'].out_features, shape), torch.rand(shape),
-    )  # fmt: skip
+        torch.randint(objects.decoders['objects'].out_features, shape),
+        torch.rand(shape),
+        torch.randint(objects.decoders['attributes'].out_features, shape),
+        torch.rand(shape),
+    )
     features = own.network.image_encoder.feature_dims
     regions = Regions(
         torch.randn(*shape, features, device=device),
@@ -124,8 +127,10 @@ def random_batch(args: argparse.Namespace, own: LxmertPretrainer, device: str) -
         regions,
         torch.randint(5, args.vocabulary, words, device=device),
         torch.ones(words, dtype=torch.bool, device=device),
-        ids, ids, ids,
-    )  # fmt: skip
+        ids,
+        ids,
+        ids,
+    )
 
 
 class Step:

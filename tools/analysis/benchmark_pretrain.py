@@ -176,8 +176,17 @@ def print_table(args: argparse.Namespace, results: dict[str, dict], rate: float)
     """One row a variant, each beside the first."""
     base = results[args.positions[0]]
     table = Table(title=f'{args.config}, batch {args.batch_size}, {args.words} words')
-    for heading in ('position', 'step s', 'time', 'peak GiB', 'memory', 'TFLOP', 'FLOPs',
-                    'pairs/s', 'MFU'):  # fmt: skip
+    for heading in (
+        'position',
+        'step s',
+        'time',
+        'peak GiB',
+        'memory',
+        'TFLOP',
+        'FLOPs',
+        'pairs/s',
+        'MFU',
+    ):
         table.add_column(heading, justify='left' if heading == 'position' else 'right')
     for position, result in results.items():
         seconds = statistics.median(result['seconds'])

@@ -85,9 +85,11 @@ def generate(count: int) -> Iterator[DetectedImage]:
     confidences = rng.random(REGIONS, np.float32)
     for number in tqdm(range(count), 'generating', unit=' images'):
         labels = ObjectLabels(
-            rng.integers(1600, size=REGIONS), confidences, rng.integers(400, size=REGIONS),
+            rng.integers(1600, size=REGIONS),
             confidences,
-        )  # fmt: skip
+            rng.integers(400, size=REGIONS),
+            confidences,
+        )
         features = rng.random((REGIONS, WIDTH), np.float32)
         yield DetectedImage(f'{number:012d}', 480, 480, features, boxes, labels)
 

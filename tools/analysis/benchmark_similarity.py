@@ -432,13 +432,26 @@ def main() -> None:
     scoring = make_table(
         f'{args.images} images, {args.captions} captions; {device}, {torch.get_num_threads()} '
         f'thread(s), matrix products at most {shown} TFLOP/s',
-        'reasoning', 'global node', 'way', 's a million pairs', 'faster', 'MiB', 'COCO 5K min',
-        'TFLOP/s', 'of rate', 'error / std',
-    )  # fmt: skip
-    training = make_table(
-        f'a training step of {args.batch} pairs', 'reasoning', 'global node', 'way', 's', 'faster',
+        'reasoning',
+        'global node',
+        'way',
+        's a million pairs',
+        'faster',
         'MiB',
-    )  # fmt: skip
+        'COCO 5K min',
+        'TFLOP/s',
+        'of rate',
+        'error / std',
+    )
+    training = make_table(
+        f'a training step of {args.batch} pairs',
+        'reasoning',
+        'global node',
+        'way',
+        's',
+        'faster',
+        'MiB',
+    )
     total = 4 * len(WAYS) * (1 + args.repeats + args.step_repeats)
     with tqdm(total=total, desc='measuring') as bar:
         for reasoning in ('SAF', 'SGR'):

@@ -24,10 +24,11 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('answers', type=Path, help='file of answers')
     parser.add_argument('annotations', type=Path, help='what people answered')
     parser.add_argument(
-        '--prior', type=Path,
+        '--prior',
+        type=Path,
         help='annotations of the training set: compares with answering each type of question by '
         'what is most often right for it there',
-    )  # fmt: skip
+    )
     return parser.parse_args()
 
 

@@ -47,9 +47,11 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--image-size', type=int, help="instead of the config's, in pixels")
     parser.add_argument('--vocab-size', type=int, help='words, where a vocabulary file tells them')
     parser.add_argument(
-        '--answers', type=int, help='answers, where a table of them tells (default: as many as in '
+        '--answers',
+        type=int,
+        help='answers, where a table of them tells (default: as many as in '
         "the file; LXMERT's 9500 where it is not there)",
-    )  # fmt: skip
+    )
     return parser.parse_args()
 
 

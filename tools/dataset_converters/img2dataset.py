@@ -61,10 +61,13 @@ def main() -> None:
     total = successes(args.folder)
     if shards := sorted(args.folder.glob('*.tar')):
         first, last = shards[0].stem, shards[-1].stem
-        print(CONFIG.format(
-            shards=f'{args.folder}/{{{first}..{last}}}.tar', count=len(shards),
-            total=total or 'None,  # not counted by img2dataset: fill in the number of pairs',
-        ))  # fmt: skip
+        print(
+            CONFIG.format(
+                shards=f'{args.folder}/{{{first}..{last}}}.tar',
+                count=len(shards),
+                total=total or 'None,  # not counted by img2dataset: fill in the number of pairs',
+            )
+        )
         return
     if args.out is None or args.root is None:
         raise ValueError(f'{args.folder} holds files, no shards: --root and --out are needed')

@@ -28,9 +28,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--out', type=Path, required=True, help='file to write')
     parser.add_argument('--longest', type=int, default=7, help='descriptions kept a picture')
     parser.add_argument(
-        '--exclude-coco', type=Path,
+        '--exclude-coco',
+        type=Path,
         help="Karpathy's dataset_coco.json: leaves out what is in its val and test",
-    )  # fmt: skip
+    )
     return parser.parse_args()
 
 

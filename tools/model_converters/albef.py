@@ -56,9 +56,11 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('out', type=Path, help='file to write; must not exist')
     parser.add_argument('--config', required=True, help='whose model the weights are for')
     parser.add_argument(
-        '--image-blocks', type=int, nargs='+',
+        '--image-blocks',
+        type=int,
+        nargs='+',
         help='blocks of the image encoder to take, in order (default: the first ones)',
-    )  # fmt: skip
+    )
     return parser.parse_args()
 
 

@@ -161,9 +161,13 @@ def build_image_encoder(renamed: dict[str, Tensor], blocks: int, heads: int) -> 
     width, _, patch, _ = renamed['patch_embed.proj.weight'].shape
     side = int((renamed['pos_embed'].shape[1] - 1) ** 0.5)
     encoder = ViTImageEncoder(
-        image_size=side * patch, patch_size=patch, embed_dim=width, num_heads=heads, depth=blocks,
+        image_size=side * patch,
+        patch_size=patch,
+        embed_dim=width,
+        num_heads=heads,
+        depth=blocks,
         post_norm=True,
-    )  # fmt: skip
+    )
     encoder.vit.load_state_dict(renamed)
     return encoder
 
@@ -172,11 +176,16 @@ def build_bert(renamed: dict[str, Tensor], blocks: int, heads: int) -> BertModel
     """The BERT that the weights are of, with them."""
     words, width = renamed['embeddings.word_embeddings.weight'].shape
     config = BertConfig(
-        vocab_size=words, hidden_size=width, num_hidden_layers=blocks, num_attention_heads=heads,
+        vocab_size=words,
+        hidden_size=width,
+        num_hidden_layers=blocks,
+        num_attention_heads=heads,
         intermediate_size=len(renamed['encoder.layer.0.intermediate.dense.weight']),
         max_position_embeddings=len(renamed['embeddings.position_embeddings.weight']),
-        type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=_PADDING,
-    )  # fmt: skip
+        type_vocab_size=1,
+        layer_norm_eps=1e-5,
+        pad_token_id=_PADDING,
+    )
     bert = BertModel(config, add_pooling_layer=False)
     bert.load_state_dict(renamed)
     return bert

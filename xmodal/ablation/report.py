@@ -86,8 +86,10 @@ def print_grid(plan: Plan, console: Console | None = None) -> None:
 
 def _parts(lines: list[list[str]], width: int) -> list[list[int]]:
     """The columns of each part, all with the labels in column 0."""
-    cells = [max(len(part) for cell in column for part in cell.split('\n')) + 3
-             for column in zip(*lines, strict=True)]  # fmt: skip
+    cells = [
+        max(len(part) for cell in column for part in cell.split('\n')) + 3
+        for column in zip(*lines, strict=True)
+    ]
     parts = [[0]]
     for column in range(1, len(cells)):
         taken = 1 + sum(cells[i] for i in parts[-1])

@@ -37,26 +37,36 @@ class Commands:
         elif run.source:
             options['load_from'] = run.source.checkpoint
         return [
-            *self._call('train', run.stage.config), '--work-dir', str(run.folder), *resume,
+            *self._call('train', run.stage.config),
+            '--work-dir',
+            str(run.folder),
+            *resume,
             *_cfg_options(options),
-        ]  # fmt: skip
+        ]
 
     def test(self, run: Run) -> list[str]:
         """Tests a trained run, or all parts of an ensemble together."""
         if run.parts:
             return [
-                sys.executable, f'{self.tools}/analysis/ensemble.py',
+                sys.executable,
+                f'{self.tools}/analysis/ensemble.py',
                 *(str(part.scores_file) for part in run.parts),
-                '--config', run.stage.config, '--metrics', str(run.metrics_file),
-            ]  # fmt: skip
+                '--config',
+                run.stage.config,
+                '--metrics',
+                str(run.metrics_file),
+            ]
         options = dict(run.options)
         if run.saves_scores:
             options['test_cfg.save_scores'] = run.scores_file
         return [
             *self._call('test', run.stage.config, str(run.checkpoint)),
-            '--work-dir', str(run.folder / 'test'), '--metrics', str(run.metrics_file),
+            '--work-dir',
+            str(run.folder / 'test'),
+            '--metrics',
+            str(run.metrics_file),
             *_cfg_options(options),
-        ]  # fmt: skip
+        ]
 
     def _call(self, tool: str, *arguments: str) -> list[str]:
         if self.gpus > 1:
@@ -98,10 +108,16 @@ class TableRunner:
         runs = self.plan.runs
         for run in runs:
             run.check()
-        with self._signals(), tqdm(
-            total=len(runs), initial=sum(run.is_done for run in runs), unit='run', disable=None,
-            bar_format='{n_fmt}/{total_fmt} runs |{bar:20}| {elapsed}{postfix}',
-        ) as bar:  # fmt: skip
+        with (
+            self._signals(),
+            tqdm(
+                total=len(runs),
+                initial=sum(run.is_done for run in runs),
+                unit='run',
+                disable=None,
+                bar_format='{n_fmt}/{total_fmt} runs |{bar:20}| {elapsed}{postfix}',
+            ) as bar,
+        ):
             while not self.stopping:
                 left = [run for run in runs if not run.is_done and not self._is_lost(run)]
                 bar.n = sum(run.is_done for run in runs)
@@ -143,9 +159,13 @@ class TableRunner:
             # In a session of its own, so that Ctrl-C reaches it through us alone; with the lock, so
             # that nobody else takes the folder while it lives, even where we do not.
             self._process = subprocess.Popen(
-                command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                pass_fds=(lock,), env={**os.environ, 'PYTHON': sys.executable},
-            )  # fmt: skip
+                command,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=(lock,),
+                env={**os.environ, 'PYTHON': sys.executable},
+            )
             if self.stopping:  # the signal came just before
                 self._process.terminate()
             while (status := self._wait()) is None:

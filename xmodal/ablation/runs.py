@@ -30,9 +30,14 @@ class Run:
     """
 
     def __init__(
-        self, stage: Stage, options: dict, seed: int, folder: Path, source: 'Run | None',
+        self,
+        stage: Stage,
+        options: dict,
+        seed: int,
+        folder: Path,
+        source: 'Run | None',
         parts: 'list[Run]',
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.stage, self.seed, self.folder, self.source = stage, seed, folder, source
         self.parts = parts
         self.options = {**options, 'randomness.seed': seed}

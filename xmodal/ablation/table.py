@@ -147,10 +147,16 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
     ]
     reference = content.get('reference')
     return Table(
-        content['title'], preset, settings['label'], content['group'],
+        content['title'],
+        preset,
+        settings['label'],
+        content['group'],
         folder / f'{reference}.py' if reference else None,
-        stages, columns, content['paper_columns'], rows,
-    )  # fmt: skip
+        stages,
+        columns,
+        content['paper_columns'],
+        rows,
+    )
 
 
 def read_variant(file: Path) -> dict[str, object]:
@@ -170,9 +176,14 @@ def read_variant(file: Path) -> dict[str, object]:
 
 
 def _stage(
-    file: Path, name: str, config: str, takes: list[str], after: str | None = None,
-    options: dict | None = None, ensemble: list[str] = (),
-) -> Stage:  # fmt: skip
+    file: Path,
+    name: str,
+    config: str,
+    takes: list[str],
+    after: str | None = None,
+    options: dict | None = None,
+    ensemble: list[str] = (),
+) -> Stage:
     options = _options(file, options or {})
     return Stage(name, config, tuple(takes), after, options, tuple(ensemble))
 
@@ -185,9 +196,15 @@ def _column(
 
 
 def _row(
-    file: Path, name: str, folder: Path, stages: dict[str, Stage], paper_columns: list[str],
-    label: str | None = None, variant: str | dict | None = None, paper: list | None = None,
-) -> Row:  # fmt: skip
+    file: Path,
+    name: str,
+    folder: Path,
+    stages: dict[str, Stage],
+    paper_columns: list[str],
+    label: str | None = None,
+    variant: str | dict | None = None,
+    paper: list | None = None,
+) -> Row:
     if paper and len(paper) != len(paper_columns):
         raise ValueError(
             f"{file}: row '{name}' has {len(paper)} of the paper's figures, and there are "

@@ -29,9 +29,13 @@ def stream_json_list(path: Path, chunk: int = 1 << 20) -> Iterator[Any]:
     """
     decoder, to_text = json.JSONDecoder(), codecs.getincrementaldecoder('utf-8-sig')()
     bar = tqdm(
-        total=path.stat().st_size, desc=f'indexing {path.name}', unit='B', unit_scale=True,
-        leave=False, delay=1,
-    )  # fmt: skip
+        total=path.stat().st_size,
+        desc=f'indexing {path.name}',
+        unit='B',
+        unit_scale=True,
+        leave=False,
+        delay=1,
+    )
     text, place, started = '', 0, False
     with bar, open(path, 'rb') as file:
         while True:

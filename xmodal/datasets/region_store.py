@@ -28,10 +28,15 @@ from xmodal.files import explained, read_json
 from xmodal.structures import ObjectLabels, Regions
 
 VERSION = 1
-REGION = np.dtype([
-    ('box', '<f4', 4), ('object', '<i4'), ('object_confidence', '<f4'),
-    ('attribute', '<i4'), ('attribute_confidence', '<f4'),
-])  # fmt: skip
+REGION = np.dtype(
+    [
+        ('box', '<f4', 4),
+        ('object', '<i4'),
+        ('object_confidence', '<f4'),
+        ('attribute', '<i4'),
+        ('attribute_confidence', '<f4'),
+    ]
+)
 IMAGE = np.dtype([('width', '<i4'), ('height', '<i4'), ('end', '<i8'), ('id_end', '<i8')])
 FILES = ('features.bin', 'regions.bin', 'images.bin', 'ids.bin', 'lookup.bin')
 _MARGIN = 1e-5  # that a box may leave the image by, as a share of it: rounding, as LXMERT

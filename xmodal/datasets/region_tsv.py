@@ -18,9 +18,17 @@ from xmodal.datasets.region_store import DetectedImage
 from xmodal.structures import ObjectLabels
 
 COLUMNS = (
-    'img_id', 'img_h', 'img_w', 'objects_id', 'objects_conf', 'attrs_id', 'attrs_conf',
-    'num_boxes', 'boxes', 'features',
-)  # fmt: skip
+    'img_id',
+    'img_h',
+    'img_w',
+    'objects_id',
+    'objects_conf',
+    'attrs_id',
+    'attrs_conf',
+    'num_boxes',
+    'boxes',
+    'features',
+)
 _INTEGERS = {4: '<i4', 8: '<i8'}
 _FLOATS = {4: '<f4', 8: '<f8'}
 _FEATURES = {2: '<f2', **_FLOATS}

@@ -13,8 +13,15 @@ from xmodal import registry
 from xmodal.engine.keys import ConfigError, nearest, no_key
 
 EXPLAINED = (
-    ConfigError, KeyError, TypeError, ValueError, OSError, RuntimeError, ImportError, SyntaxError,
-)  # fmt: skip
+    ConfigError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OSError,
+    RuntimeError,
+    ImportError,
+    SyntaxError,
+)
 _PACKAGE = Path(registry.__file__).parent
 
 

@@ -59,9 +59,14 @@ def draw_words(assignments: np.ndarray, words: Sequence[str], shown: Sequence[st
         own = places[tokens == word]
         (dots,) = axes.plot(*own.T, 'o', markersize=5, markeredgecolor='white')
         axes.text(
-            *np.median(own, axis=0), word, color=dots.get_color(), fontsize=9, ha='center',
-            va='bottom', path_effects=HALO,
-        )  # fmt: skip
+            *np.median(own, axis=0),
+            word,
+            color=dots.get_color(),
+            fontsize=9,
+            ha='center',
+            va='bottom',
+            path_effects=HALO,
+        )
     return figure
 
 
@@ -90,8 +95,9 @@ def draw_sizes(
         centroids: K of each column.
         name: of the score.
     """
-    figure = Figure(figsize=(1.6 + 0.9 * len(centroids), 1.2 + 0.6 * len(partitions)),
-                    layout='constrained')  # fmt: skip
+    figure = Figure(
+        figsize=(1.6 + 0.9 * len(centroids), 1.2 + 0.6 * len(partitions)), layout='constrained'
+    )
     axes = figure.subplots()
     image = axes.imshow(scores, cmap='Blues', aspect='auto')
     axes.set_xticks(range(len(centroids)), centroids)
@@ -118,8 +124,9 @@ def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str
         print_log(
             'umap-learn is not installed: tokens are projected to the plane by PCA instead '
             "(`pip install -e '.[pictures]'` for pictures as in the T-EMDE paper)",
-            'current', logging.WARNING,
-        )  # fmt: skip
+            'current',
+            logging.WARNING,
+        )
         return _principal_plane(points), 'PCA'
     return umap.UMAP(n_components=2, random_state=seed).fit_transform(points), 'UMAP'
 

@@ -17,4 +17,4 @@ columns = {
 }
 paper_columns = [
     'F30K TR', 'F30K IR', 'COCO TR', 'COCO IR', 'NLVR2 dev', 'NLVR2 test',
-]  # fmt: skip
+]

@@ -7,7 +7,7 @@ reference = 'temde'  # the method; rows that come to its configs share its runs
 module = ['model.similarity.global_pooling']
 pooling = [
     'model.similarity.image_pooling', 'model.similarity.text_pooling', 'find_unused_parameters',
-]  # fmt: skip
+]
 configs = 'configs/temde/'
 presets = {
     'shapes': dict(

@@ -32,7 +32,7 @@ columns = {
 paper_columns = [
     'F30K TR@1', 'F30K TR@5', 'F30K TR@10', 'F30K IR@1', 'F30K IR@5', 'F30K IR@10',
     'COCO TR@1', 'COCO TR@5', 'COCO TR@10', 'COCO IR@1', 'COCO IR@5', 'COCO IR@10',
-]  # fmt: skip
+]
 rows = dict(
     none=dict(
         label='None',

@@ -18,7 +18,7 @@ columns = {
 
 paper_columns = [
     'VQA dev', 'VQA std', 'SNLI-VE dev', 'SNLI-VE test', 'NLVR2 dev', 'NLVR2 test',
-]  # fmt: skip
+]
 rows = dict(
     none=dict(label='None', paper=[73.2, 73.6, 79.2, 79.5, 79.9, 80.5]),
     ape=dict(label='APE', paper=[73.9, 74.1, 80.2, 80.7, 80.6, 81.0]),

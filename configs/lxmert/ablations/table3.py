@@ -17,7 +17,7 @@ columns = {'full': measured}
 
 paper_columns = [
     'VQA dev alone', 'GQA dev alone', 'NLVR2 dev alone', 'VQA dev', 'GQA dev', 'NLVR2 dev',
-]  # fmt: skip
+]
 rows = dict(
     bert=dict(label='from BERT', paper=[65.5, 56.2, 50.9, 68.8, 58.3, 70.1]),
     full=dict(label='from scratch', paper=[65.1, 50.0, 50.9, 69.9, 60.0, 74.9]),

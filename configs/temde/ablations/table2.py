@@ -55,7 +55,7 @@ paper_columns = [
     '1K SGRAF TR@1', '1K SGRAF IR@1', '1K SGRAF rsum',
     '5K SAF TR@1', '5K SAF IR@1', '5K SGR TR@1', '5K SGR IR@1',
     '5K SGRAF TR@1', '5K SGRAF IR@1',
-]  # fmt: skip
+]
 rows = dict(
     noglobal=dict(
         label='none',
@@ -86,4 +86,4 @@ rows = dict(
             56.7, 40.3, 57.0, 40.0, 59.1, 41.8,
         ],
     ),
-)  # fmt: skip
+)

@@ -7,9 +7,13 @@ from transformers import BertConfig, BertModel
 from xmodal.models.backbones import BertTextEncoder, BertWordEncoder
 
 TINY = dict(
-    vocab_size=40, hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
-    intermediate_size=32, max_position_embeddings=8,
-)  # fmt: skip
+    vocab_size=40,
+    hidden_size=16,
+    num_hidden_layers=3,
+    num_attention_heads=2,
+    intermediate_size=32,
+    max_position_embeddings=8,
+)
 
 
 @pytest.fixture

@@ -111,11 +111,17 @@ def test_a_bias_is_added_before_the_logits_are_scaled(attention, inputs, need_we
 @torch.no_grad()
 def test_all_terms_together(attention, inputs):
     terms = CrossTerms(
-        low_rank(2, QUERIES), low_rank(2, KEYS), low_rank(2, KEYS), low_rank(2, QUERIES, KEYS),
+        low_rank(2, QUERIES),
+        low_rank(2, KEYS),
+        low_rank(2, KEYS),
+        low_rank(2, QUERIES, KEYS),
         torch.randn(2, 1, QUERIES, KEYS, dtype=torch.float64),
-    )  # fmt: skip
-    whole = {name: term.features @ term.weight for name, term in terms._asdict().items()
-             if name != 'bias'}  # fmt: skip
+    )
+    whole = {
+        name: term.features @ term.weight
+        for name, term in terms._asdict().items()
+        if name != 'bias'
+    }
     found, _ = attend(attention, *inputs, terms=terms)
     torch.testing.assert_close(found, literal(attention, *inputs, bias=terms.bias, **whole))
 

@@ -37,9 +37,13 @@ def make_encoder(streams='both', depth=DEPTH, dropout=0.0):
 
 def bert_layers(encoder):
     config = BertConfig(
-        hidden_size=WIDTH, num_attention_heads=2, intermediate_size=4 * WIDTH, is_decoder=True,
-        add_cross_attention=True, attn_implementation='eager',
-    )  # fmt: skip
+        hidden_size=WIDTH,
+        num_attention_heads=2,
+        intermediate_size=4 * WIDTH,
+        is_decoder=True,
+        add_cross_attention=True,
+        attn_implementation='eager',
+    )
     layers = []
     for index, own in enumerate(encoder.layers):
         layer, weights = BertLayer(config, layer_idx=index).eval(), own.state_dict()
@@ -226,14 +230,22 @@ def test_several_images_are_literal_passes_through_each_layer(
                 bias = position.self_bias(index, own)
                 own = own._replace(embeddings=layer.attend_self(own.embeddings, None, bias))
             seeing, _ = layer.attend_cross(
-                words.embeddings, project(words.embeddings), project(own.embeddings), None,
-                position.cross_terms(index, relation, 'text'), False,
-            )  # fmt: skip
+                words.embeddings,
+                project(words.embeddings),
+                project(own.embeddings),
+                None,
+                position.cross_terms(index, relation, 'text'),
+                False,
+            )
             if streams == 'both':
                 seen, _ = layer.attend_cross(
-                    own.embeddings, project(own.embeddings), project(words.embeddings),
-                    words.attention_mask, position.cross_terms(index, relation, 'image'), False,
-                )  # fmt: skip
+                    own.embeddings,
+                    project(own.embeddings),
+                    project(words.embeddings),
+                    words.attention_mask,
+                    position.cross_terms(index, relation, 'image'),
+                    False,
+                )
                 own = own._replace(embeddings=seen)
             words, patches[place] = words._replace(embeddings=seeing), own
     assert len(found) == count

@@ -131,8 +131,9 @@ def test_the_anchor_loss_has_finite_gradients_with_an_empty_queue_and_one_image(
     image, text, _, batch, own = case
     one = torch.ones(4, dtype=torch.int64)
     own = own._replace(image_ids=one)
-    empty = Keys(torch.zeros(5, 8), torch.zeros(5, 8), one.new_full((5,), EMPTY),
-                 one.new_full((5,), EMPTY))  # fmt: skip
+    empty = Keys(
+        torch.zeros(5, 8), torch.zeros(5, 8), one.new_full((5,), EMPTY), one.new_full((5,), EMPTY)
+    )
     found = AnchorHead().loss(image, text, own.join(empty), batch._replace(image_ids=one), own, 0.0)
     found['loss_ace'].backward()
     assert found['loss_ace'].isfinite()

@@ -24,10 +24,12 @@ def random_regions(images=3, regions=7, counts=None):
         torch.arange(regions) < counts[:, None],
         torch.rand(*shape, 4),
         ObjectLabels(
-            torch.randint(OBJECTS, shape), torch.rand(shape),
-            torch.randint(ATTRIBUTES, shape), torch.rand(shape),
+            torch.randint(OBJECTS, shape),
+            torch.rand(shape),
+            torch.randint(ATTRIBUTES, shape),
+            torch.rand(shape),
         ),
-    )  # fmt: skip
+    )
 
 
 def literal_losses(head, tokens, regions, chosen, feature_loss, label_scope, confidence_weight):
@@ -68,9 +70,10 @@ def test_losses_are_those_of_every_region_by_itself(feature_loss, label_scope, c
 
 def test_of_100_000_regions_15_in_a_hundred_are_chosen_80_10_10():
     regions = Regions(
-        torch.arange(1, 100_001).float().view(100, 1000, 1), torch.ones(100, 1000).bool(),
+        torch.arange(1, 100_001).float().view(100, 1000, 1),
+        torch.ones(100, 1000).bool(),
         torch.rand(100, 1000, 4),
-    )  # fmt: skip
+    )
     hidden, chosen = ObjectHead(WIDTH, 1).mask(regions)
     assert chosen.float().mean().item() == pytest.approx(0.15, abs=0.005)
     before, after = regions.features[chosen], hidden.features[chosen]
@@ -128,9 +131,9 @@ def test_features_alone_need_no_labels_and_labels_do():
 
 
 @pytest.mark.parametrize(
-    'switch', [dict(tasks=['boxes']), dict(tasks=[]), dict(feature_loss='l1'),
-               dict(label_scope='some')],
-)  # fmt: skip
+    'switch',
+    [dict(tasks=['boxes']), dict(tasks=[]), dict(feature_loss='l1'), dict(label_scope='some')],
+)
 def test_unknown_switches_are_refused(switch):
     with pytest.raises(ValueError, match=f'heads.objects.{next(iter(switch))}='):
         make_head(**switch)

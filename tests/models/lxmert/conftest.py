@@ -27,24 +27,36 @@ def network():
     def make(position='none', dropout=0.0, depth=2, **fusion):
         return dict(
             image_encoder=dict(
-                type='ObjectEncoder', feature_dims=FEATURES, embed_dims=WIDTH, depth=depth,
-                num_heads=2, dropout=dropout,
+                type='ObjectEncoder',
+                feature_dims=FEATURES,
+                embed_dims=WIDTH,
+                depth=depth,
+                num_heads=2,
+                dropout=dropout,
             ),
             text_encoder=dict(
                 type='BertTextEncoder',
                 config=dict(
-                    vocab_size=40, hidden_size=WIDTH, num_attention_heads=2,
-                    intermediate_size=4 * WIDTH, max_position_embeddings=8,
-                    hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout,
+                    vocab_size=40,
+                    hidden_size=WIDTH,
+                    num_attention_heads=2,
+                    intermediate_size=4 * WIDTH,
+                    max_position_embeddings=8,
+                    hidden_dropout_prob=dropout,
+                    attention_probs_dropout_prob=dropout,
                 ),
                 num_layers=depth,
             ),
             fusion=dict(
-                type='CrossModalityEncoder', depth=depth, embed_dims=WIDTH, num_heads=2,
-                dropout=dropout, **fusion,
+                type='CrossModalityEncoder',
+                depth=depth,
+                embed_dims=WIDTH,
+                num_heads=2,
+                dropout=dropout,
+                **fusion,
             ),
             position=dict(type=position, groups=4) if '_' in position else dict(type=position),
-        )  # fmt: skip
+        )
 
     return make
 
@@ -82,10 +94,12 @@ def build_pretrainer(network, heads, preprocessor):
     def make(names=('mlm', 'objects', 'matching', 'answers'), position='none', depth=2, **objects):
         return MODELS.build(
             dict(
-                type='LxmertPretrainer', data_preprocessor=preprocessor,
-                network=network(position, depth=depth), heads=heads(names, **objects),
+                type='LxmertPretrainer',
+                data_preprocessor=preprocessor,
+                network=network(position, depth=depth),
+                heads=heads(names, **objects),
             )
-        )  # fmt: skip
+        )
 
     return make
 
@@ -109,10 +123,14 @@ def make_regions(images, regions=5, labels=True):
         torch.ones(images, regions, dtype=torch.bool),
         boxes,
         ObjectLabels(
-            torch.randint(OBJECTS, (images, regions)), torch.rand(images, regions),
-            torch.randint(ATTRIBUTES, (images, regions)), torch.rand(images, regions),
-        ) if labels else None,
-    )  # fmt: skip
+            torch.randint(OBJECTS, (images, regions)),
+            torch.rand(images, regions),
+            torch.randint(ATTRIBUTES, (images, regions)),
+            torch.rand(images, regions),
+        )
+        if labels
+        else None,
+    )
 
 
 @pytest.fixture
@@ -134,8 +152,12 @@ def region_batch():
         ids = torch.tensor(image_ids or list(range(size)))
         return RegionTextBatch(
             make_regions(size * images_per_text, regions),
-            input_ids.masked_fill(~mask, 0), mask, ids, torch.arange(size) + 100, ids,
-        )  # fmt: skip
+            input_ids.masked_fill(~mask, 0),
+            mask,
+            ids,
+            torch.arange(size) + 100,
+            ids,
+        )
 
     return make
 

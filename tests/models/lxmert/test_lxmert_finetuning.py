@@ -39,9 +39,11 @@ def row(batch, text, images):
     """The part of a batch with one text and its images."""
     regions = batch.regions
     own = regions._replace(
-        features=regions.features[images], attention_mask=regions.attention_mask[images],
-        boxes=regions.boxes[images], labels=None,
-    )  # fmt: skip
+        features=regions.features[images],
+        attention_mask=regions.attention_mask[images],
+        boxes=regions.boxes[images],
+        labels=None,
+    )
     rest = [x[text : text + 1] for x in batch[1:]]
     return RegionTextBatch(own, *rest)
 

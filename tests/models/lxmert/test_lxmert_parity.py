@@ -24,13 +24,23 @@ TASKS = ('mlm', 'objects', 'matching', 'answers')
 def theirs(kind, **switches):
     """One of transformers' models, with random weights."""
     config = LxmertConfig(
-        vocab_size=40, hidden_size=WIDTH, num_attention_heads=2, intermediate_size=4 * WIDTH,
-        max_position_embeddings=8, l_layers=2, x_layers=2, r_layers=2, visual_feat_dim=FEATURES,
-        num_object_labels=OBJECTS, num_attr_labels=ATTRIBUTES, num_qa_labels=ANSWERS,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+        vocab_size=40,
+        hidden_size=WIDTH,
+        num_attention_heads=2,
+        intermediate_size=4 * WIDTH,
+        max_position_embeddings=8,
+        l_layers=2,
+        x_layers=2,
+        r_layers=2,
+        visual_feat_dim=FEATURES,
+        num_object_labels=OBJECTS,
+        num_attr_labels=ATTRIBUTES,
+        num_qa_labels=ANSWERS,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
         visual_loss_normalizer=1 / 0.5,  # 6.67 there: 1 / 0.15, rounded
         **switches,
-    )  # fmt: skip
+    )
     model = kind(config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
@@ -49,10 +59,12 @@ def show(batch, padded=True):
     """The arguments of transformers' models."""
     regions = batch.regions
     return dict(
-        input_ids=batch.input_ids, attention_mask=batch.attention_mask.long(),
-        visual_feats=regions.features, visual_pos=regions.boxes,
+        input_ids=batch.input_ids,
+        attention_mask=batch.attention_mask.long(),
+        visual_feats=regions.features,
+        visual_pos=regions.boxes,
         visual_attention_mask=regions.attention_mask.long() if padded else None,
-    )  # fmt: skip
+    )
 
 
 @torch.no_grad()
@@ -191,10 +203,12 @@ def test_weights_of_another_size_are_an_error_that_names_the_answer_list(build_p
 def test_two_cross_attentions_have_no_name_in_lxmert(network, preprocessor, heads):
     model = MODELS.build(
         dict(
-            type='LxmertPretrainer', data_preprocessor=preprocessor, heads=heads(['mlm']),
+            type='LxmertPretrainer',
+            data_preprocessor=preprocessor,
+            heads=heads(['mlm']),
             network=network(share_cross_attention=False),
         )
-    )  # fmt: skip
+    )
     with pytest.raises(ValueError, match='share_cross_attention=False'):
         lxmert.export(model.state_dict(), 'released')
 
@@ -206,11 +220,13 @@ def test_a_file_is_converted_with_and_without_module(
     Config(
         dict(
             model=dict(
-                type='LxmertPretrainer', data_preprocessor=preprocessor, network=network(),
+                type='LxmertPretrainer',
+                data_preprocessor=preprocessor,
+                network=network(),
                 heads=heads(TASKS),
             )
         )
-    ).dump(config)  # fmt: skip
+    ).dump(config)
     source, batch = build_pretrainer(TASKS).eval(), region_batch()
     weights, _ = lxmert.export(source.state_dict(), 'released')
     for prefix in ('', 'module.'):

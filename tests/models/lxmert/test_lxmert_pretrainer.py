@@ -89,9 +89,10 @@ def test_a_question_to_another_image_asks_for_no_answer(
     model = build_pretrainer(['matching', 'answers'])
     labels = []
     monkeypatch.setattr(
-        model.heads['matching'], 'draw',
+        model.heads['matching'],
+        'draw',
         lambda _: (torch.tensor([1, 0, 2, 3]), torch.tensor([False, False, True, True])),
-    )  # fmt: skip
+    )
     loss = model.heads['answers'].label_loss
     monkeypatch.setattr(
         model.heads['answers'], 'label_loss', lambda x, y: (labels.append(y), loss(x, y))[1]
@@ -141,10 +142,12 @@ def test_token_types_are_added_before_or_after_both_encoders(
     types = dict(type='TokenTypeEmbedding', position=position, layer_scale=0.5)
     model = MODELS.build(
         dict(
-            type='LxmertPretrainer', data_preprocessor=preprocessor, heads=heads(['matching']),
+            type='LxmertPretrainer',
+            data_preprocessor=preprocessor,
+            heads=heads(['matching']),
             network=dict(network(), token_type=types),
         )
-    ).eval()  # fmt: skip
+    ).eval()
     batch, network = region_batch(), model.network
     text, image = 0.5 * network.token_type.type_embeddings
     objects, words = network.image_encoder, network.text_encoder.bert
@@ -171,10 +174,12 @@ def test_positions_of_a_grid_are_refused_when_the_model_is_built(
     with pytest.raises(ValueError, match='rows and columns of patches'):
         MODELS.build(
             dict(
-                type='LxmertPretrainer', data_preprocessor=preprocessor, network=config,
+                type='LxmertPretrainer',
+                data_preprocessor=preprocessor,
+                network=config,
                 heads=heads(),
             )
-        )  # fmt: skip
+        )
 
 
 class RegionCount(torch.nn.Module):

@@ -63,9 +63,17 @@ def literal_cross_attention(layer, position, index, image, text, queries):
 @pytest.mark.parametrize('queries', ['text', 'image'])
 @pytest.mark.parametrize(
     'name',
-    ['ace_rpe', 'ace_rpe far', 'ace_rpe learned', 'ace_rpe shared', 'ace_rpe query',
-     'ace_rpe key', 'ace_rpe value', 'ace_rpe bias'],
-)  # fmt: skip
+    [
+        'ace_rpe',
+        'ace_rpe far',
+        'ace_rpe learned',
+        'ace_rpe shared',
+        'ace_rpe query',
+        'ace_rpe key',
+        'ace_rpe value',
+        'ace_rpe bias',
+    ],
+)
 def test_a_layer_with_factors_is_one_with_the_materialised_embedding(
     double_tokens, build_position, name, queries
 ):
@@ -80,9 +88,13 @@ def test_a_layer_with_factors_is_one_with_the_materialised_embedding(
     asking, context = sides.pop(queries), next(iter(sides.values()))
     project = layer.cross_attention.project
     found, _ = layer.attend_cross(
-        asking.embeddings, project(asking.embeddings), project(context.embeddings),
-        context.attention_mask, position.cross_terms(1, relation, queries), False,
-    )  # fmt: skip
+        asking.embeddings,
+        project(asking.embeddings),
+        project(context.embeddings),
+        context.attention_mask,
+        position.cross_terms(1, relation, queries),
+        False,
+    )
     expected = literal_cross_attention(layer, position, 1, image, text, queries)
     torch.testing.assert_close(found, expected)
 

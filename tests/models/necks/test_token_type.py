@@ -83,9 +83,13 @@ def image_encoder(**options):
 
 def text_encoder():
     config = dict(
-        vocab_size=20, hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=8,
-    )  # fmt: skip
+        vocab_size=20,
+        hidden_size=WIDTH,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=8,
+    )
     return BertTextEncoder(config).eval()
 
 

@@ -35,10 +35,13 @@ def build():
             config = {**config, 'dropout': dropout}
         module = MODELS.build(
             dict(
-                type='FusionSimilarity', embed_dims=WIDTH, dim=16, global_pooling=config,
+                type='FusionSimilarity',
+                embed_dims=WIDTH,
+                dim=16,
+                global_pooling=config,
                 reasoning=dict(type=reasoning, **options),
             )
-        )  # fmt: skip
+        )
         for name, value in module.named_parameters():
             if name.endswith('bias'):
                 nn.init.normal_(value, std=0.02)

@@ -21,10 +21,13 @@ def module(request):
     config = POOLINGS[request.param]
     return MODELS.build(
         dict(
-            type='PooledSimilarity', embed_dims=WIDTH, vector_dims=8,
-            image_pooling=config, text_pooling=config,
+            type='PooledSimilarity',
+            embed_dims=WIDTH,
+            vector_dims=8,
+            image_pooling=config,
+            text_pooling=config,
         )
-    ).eval()  # fmt: skip
+    ).eval()
 
 
 @torch.no_grad()

@@ -70,9 +70,10 @@ class Expression:
         return [
             thing
             for thing in fitting
-            if any(other is not thing and direction(thing, other) == self.relation
-                   for other in others)
-        ]  # fmt: skip
+            if any(
+                other is not thing and direction(thing, other) == self.relation for other in others
+            )
+        ]
 
 
 def write_expressions(split: str, scene: Scene) -> list[tuple[str, Expression, int]]:

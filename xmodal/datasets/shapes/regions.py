@@ -82,10 +82,12 @@ def describe_regions(image: np.ndarray, regions: list[Region]) -> np.ndarray:
     height, width = image.shape[:2]
     boxes = np.array([region.box for region in regions], np.float32)
     sides = (boxes[:, 2:] - boxes[:, :2]) / (width, height)
-    crops = np.stack([
-        cv2.resize(image[y1:y2, x1:x2], (_CROP, _CROP), interpolation=cv2.INTER_LINEAR)
-        for (x1, y1, x2, y2), _ in regions
-    ])  # fmt: skip
+    crops = np.stack(
+        [
+            cv2.resize(image[y1:y2, x1:x2], (_CROP, _CROP), interpolation=cv2.INTER_LINEAR)
+            for (x1, y1, x2, y2), _ in regions
+        ]
+    )
     parts = [
         _gradient_histograms(crops),
         _colour_histograms(crops),

@@ -37,9 +37,12 @@ class CollapseHook(Hook):
             )
 
     def after_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        self,
+        runner: Runner,
+        batch_idx: int,
+        data_batch: dict | None = None,
         outputs: dict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Counts the iterations on the plateau; warns where they become too many."""
         head, batch = unwrap(runner.model).head, len(data_batch['data_samples'])
         plateau = head.plateau(batch)

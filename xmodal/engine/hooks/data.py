@@ -28,9 +28,12 @@ class BrokenImageHook(Hook):
         self.broken: list[str] = []
 
     def after_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        self,
+        runner: Runner,
+        batch_idx: int,
+        data_batch: dict | None = None,
         outputs: dict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Counts the batch; looks at the share now and then."""
         self.batches += 1
         for sample in data_batch['data_samples']:

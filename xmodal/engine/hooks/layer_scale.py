@@ -99,9 +99,12 @@ class LayerScaleStatsHook(Hook):
             ]
 
     def after_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        self,
+        runner: Runner,
+        batch_idx: int,
+        data_batch: dict | None = None,
         outputs: dict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Stops looking."""
         for handle in self.handles:
             handle.remove()

@@ -37,9 +37,12 @@ class MomentumDistillationHook(Hook):
         unwrap(runner.model).distillation_weight = self.alpha * min(1.0, runner.iter / max(ramp, 1))
 
     def after_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        self,
+        runner: Runner,
+        batch_idx: int,
+        data_batch: dict | None = None,
         outputs: dict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Moves the teacher, where the optimizer moved the student."""
         if runner.optim_wrapper.stepped:
             unwrap(runner.model).update_momentum()

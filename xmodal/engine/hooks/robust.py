@@ -73,9 +73,12 @@ class NonFiniteHook(Hook):
         self._before = [value.clone() for value in self._statistics]
 
     def after_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        self,
+        runner: Runner,
+        batch_idx: int,
+        data_batch: dict | None = None,
         outputs: dict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Reports a skipped step, and stops at the limit."""
         in_a_row = runner.optim_wrapper.skipped_in_a_row
         if not in_a_row:
@@ -172,9 +175,12 @@ class PreemptionHook(Hook):
         self.requested = True
 
     def after_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None,
+        self,
+        runner: Runner,
+        batch_idx: int,
+        data_batch: dict | None = None,
         outputs: dict | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Saves and exits where the signal came, on any rank, and no gradients are pending."""
         requested = torch.tensor(float(self.requested))
         if is_distributed():

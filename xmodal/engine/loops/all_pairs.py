@@ -151,9 +151,14 @@ class MatchingLoop(EvaluationLoop):
             image_ids += [sample.image_id for sample in samples]
             captions += [caption for sample in samples for caption in sample.text]
         share = EncodedShare(
-            Tokens.join(images), torch.cat(words), torch.cat(lengths), torch.tensor(counts),
-            torch.tensor(positions), image_ids, captions,
-        )  # fmt: skip
+            Tokens.join(images),
+            torch.cat(words),
+            torch.cat(lengths),
+            torch.tensor(counts),
+            torch.tensor(positions),
+            image_ids,
+            captions,
+        )
         if get_world_size() == 1:
             return share
         return EncodedShare.join(all_gather_object(share.cpu()))

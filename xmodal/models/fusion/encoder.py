@@ -195,16 +195,24 @@ class FusionEncoder(nn.Module):
         text_tokens, text_mask = text.paired_tokens(), text.paired_mask()
 
         seeing, text_to_image = layer.attend_cross(
-            text_tokens.embeddings, text_side, image_side, image.paired_mask(),
-            position.cross_terms(index, relation, 'text'), need_weights,
-        )  # fmt: skip
+            text_tokens.embeddings,
+            text_side,
+            image_side,
+            image.paired_mask(),
+            position.cross_terms(index, relation, 'text'),
+            need_weights,
+        )
         text.meet(text_tokens._replace(embeddings=seeing))
         image_to_text = None
         if see_text:
             image_tokens = image.paired_tokens()
             seen, image_to_text = layer.attend_cross(
-                image_tokens.embeddings, image_side, text_side, text_mask,
-                position.cross_terms(index, relation, 'image'), need_weights,
-            )  # fmt: skip
+                image_tokens.embeddings,
+                image_side,
+                text_side,
+                text_mask,
+                position.cross_terms(index, relation, 'image'),
+                need_weights,
+            )
             image.meet(image_tokens._replace(embeddings=seen))
         return CrossAttentions(text_to_image, image_to_text)

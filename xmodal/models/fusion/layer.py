@@ -27,9 +27,11 @@ class FeedForward(nn.Module):
         """(B, L, D) to (B, L, D)."""
         # A sixth of a layer's activations is the GELU's result: made again when it is needed.
         hidden = checkpoint(
-            self._activate_and_contract, self.expand(tokens),
-            use_reentrant=False, preserve_rng_state=False,
-        )  # fmt: skip
+            self._activate_and_contract,
+            self.expand(tokens),
+            use_reentrant=False,
+            preserve_rng_state=False,
+        )
         return self.norm(tokens + self.dropout(hidden))
 
     def _activate_and_contract(self, hidden: Tensor) -> Tensor:

@@ -97,9 +97,13 @@ class AnchorRelativePosition(NoPosition):
             )
         else:
             distance = F.relative_box_distance(
-                anchored, image.boxes, image.own_mask(), text.attention_mask,
-                self.patch_window**2, self.token_window,
-            )  # fmt: skip
+                anchored,
+                image.boxes,
+                image.own_mask(),
+                text.attention_mask,
+                self.patch_window**2,
+                self.token_window,
+            )
         return distance, similarity
 
     def locate(self, image: Tokens, text: Tokens) -> Relation:

@@ -63,9 +63,11 @@ def score_all_pairs(
     own = caption_tiles(lengths, words)[rank::ranks]
     scores = torch.zeros(len(images.embeddings), len(lengths))
     bar = tqdm(
-        total=sum(map(len, own)), desc='scoring', unit='caption',
+        total=sum(map(len, own)),
+        desc='scoring',
+        unit='caption',
         disable=not progress or not is_main_process(),
-    )  # fmt: skip
+    )
     with bar, torch.autocast(device.type, enabled=False):
         weights = similarity.hoist_weights(dtype)
         hoisted_images = _hoist_images(similarity, images, device, dtype)
