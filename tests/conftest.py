@@ -56,14 +56,14 @@ def shrink(tiny_world, tmp_path) -> Callable[[str], Config]:
 
     def load(file: str) -> Config:
         config = Config.fromfile(file)
-        network = config.model.network
-        network.image_encoder.update(
+        backbone = config.model.backbone
+        backbone.image_encoder.update(
             image_size=32, patch_size=8, embed_dim=WIDTH, num_heads=2, depth=1, pretrained=False
         )
-        network.text_encoder.config.update(
+        backbone.text_encoder.config.update(
             hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH
         )
-        network.fusion.update(embed_dims=WIDTH, num_heads=2, depth=1)
+        backbone.fusion.update(embed_dims=WIDTH, num_heads=2, depth=1)
         config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
         for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
             config[name].dataset.data_root = str(tiny_world)

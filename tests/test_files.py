@@ -2,14 +2,14 @@
 
 import pytest
 
-from xmodal.files import FileError, explained, open_whole, read_json, require_new, write_json
+from xmodal.files import FileError, atomic_open, explain_errors, read_json, require_new, write_json
 
 
 def test_a_file_replaces_another_only_when_it_is_whole(tmp_path):
     file = tmp_path / 'new' / 'file.json'
     write_json(file, {'words': 'é'})
     before = file.read_bytes()
-    with pytest.raises(KeyError), open_whole(file) as output:
+    with pytest.raises(KeyError), atomic_open(file) as output:
         output.write('half')
         raise KeyError
     assert file.read_bytes() == before and list(file.parent.iterdir()) == [file]
@@ -48,8 +48,8 @@ def test_a_file_that_is_no_json_is_named(tmp_path, content, message):
 def test_an_error_of_a_content_is_explained_once_by_the_file_that_it_is_of():
     with (
         pytest.raises(FileError, match=r"^b can not be read in line 3: key 'k' .* Expected \[\]$"),
-        explained('a', '{}'),
-        explained('b', '[]', lambda: f' in line {line}'),
+        explain_errors('a', '{}'),
+        explain_errors('b', '[]', lambda: f' in line {line}'),
     ):
         line = 3
         {}['k']

@@ -24,7 +24,9 @@ def describe(error: Exception) -> str:
 
 
 @contextmanager
-def explained(file: str | Path, expected: str, place: Callable[[], str] = str) -> Iterator[None]:
+def explain_errors(
+    file: str | Path, expected: str, place: Callable[[], str] = str
+) -> Iterator[None]:
     """Errors that a file's content causes, as one that names file, place and layout.
 
     Args:
@@ -73,7 +75,7 @@ def require_new(option: str, file: str | Path) -> None:
 
 
 @contextmanager
-def writing_alone(folder: Path) -> Iterator[None]:
+def exclusive_dir(folder: Path) -> Iterator[None]:
     """Makes a folder that no other process writes to meanwhile, as all keep to this.
 
     Raises:
@@ -93,7 +95,7 @@ def writing_alone(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def written_whole(file: Path) -> Iterator[Path]:
+def atomic_write(file: Path) -> Iterator[Path]:
     """A path beside a file, to write to; it takes the file's place at the end. Makes the folder."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f'.{file.name}.unfinished')
@@ -105,13 +107,13 @@ def written_whole(file: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def open_whole(file: Path) -> Iterator[TextIO]:
+def atomic_open(file: Path) -> Iterator[TextIO]:
     """Opens a text file that is whole or not there; makes its folder."""
-    with written_whole(file) as path, open(path, 'w', encoding='utf-8') as output:
+    with atomic_write(file) as path, open(path, 'w', encoding='utf-8') as output:
         yield output
 
 
 def write_json(file: Path, content: object, indent: int | None = None) -> None:
     """Writes a JSON file that is whole or not there."""
-    with open_whole(file) as output:
+    with atomic_open(file) as output:
         output.write(json.dumps(content, indent=indent))

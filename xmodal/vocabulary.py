@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nltk.tokenize import NLTKWordTokenizer
 
-from xmodal.files import explained, read_json, write_json
+from xmodal.files import explain_errors, read_json, write_json
 
 SPECIAL_WORDS = ('<pad>', '<start>', '<end>', '<unk>')
 PAD, START, END, UNKNOWN = range(4)
@@ -67,7 +67,7 @@ class Vocabulary:
                 'tools/dataset_converters/build_vocab.py`; for the embedded world `python '
                 'tools/make_shapes.py --out data/shapes`.'
             )
-        with explained(file, _LAYOUT):
+        with explain_errors(file, _LAYOUT):
             numbers = read_json(file)['word2idx']
             words = sorted(numbers, key=numbers.get)
             if [numbers[word] for word in words] != list(range(len(words))):

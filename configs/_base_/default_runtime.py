@@ -9,7 +9,7 @@ default_hooks = dict(
     logger=dict(type='LoggerHook', interval=50),  # losses, learning rate, memory, ETA
     param_scheduler=dict(type='ParamSchedulerHook'),
     checkpoint=dict(type='ExactCheckpointHook', interval=1, max_keep_ckpts=2),
-    reproducible=dict(type='ReproducibleHook'),
+    reproducible=dict(type='IterationSeedHook'),
     non_finite=dict(type='NonFiniteHook', limit=3),
     broken_images=dict(type='BrokenImageHook', limit=0.001),
     preemption=dict(type='PreemptionHook'),

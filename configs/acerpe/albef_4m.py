@@ -9,7 +9,7 @@ _base_ = [
 
 model = dict(
     data_preprocessor=dict(tokenizer=dict(add_sep=False)),
-    network=dict(
+    backbone=dict(
         image_encoder=dict(depth=12, arch='deit_base_patch16_224', pretrained=True),
         text_encoder=dict(pretrained='bert-base-uncased'),
         position=dict(_delete_=True, type='none'),
@@ -23,11 +23,11 @@ model = dict(
     ),
 )
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=30)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=30)
 train_dataloader = dict(global_batch_size=512)
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     dtype='bfloat16',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.02),

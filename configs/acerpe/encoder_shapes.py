@@ -11,9 +11,9 @@ tags = [
 ]
 model = dict(
     _delete_=True,
-    type='ImageTagger',
+    type='MultiLabelClassifier',
     data_preprocessor=_base_.model.data_preprocessor,
-    image_encoder=_base_.model.network.image_encoder,
+    image_encoder=_base_.model.backbone.image_encoder,
     num_tags=len(tags),
     tiles=2,
 )
@@ -31,14 +31,14 @@ train_dataloader = dict(
         tags=tags,
         pipeline=[
             dict(type='LoadImage'),
-            dict(type='CropThing', size=48, shift=8),  # half of an image: 2 × 2 fill one
+            dict(type='CropObject', size=48, shift=8),  # half of an image: 2 × 2 fill one
             dict(type='PackImageText', fields=('tags',)),
         ],
     ),
 )
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=6)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=6)
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=1e-3, betas=(0.9, 0.98), weight_decay=0.02),
     clip_grad=dict(max_norm=5.0),

@@ -10,14 +10,14 @@ _base_ = [
 
 model = dict(
     data_preprocessor=dict(max_length=30),
-    network=dict(image_encoder=dict(image_size=384)),  # its position embedding is resampled
+    backbone=dict(image_encoder=dict(image_size=384)),  # its position embedding is resampled
     # As pre-training, without the two that predict what is hidden.
     heads=dict(mlm=None, mim=None),
 )
 load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 
 # ALBEF's recipe (its Grounding.yaml), which Sec. 4.2 follows
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=5)
 train_dataloader = dict(global_batch_size=256)
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
 default_hooks = dict(checkpoint=dict(save_best='val/accuracy', rule='greater'))

@@ -10,9 +10,9 @@ _base_ = [
 model = dict(heads=dict(mlm=None, mim=None))
 load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=1)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=1)
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=5e-4, weight_decay=0.02),
     clip_grad=dict(max_norm=5.0),

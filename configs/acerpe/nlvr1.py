@@ -9,14 +9,14 @@ _base_ = [
 
 model = dict(
     _delete_=True,
-    type='CrossModalReasoner',
+    type='AlbefNLVR',
     data_preprocessor=dict(_base_.model.data_preprocessor, max_length=40),  # 30 words are not cut
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(type='ClassificationHead', num_classes=2),
     momentum=None,  # a run of minutes is over before a teacher knows more than the model
 )
-model['network']['image_encoder']['image_size'] = _base_.image_size
+model['backbone']['image_encoder']['image_size'] = _base_.image_size
 load_from = 'work_dirs/pretrain_flickr8k/epoch_12.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=1)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=1)
 find_unused_parameters = True  # the contrastive projections

@@ -4,11 +4,11 @@ _base_ = './nlvr1.py'
 
 image_size = 80  # a half is twice as wide as a box
 two_halves = [
-    dict(type='CutImage', parts=2, share=0.5),
+    dict(type='SplitImage', parts=2, share=0.5),
     dict(type='ResizeImage', size=image_size),
     dict(type='PackImageText', fields=_base_.fields),
 ]
-model = dict(network=dict(image_encoder=dict(image_size=image_size)))
+model = dict(backbone=dict(image_encoder=dict(image_size=image_size)))
 train_dataloader = dict(
     dataset=dict(pipeline=[dict(type='LoadImage'), dict(type='RandomFlip'), *two_halves])
 )

@@ -10,16 +10,16 @@ _base_ = [
 
 model = dict(
     _delete_=True,
-    type='CrossModalReasoner',
+    type='AlbefNLVR',
     data_preprocessor=dict(_base_.model.data_preprocessor, max_length=64),  # 30 words are not cut
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(type='ClassificationHead', num_classes=2),
     momentum=0.995,  # m
 )
-model['network']['image_encoder']['image_size'] = _base_.image_size
+model['backbone']['image_encoder']['image_size'] = _base_.image_size
 load_from = 'work_dirs/nlvr2_ta/epoch_1.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=10)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=10)
 train_dataloader = dict(global_batch_size=128)  # 8 GPUs x 16
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))

@@ -9,14 +9,14 @@ _base_ = [
 
 model = dict(
     _delete_=True,
-    type='CrossModalReasoner',
+    type='AlbefNLVR',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(type='ClassificationHead', num_classes=2),
     momentum=None,  # a run of minutes is over before a teacher knows more than the model
 )
 load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=5)
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))
 find_unused_parameters = True  # the contrastive projections

@@ -12,11 +12,11 @@ model = dict(
     _delete_=True,
     type='TextAssignmentPretrainer',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     temperature=0.07,  # of the draw of similar images
 )
 load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=1)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=1)
 train_dataloader = dict(global_batch_size=512)  # 8 GPUs x 64
 param_scheduler = [_base_.param_scheduler[0], dict(_base_.param_scheduler[1], eta_min=1e-5)]

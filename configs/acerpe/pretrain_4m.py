@@ -8,15 +8,15 @@ _base_ = [
 
 # Sec. 4.1, Implementation Details
 model = dict(
-    network=dict(
+    backbone=dict(
         image_encoder=dict(pretrained=True), text_encoder=dict(pretrained='bert-base-uncased')
     )
 )
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=30)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=30)
 train_dataloader = dict(global_batch_size=512)  # whatever the number of GPUs
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]  # ALBEF's
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     dtype='bfloat16',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.02),

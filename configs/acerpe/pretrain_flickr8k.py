@@ -9,11 +9,11 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-model = dict(network=dict(text_encoder=dict(pretrained=_base_.minilm)))
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=12, val_interval=3)
-custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=10, itm=10, mlm=10, mim=10))]
+model = dict(backbone=dict(text_encoder=dict(pretrained=_base_.minilm)))
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=12, val_interval=3)
+custom_hooks = [dict(type='DelayedHeadsHook', epochs=dict(ace=10, itm=10, mlm=10, mim=10))]
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=3e-4, weight_decay=0.05),
     clip_grad=dict(max_norm=5.0),

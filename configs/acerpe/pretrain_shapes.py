@@ -8,14 +8,14 @@ _base_ = [
 ]
 
 model = dict(
-    network=dict(image_encoder=dict(pretrained='work_dirs/encoder_shapes/epoch_6.pth'))
+    backbone=dict(image_encoder=dict(pretrained='work_dirs/encoder_shapes/epoch_6.pth'))
 )
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=9, val_interval=3)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=9, val_interval=3)
 # The text encoder starts from random weights: contrast comes first. With two pretrained encoders
 # all heads begin together.
-custom_hooks = [dict(type='HeadStartHook', epochs=dict(ace=6, itm=6, mlm=6, mim=6))]
+custom_hooks = [dict(type='DelayedHeadsHook', epochs=dict(ace=6, itm=6, mlm=6, mim=6))]
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=1e-3, betas=(0.9, 0.98), weight_decay=0.02),
     clip_grad=dict(max_norm=5.0),

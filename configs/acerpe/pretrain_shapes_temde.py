@@ -3,5 +3,5 @@
 _base_ = './pretrain_shapes.py'
 
 model = dict(
-    network=dict(vector_pooling=dict(type='TEmde', partitions=16, centroids=8, inner_dims=8))
+    backbone=dict(pooling=dict(type='TEMDE', partitions=16, centroids=8, inner_dims=8))
 )

@@ -6,13 +6,13 @@
 #   tools/dist_train.sh configs/acerpe/retrieval_coco_from_albef.py 8
 #
 # ALBEF without it, to compare with: the same with
-#   --cfg-options model.network.position._delete_=True model.network.position.type=none
+#   --cfg-options model.backbone.position._delete_=True model.backbone.position.type=none
 _base_ = './retrieval_coco.py'
 
 model = dict(
     # ALBEF's layout, as in albef_4m.py
     data_preprocessor=dict(tokenizer=dict(add_sep=False)),
-    network=dict(
+    backbone=dict(
         image_encoder=dict(depth=12, arch='deit_base_patch16_224'),
         fusion=dict(streams='text'),
     ),

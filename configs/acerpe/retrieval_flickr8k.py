@@ -19,4 +19,4 @@ val_cfg = None
 model = dict(heads=dict(mlm=None, mim=None))
 load_from = 'work_dirs/pretrain_flickr8k/epoch_12.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=2)

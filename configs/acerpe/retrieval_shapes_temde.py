@@ -2,6 +2,6 @@
 _base_ = './retrieval_shapes.py'
 
 model = dict(
-    network=dict(vector_pooling=dict(type='TEmde', partitions=16, centroids=8, inner_dims=8))
+    backbone=dict(pooling=dict(type='TEMDE', partitions=16, centroids=8, inner_dims=8))
 )
 load_from = 'work_dirs/pretrain_shapes_temde/epoch_9.pth'

@@ -11,16 +11,16 @@ _base_ = [
 
 model = dict(
     _delete_=True,
-    type='CrossModalClassifier',
+    type='AlbefClassifier',
     data_preprocessor=dict(_base_.model.data_preprocessor, max_length=64),  # 30 words are not cut
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(type='ClassificationHead', num_classes=3),
     momentum=0.995,  # m
 )
-model['network']['image_encoder']['image_size'] = _base_.image_size
+model['backbone']['image_encoder']['image_size'] = _base_.image_size
 load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=5)
 train_dataloader = dict(global_batch_size=256)  # 8 GPUs x 32
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=0)]  # no ramp here
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))

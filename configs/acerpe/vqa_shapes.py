@@ -9,14 +9,14 @@ _base_ = [
 
 model = dict(
     _delete_=True,
-    type='AnswerGenerator',
+    type='AlbefVQA',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     momentum=None,  # a run of minutes is over before a teacher knows more than the model
     answer_list='data/shapes/vqa/answer_list.json',
     candidates=128,  # of 161
 )
 load_from = 'work_dirs/pretrain_shapes/epoch_9.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=8)
 find_unused_parameters = True  # the contrastive projections

@@ -11,17 +11,17 @@ _base_ = [
 
 model = dict(
     _delete_=True,
-    type='AnswerGenerator',
+    type='AlbefVQA',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     momentum=0.995,  # m
     answer_list='data/vqa/answer_list.json',
     candidates=128,  # k
 )
-model['network']['image_encoder']['image_size'] = _base_.image_size
+model['backbone']['image_encoder']['image_size'] = _base_.image_size
 load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=8)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=8)
 train_dataloader = dict(global_batch_size=256)  # 8 GPUs x 32
 custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
 param_scheduler = [dict(_base_.param_scheduler[0], end=400), _base_.param_scheduler[1]]

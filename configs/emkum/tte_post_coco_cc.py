@@ -14,9 +14,9 @@ model = dict(
     text_encoder=dict(pretrained='data/data2vec2/text'),
     token_type=dict(type='TokenTypeEmbedding', position='post_encoder', layer_scale=1e-5)
 )
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=7)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=7)
 test_cfg = dict(
-    type='SeveralLoops',
+    type='CompositeEvalLoop',
     loops=dict(
         coco=dict(type='RetrievalLoop', rerank_topk=0),
         flickr30k=dict(
@@ -27,7 +27,7 @@ test_cfg = dict(
 )
 custom_hooks = [dict(type='LayerScaleStatsHook')]
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     dtype='bfloat16',  # published: float16
     constructor='NoDecayConstructor',
     paramwise_cfg=dict(decay_token_types=True),  # as published; γ is not

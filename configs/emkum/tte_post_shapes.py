@@ -20,23 +20,23 @@ train_dataloader = dict(
             dict(type='LoadImage'),
             dict(  # two independent crops, the student's and the teacher's
                 type='TwoViews',
-                transforms=[dict(type='Augment', size=96, scale=(0.9, 1.0), num_ops=0)],
+                transforms=[dict(type='AlbefAugment', size=96, scale=(0.9, 1.0), num_ops=0)],
             ),
             dict(type='PackImageText'),
         ]
     )
 )
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5, val_interval=5)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=5, val_interval=5)
 test_cfg = dict(
     _delete_=True,
-    type='SeveralLoops',
+    type='CompositeEvalLoop',
     loops=dict(
         retrieval=dict(type='RetrievalLoop', rerank_topk=0), zero_shot=_base_.zero_shot
     ),
 )
 custom_hooks = [dict(type='LayerScaleStatsHook')]
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     paramwise_cfg=dict(decay_token_types=True),  # as published; γ is not
     optimizer=dict(type='AdamW', lr=1e-3, betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01),

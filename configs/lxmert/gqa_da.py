@@ -10,7 +10,7 @@ vqa_pipeline = [
 train_dataloader = dict(
     dataset=dict(
         _delete_=True,
-        type='JoinedDataset',
+        type='WeightedConcatDataset',
         datasets=[
             _base_.train_dataloader.dataset,
             dict(

@@ -6,7 +6,7 @@ work_dir = 'work_dirs/lxmert_gqa_da_shapes'
 train_dataloader = dict(
     dataset=dict(
         _delete_=True,
-        type='JoinedDataset',
+        type='WeightedConcatDataset',
         datasets=[
             _base_.train_dataloader.dataset,
             dict(

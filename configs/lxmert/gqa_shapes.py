@@ -10,16 +10,16 @@ _base_ = [
 work_dir = 'work_dirs/lxmert_gqa_shapes'
 model = dict(
     _delete_=True,
-    type='AnswerClassifier',
+    type='LxmertVQA',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(
         type='AnswerTableHead', answer_list='data/shapes/gqa/answer_list.json', loss='bce',
     ),
 )
 load_from = 'work_dirs/lxmert_pretrain_shapes/epoch_4.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=2)
 train_dataloader = dict(global_batch_size=64)
 optim_wrapper = dict(optimizer=dict(lr=5e-4))
 find_unused_parameters = True  # the image stream of the last layer

@@ -10,9 +10,9 @@ _base_ = [
 work_dir = 'work_dirs/lxmert_nlvr2'
 model = dict(
     _delete_=True,
-    type='LxmertReasoner',
+    type='LxmertNLVR',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(type='PooledClassificationHead', num_classes=2, images=2),
 )
 load_from = 'work_dirs/lxmert_pretrain/epoch_20.pth'

@@ -10,14 +10,14 @@ _base_ = [
 work_dir = 'work_dirs/lxmert_nlvr2_shapes'
 model = dict(
     _delete_=True,
-    type='LxmertReasoner',
+    type='LxmertNLVR',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(type='PooledClassificationHead', num_classes=2, images=2),
 )
 load_from = 'work_dirs/lxmert_pretrain_shapes/epoch_4.pth'
 
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=5)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=5)
 train_dataloader = dict(global_batch_size=64)
 optim_wrapper = dict(optimizer=dict(lr=5e-4))
 default_hooks = dict(checkpoint=dict(save_best='accuracy', rule='greater'))

@@ -11,5 +11,5 @@ _base_ = [
 
 work_dir = 'work_dirs/lxmert_pretrain'  # other methods have a config of this name
 train_dataloader = dict(global_batch_size=256)  # whatever the number of GPUs
-custom_hooks = [dict(type='HeadStartHook', epochs=dict(answers=10))]  # P10 + QA10 (Table 4)
+custom_hooks = [dict(type='DelayedHeadsHook', epochs=dict(answers=10))]  # P10 + QA10 (Table 4)
 find_unused_parameters = True  # the answers' head, which waits

@@ -4,7 +4,7 @@ _base_ = './pretrain_shapes.py'
 
 work_dir = 'work_dirs/lxmert_pretrain_tte_shapes'
 model = dict(
-    network=dict(
+    backbone=dict(
         token_type=dict(type='TokenTypeEmbedding', position='post_encoder', layer_scale=1e-5)
     )
 )

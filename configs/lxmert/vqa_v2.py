@@ -10,9 +10,9 @@ _base_ = [
 work_dir = 'work_dirs/lxmert_vqa_v2'
 model = dict(
     _delete_=True,
-    type='AnswerClassifier',
+    type='LxmertVQA',
     data_preprocessor=_base_.model.data_preprocessor,
-    network=_base_.model.network,
+    backbone=_base_.model.backbone,
     head=dict(
         type='AnswerTableHead', answer_list='data/vqa/trainval_label2ans.json', loss='bce',  # 3,129
     ),

@@ -14,14 +14,14 @@ model = dict(
         type='PooledSimilarity',
         image_pooling=dict(type='GPOPooling'),
         text_pooling=dict(type='GPOPooling'),
-        vector_dims=1024,
+        proj_dims=1024,
     ),
 )
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=25)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=25)
 custom_hooks = [dict(type='NegativesWarmupHook', epochs=1), dict(type='CollapseHook')]
 default_hooks = dict(checkpoint=dict(save_best='rsum', rule='greater'))
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     optimizer=dict(type='AdamW', lr=5e-4, weight_decay=1e-4),
     clip_grad=dict(max_norm=2.0),
 )

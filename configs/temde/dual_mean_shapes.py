@@ -12,7 +12,7 @@ model = dict(
         type='PooledSimilarity',
         image_pooling=dict(type='MeanPooling'),
         text_pooling=dict(type='MeanPooling'),
-        vector_dims=128,
+        proj_dims=128,
     ),
 )
 custom_hooks = [dict(type='NegativesWarmupHook', epochs=1), dict(type='CollapseHook')]

@@ -2,4 +2,4 @@
 _base_ = '../../configs/acerpe/pretrain_shapes.py'
 
 custom_imports = dict(imports=['projects.similarity_bias.similarity_bias'])
-model = dict(network=dict(position=dict(_delete_=True, type='SimilarityBias')))
+model = dict(backbone=dict(position=dict(_delete_=True, type='SimilarityBias')))

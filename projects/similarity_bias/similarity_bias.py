@@ -26,7 +26,7 @@ class SimilarityBias(NoPosition):
         super().__init__(depth, embed_dims, num_heads)
         self.scale = nn.Parameter(torch.ones(depth))
 
-    def locate(self, image: Tokens, text: Tokens) -> Tensor:
+    def relate(self, image: Tokens, text: Tokens) -> Tensor:
         """Cosines (B, 1 + M, 1 + N), once for all layers."""
         patches, words = (normalize(tokens.embeddings, dim=-1) for tokens in (image, text))
         return patches @ words.transpose(1, 2)

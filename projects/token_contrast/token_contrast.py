@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from xmodal.models.pretrainer import CrossModalPretrainer
+from xmodal.models.albef.pretrainer import AlbefPretrainer
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Encoded, ImageTextBatch
 
@@ -24,21 +24,21 @@ class TokenContrastHead(nn.Module):
 
     def __init__(self, embed_dims: int, dims: int = 64, temperature: float = 0.07) -> None:
         super().__init__()
-        self.image_projection = nn.Linear(embed_dims, dims)
-        self.text_projection = nn.Linear(embed_dims, dims)
+        self.image_proj = nn.Linear(embed_dims, dims)
+        self.text_proj = nn.Linear(embed_dims, dims)
         self.temperature = temperature
 
     def step_loss(
         self,
-        model: CrossModalPretrainer,
+        model: AlbefPretrainer,
         image: Encoded,
         text: Encoded,
         batch: ImageTextBatch,
         samples: list[DataSample],
     ) -> dict[str, Tensor]:
         """``loss``, and ``accuracy``: how often an image's own text is the most similar one."""
-        patches = normalize(self.image_projection(image.tokens.embeddings[:, 1:]), dim=-1)
-        words = normalize(self.text_projection(text.tokens.embeddings[:, 1:]), dim=-1)
+        patches = normalize(self.image_proj(image.tokens.embeddings[:, 1:]), dim=-1)
+        words = normalize(self.text_proj(text.tokens.embeddings[:, 1:]), dim=-1)
         of_images, of_texts = self.similarity(patches, words, text.tokens.attention_mask[:, 1:])
         same = batch.image_ids[:, None] == batch.image_ids
         targets = same / same.sum(1, keepdim=True)

@@ -16,9 +16,9 @@ def prepare(relocated, tiny_world, tmp_path):
     def make(name):
         config = relocated(f'configs/{name}.py', tiny_world)
         config.update(work_dir=str(tmp_path), experiment_name=f'infer {name}')
-        if image_size := config.model.network.image_encoder.get('image_size'):
+        if image_size := config.model.backbone.image_encoder.get('image_size'):
             assert image_size == 96
-            config.model.network.image_encoder.update(image_size=32, patch_size=8)
+            config.model.backbone.image_encoder.update(image_size=32, patch_size=8)
         runner = build_runner(config)
         runner.model.eval()
         file = tmp_path / 'weights.pth'
@@ -36,7 +36,9 @@ def test_similarity_is_what_the_retrieval_loop_computes(prepare):
     asked = [caption.upper() + '.' for caption in captions[:7]]  # as people write
     found = inferencer.similarity(paths[2:5], asked)
     torch.testing.assert_close(found, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)
-    alone = inferencer.encode_images(paths[2:5]).vector @ inferencer.encode_texts(asked).vector.T
+    alone = (
+        inferencer.encode_images(paths[2:5]).embedding @ inferencer.encode_texts(asked).embedding.T
+    )
     torch.testing.assert_close(alone, found)
     pairs = torch.ones(2, 3).nonzero()
     encoded = inferencer.encode(paths[:2], captions[:3])
@@ -81,7 +83,7 @@ def test_places_are_those_of_the_grounding_loop(prepare):
     runner, inferencer = prepare('acerpe/grounding_shapes')
     batch = next(iter(runner.test_dataloader))
     expected = GroundingLoop.predict(runner.test_loop, runner.model, batch)[:4]
-    found = inferencer.locate([s.image_path for s in expected], [s.text for s in expected])
+    found = inferencer.relate([s.image_path for s in expected], [s.text for s in expected])
     for heat, sample in zip(found, expected, strict=True):
         large = torch.nn.functional.interpolate(heat[None, None], sample.size, mode='bicubic')
         torch.testing.assert_close(large[0, 0], sample.heat, atol=1e-6, rtol=1e-4)

@@ -16,7 +16,7 @@ from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import BrokenImageError
 
 PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText')]
-AUGMENTED = [dict(type='LoadImage'), dict(type='Augment', size=16), dict(type='PackImageText')]
+AUGMENTED = [dict(type='LoadImage'), dict(type='AlbefAugment', size=16), dict(type='PackImageText')]
 
 
 GOOD = {'image': '0.png', 'caption': 'a'}

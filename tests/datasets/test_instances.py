@@ -8,7 +8,7 @@ import torch
 from mmengine.config import Config
 
 from xmodal.datasets import InstanceDataset
-from xmodal.datasets.transforms import CropThing
+from xmodal.datasets.transforms import CropObject
 
 TAGS = Config.fromfile('configs/acerpe/encoder_shapes.py').tags
 
@@ -48,14 +48,14 @@ def test_a_box_that_is_none_is_named(tmp_path, box):
 
 def test_a_window_lies_around_the_middle_of_the_box():
     image = torch.arange(3 * 20 * 30).view(3, 20, 30).remainder(251).to(torch.uint8)
-    crop = CropThing(size=6, shift=0)
+    crop = CropObject(size=6, shift=0)
     found = crop.transform({'img': image, 'box': [10, 4, 8, 6]})['img']  # middle (14, 7)
     assert found.equal(image[:, 4:10, 11:17]) and found.dtype == torch.uint8
 
 
 def test_past_the_edges_the_outermost_pixels_go_on():
     image = torch.randint(0, 256, (3, 20, 20), dtype=torch.uint8)
-    found = CropThing(size=12, shift=0).transform({'img': image, 'box': [0, 15, 4, 5]})['img']
+    found = CropObject(size=12, shift=0).transform({'img': image, 'box': [0, 15, 4, 5]})['img']
     padded = np.pad(image.numpy(), [(0, 0), (12, 12), (12, 12)], mode='edge')
     left, top = round(2 - 6) + 12, round(17.5 - 6) + 12
     assert np.array_equal(found.numpy(), padded[:, top : top + 12, left : left + 12])
@@ -63,7 +63,7 @@ def test_past_the_edges_the_outermost_pixels_go_on():
 
 def test_windows_move_by_the_shift_at_most(tiny_world):
     image = torch.arange(40).repeat(3, 40, 1).to(torch.uint8)  # a pixel's value is its column
-    crop = CropThing(size=8, shift=5)
+    crop = CropObject(size=8, shift=5)
     starts = {
         int(crop.transform({'img': image, 'box': [18, 18, 4, 4]})['img'][0, 0, 0])
         for _ in range(300)

@@ -3,7 +3,7 @@
 import pytest
 from torch.utils.data import Dataset
 
-from xmodal.datasets import JoinedDataset
+from xmodal.datasets import WeightedConcatDataset
 from xmodal.registry import DATASETS
 
 
@@ -24,7 +24,7 @@ class Lettered(Dataset):
 
 def joined():
     parts = (('a', 2), ('b', 1), ('c', 3))
-    return JoinedDataset(
+    return WeightedConcatDataset(
         [dict(type='Lettered', letter=letter, count=count) for letter, count in parts]
     )
 
@@ -46,7 +46,7 @@ def test_an_index_out_of_range_is_an_error(index):
 
 def weighted(*weights):
     parts = (('a', 10), ('b', 4))
-    return JoinedDataset(
+    return WeightedConcatDataset(
         [dict(type='Lettered', letter=letter, count=count) for letter, count in parts], weights
     )
 

@@ -6,7 +6,7 @@ from detected import draw_image, draw_images, write_store
 
 from xmodal.datasets import stack_regions
 from xmodal.datasets.transforms import BrokenImageError, LoadRegions, PackRegionText
-from xmodal.models.region_preprocessor import RegionTextPreprocessor
+from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
 from xmodal.structures import ObjectLabels
 
 

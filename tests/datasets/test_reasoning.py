@@ -183,7 +183,7 @@ def test_real_statements_of_nlvr_are_read_and_cut_into_boxes(split):
         data_root='data',
         test_mode=True,
         image_path='nlvr1/{split}/{split}-{identifier}-{order}.png',
-        pipeline=[ONE[0], dict(type='CutImage', parts=3, share=0.25), FIELDS],
+        pipeline=[ONE[0], dict(type='SplitImage', parts=3, share=0.25), FIELDS],
     )
     first, second = found[0], found[1]
     assert len(found) == 6 * {'dev': 989, 'hidden': 985}[split]

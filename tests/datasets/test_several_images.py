@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from xmodal.datasets import stack_images
-from xmodal.datasets.transforms import CutImage, ForEachImage, PackImageText
+from xmodal.datasets.transforms import ForEachImage, PackImageText, SplitImage
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_several_images_a_sample_make_one_batch(paths):
 )
 def test_windows_stand_evenly_from_edge_to_edge(parts, share, starts, width):
     image = torch.arange(400).expand(3, 10, 400)
-    found = CutImage(parts, share)({'img': image})['img']
+    found = SplitImage(parts, share)({'img': image})['img']
     assert found.shape == (parts, 3, 10, width)
     for window, first in zip(found, starts, strict=True):
         assert window[0, 0].tolist() == list(range(first, first + width))

@@ -10,7 +10,7 @@ import pytest
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.draw import draw_scene
 from xmodal.datasets.shapes.scene import SHAPES, sample_scene
-from xmodal.files import writing_alone
+from xmodal.files import exclusive_dir
 
 SPEC = WorldSpec(train=12, val=4, test=6, size=64, seed=3)
 
@@ -61,7 +61,7 @@ def test_a_folder_with_other_files_is_not_touched(tmp_path):
 
 def test_two_processes_do_not_build_one_world(tmp_path):
     with (
-        writing_alone(tmp_path / 'world'),
+        exclusive_dir(tmp_path / 'world'),
         pytest.raises(RuntimeError, match='another process is writing there'),
     ):
         build_world(tmp_path / 'world', SPEC, workers=1)

@@ -7,7 +7,7 @@ import torch
 from xmodal.datasets import ClassFolderDataset, stack_images
 from xmodal.datasets.transforms import TwoViews
 
-CROP = dict(type='Augment', size=16, scale=(0.2, 0.5), num_ops=0)
+CROP = dict(type='AlbefAugment', size=16, scale=(0.2, 0.5), num_ops=0)
 
 
 def test_the_views_are_drawn_apart_and_both_of_the_image():

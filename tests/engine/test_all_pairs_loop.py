@@ -12,10 +12,10 @@ from torch.utils.data import DataLoader
 from xmodal.datasets import PrecompDataset, stack_regions
 from xmodal.engine.loops.all_pairs import EncodedShare, MatchingLoop
 from xmodal.evaluation import read_scores
-from xmodal.models.region_preprocessor import RegionTextPreprocessor
-from xmodal.models.similarity import score_all_pairs
-from xmodal.models.similarity.base import PairwiseSimilarity
-from xmodal.models.similarity.pooled import Vectors
+from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
+from xmodal.models.sgraf import score_all_pairs
+from xmodal.models.sgraf.pairwise import PairwiseSimilarity
+from xmodal.models.sgraf.pooled import Vectors
 from xmodal.structures import Tokens
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
@@ -31,10 +31,10 @@ class Counts(PairwiseSimilarity):
         super().__init__()
         self.place = nn.Parameter(torch.zeros(()))  # says which device computes
 
-    def hoist_images(self, images, dtype):
+    def precompute_images(self, images, dtype):
         return Vectors(images.embeddings.sum(1))
 
-    def hoist_texts(self, texts, dtype):
+    def precompute_texts(self, texts, dtype):
         assert not texts.embeddings[..., 0].any()  # no padding
         return Vectors(texts.embeddings.sum(1))
 

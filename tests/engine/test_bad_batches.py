@@ -4,7 +4,7 @@ import torch
 from runs import call_at, train
 from torch import nn
 
-from xmodal.engine.optim import AnyDeviceOptimWrapper
+from xmodal.engine.optim import SafeAmpOptimWrapper
 
 
 def spoil_images(runner):
@@ -14,7 +14,7 @@ def spoil_images(runner):
         handle.remove()
         return tokens._replace(embeddings=tokens.embeddings * torch.inf)
 
-    handle = runner.model.network.image_encoder.register_forward_hook(hook)
+    handle = runner.model.backbone.image_encoder.register_forward_hook(hook)
 
 
 def test_matching_survives_a_batch_of_tokens_that_are_not_finite(tiny_config):
@@ -25,25 +25,25 @@ def test_matching_survives_a_batch_of_tokens_that_are_not_finite(tiny_config):
 
 
 def test_a_skipped_step_leaves_the_running_statistics_as_they_were(tiny_config):
-    pooling = dict(type='TEmde', partitions=2, centroids=2, inner_dims=2)
-    tiny_config.model.network.vector_pooling = pooling
+    pooling = dict(type='TEMDE', partitions=2, centroids=2, inner_dims=2)
+    tiny_config.model.backbone.pooling = pooling
     seen = []
 
     def look(runner):
-        seen.append(runner.model.network.image_pooling.bn1.running_var.clone())
+        seen.append(runner.model.backbone.image_pooling.bn1.running_var.clone())
 
     tiny_config.custom_hooks += [call_at(2, look), call_at(2, spoil_images), call_at(3, look)]
     runner = train(tiny_config)
     assert runner.optim_wrapper.skipped == 1 and seen[0].isfinite().all()
     torch.testing.assert_close(seen[1], seen[0], rtol=0, atol=0)
-    assert not runner.model.network.image_pooling.bn1.running_var.equal(seen[1])
+    assert not runner.model.backbone.image_pooling.bn1.running_var.equal(seen[1])
 
 
 def test_a_finite_loss_without_a_finite_gradient_moves_nothing():
     model = nn.Linear(2, 1)
     before = model.weight.detach().clone()
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    wrapper = AnyDeviceOptimWrapper(optimizer=optimizer, clip_grad=dict(max_norm=1.0))
+    wrapper = SafeAmpOptimWrapper(optimizer=optimizer, clip_grad=dict(max_norm=1.0))
     loss = (model(torch.zeros(3, 2)) - model.bias).sqrt().sum()  # √0
     assert loss == 0
     wrapper.update_params(loss)

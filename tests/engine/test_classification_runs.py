@@ -50,8 +50,8 @@ def test_training_starts_from_the_pre_trained_weights(shrink, tiny_config, tmp_p
     runner.load_or_resume()
     state = load(config.load_from)['state_dict']
     for prefix, module in (
-        ('network.', runner.model.network),
-        ('twin.module.network.', runner.model.twin.module['network']),
+        ('backbone.', runner.model.backbone),
+        ('teacher.module.backbone.', runner.model.teacher.module['backbone']),
     ):
         own = {prefix + name: value for name, value in module.state_dict().items()}
         assert all(torch.equal(value, state[name]) for name, value in own.items())
@@ -63,7 +63,7 @@ def test_the_config_of_the_benchmark_names_what_exists(task):
     assert MODELS.get(config.model.type) and DATASETS.get(config.train_dataloader.dataset.type)
     assert 'heads' not in config.model and 'queue_length' not in config.model
     side = 256 if task == 'nlvr2_ta' else 384
-    assert config.model.network.image_encoder.image_size == side
-    assert config.model.network.position.type == 'ace_rpe'
+    assert config.model.backbone.image_encoder.image_size == side
+    assert config.model.backbone.position.type == 'ace_rpe'
     if task != 'nlvr2_ta':
         assert METRICS.get(config.test_evaluator.type)

@@ -99,7 +99,7 @@ def test_the_fusion_models_config_with_types_trains(shrink):
     config.custom_hooks[0].epochs = {}
     runner = train(config)
     records = json.loads(Path(runner.work_dir, 'token_type_scale.json').read_text())
-    assert list(records[-1]['scales']) == ['network.token_type']
+    assert list(records[-1]['scales']) == ['backbone.token_type']
 
 
 def test_a_fusion_model_classifies_without_training_for_it(shrink, classes):

@@ -113,8 +113,8 @@ def test_an_option_that_something_reads_passes(options):
 
 
 def test_a_new_section_that_resembles_another_is_refused():
-    config = Config(dict(model=dict(network=dict(fusion=dict(depth=1)))))
-    with pytest.raises(ConfigError, match=r"'model\.netwrok', did you mean 'model\.network'\?$"):
+    config = Config(dict(model=dict(backbone=dict(fusion=dict(depth=1)))))
+    with pytest.raises(ConfigError, match=r"'model\.netwrok', did you mean 'model\.backbone'\?$"):
         check_options(config, {'model.netwrok.fusion.depth': 2})
 
 

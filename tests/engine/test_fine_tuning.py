@@ -6,7 +6,7 @@ from mmengine.config import Config
 from runs import train
 
 from xmodal.engine.launch import build_runner
-from xmodal.models.queue import EMPTY
+from xmodal.models.base.queue import EMPTY
 
 
 def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_config, tmp_path):
@@ -27,8 +27,8 @@ def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_co
     shorter = load(work_dir=str(tmp_path / 'shorter'), **{'model.queue_length': 7})
     assert len(shorter.queue.image_ids) == 7
     for model in (fresh, shorter):
-        for name, value in first.model.network.state_dict().items():
-            assert torch.equal(model.network.state_dict()[name], value), name
+        for name, value in first.model.backbone.state_dict().items():
+            assert torch.equal(model.backbone.state_dict()[name], value), name
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_fine_tuning_fetches_no_weights_beside_its_checkpoint(name):
     config = Config.fromfile(f'configs/acerpe/{name}.py')
     assert config.load_from
     for encoder in ('image_encoder', 'text_encoder'):
-        assert not config.model.network[encoder].get('pretrained')
+        assert not config.model.backbone[encoder].get('pretrained')

@@ -27,11 +27,11 @@ def shrink(relocated, tiny_world, tmp_path):
 
     def load(file):
         config = relocated(file, tiny_world)
-        network = config.model.network
+        backbone = config.model.backbone
         small = dict(embed_dims=WIDTH, num_heads=2, depth=1, feedforward_dims=WIDTH)
-        network.image_encoder.update(small)
-        network.fusion.update(small)
-        network.text_encoder.config.update(
+        backbone.image_encoder.update(small)
+        backbone.fusion.update(small)
+        backbone.text_encoder.config.update(
             hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH
         )
         config.train_dataloader.global_batch_size = 64
@@ -47,7 +47,7 @@ def test_pre_training_is_loaded_by_every_fine_tuning_which_trains_and_is_evaluat
 ):
     config = shrink('configs/lxmert/pretrain_shapes.py')
     config.train_cfg.max_epochs = 2
-    config.custom_hooks = [dict(type='HeadStartHook', epochs=dict(answers=1))]  # as pretrain.py
+    config.custom_hooks = [dict(type='DelayedHeadsHook', epochs=dict(answers=1))]  # as pretrain.py
     config.default_hooks.logger.interval = 1
     runner = train(config)
     logged = runner.message_hub.log_scalars
@@ -63,7 +63,7 @@ def test_pre_training_is_loaded_by_every_fine_tuning_which_trains_and_is_evaluat
         metrics = tuned.test()
         score = {'vqa': 'vqa/overall', 'gqa': 'gqa/accuracy', 'nlvr2': 'accuracy'}
         assert 0 <= metrics[score[file.stem.split('_')[0]]] <= 100
-        words = 'network.text_encoder.bert.embeddings.word_embeddings.weight'
+        words = 'backbone.text_encoder.bert.embeddings.word_embeddings.weight'
         moved = (tuned.model.state_dict()[words] - source[words]).abs().mean()
         assert moved < 0.5 * source[words].abs().mean()  # not drawn anew
 
@@ -72,7 +72,7 @@ def test_ace_rpe_pre_trains_by_one_key(shrink):
     file = 'configs/lxmert/pretrain_acerpe_shapes.py'
     plain = Config.fromfile('configs/lxmert/pretrain_shapes.py').model.to_dict()
     changed = Config.fromfile(file).model.to_dict()
-    changed['network'].pop('position'), plain['network'].pop('position')
+    changed['backbone'].pop('position'), plain['backbone'].pop('position')
     assert changed == plain
     logged = train(shrink(file)).message_hub.log_scalars
     assert 0 <= logged['train/anchor_share_matched'].current() <= 1
@@ -80,7 +80,7 @@ def test_ace_rpe_pre_trains_by_one_key(shrink):
 
 def test_the_model_of_the_embedded_world_has_the_detectors_classes():
     model = Config.fromfile('configs/lxmert/pretrain_shapes.py').model
-    assert model.network.image_encoder.feature_dims == FEATURE_DIMS
+    assert model.backbone.image_encoder.feature_dims == FEATURE_DIMS
     assert model.heads.objects.num_objects == len(OBJECTS)
     assert model.heads.objects.num_attributes == len(ATTRIBUTES)
 
@@ -112,7 +112,7 @@ def test_the_presets_differ_where_paper_and_code_do():
     switches = ('feature_loss', 'label_scope', 'confidence_weight')
     found = [[c.model.heads.objects[s] for s in switches] for c in (paper, released)]
     assert found == [['l2', 'masked', False], ['smooth_l1', 'all', True]]
-    assert paper.custom_hooks == [dict(type='HeadStartHook', epochs=dict(answers=10))]
+    assert paper.custom_hooks == [dict(type='DelayedHeadsHook', epochs=dict(answers=10))]
     assert released.custom_hooks == []
 
 

@@ -157,8 +157,8 @@ def test_the_model_of_every_config_is_what_its_name_says(file, tmp_path):
             'mean': 'MeanPooling',
             'max': 'MaxPooling',
             'gpo': 'GPOPooling',
-            'emde': 'Emde',
-            'temde': 'TEmde',
+            'emde': 'EMDE',
+            'temde': 'TEMDE',
         }[module.removesuffix('_bert')]
         assert {type(p).__name__ for p in (similarity.image_pooling, similarity.text_pooling)} == {
             expected
@@ -205,7 +205,7 @@ def test_the_recipes_are_the_published_ones(name, epochs, step, sketch):
     assert config.train_cfg.max_epochs == epochs
     assert config.param_scheduler == [dict(type='StepLR', gamma=0.1, step_size=step)]
     assert config.model.similarity.global_pooling.pooling == dict(
-        type='TEmde', partitions=sketch, centroids=8, inner_dims=8
+        type='TEMDE', partitions=sketch, centroids=8, inner_dims=8
     )
     assert config.optim_wrapper.optimizer == dict(type='Adam', lr=2e-4)
     assert config.optim_wrapper.clip_grad == dict(max_norm=2.0)

@@ -17,7 +17,7 @@ def end(config, tmp_path, name, **changes):
 
 def test_recomputed_activations_change_neither_weights_nor_their_names(tiny_config, tmp_path):
     # Dropout: what is computed again draws the same.
-    tiny_config.model.network.fusion.dropout = 0.1
+    tiny_config.model.backbone.fusion.dropout = 0.1
     kept = end(tiny_config, tmp_path, 'kept')
     again = end(tiny_config, tmp_path, 'again', activation_checkpointing=ALL)
     assert_equal(kept, again)

@@ -97,16 +97,16 @@ def load(photographs, tiny_world, tmp_path):
 
     def make(name):
         config = Config.fromfile(f'configs/acerpe/{name}.py')
-        network = config.model.network
-        network.image_encoder.update(embed_dim=WIDTH, num_heads=2, depth=1)
-        assert not network.text_encoder.get('pretrained'), 'the checkpoint has these weights'
-        network.text_encoder.update(
+        backbone = config.model.backbone
+        backbone.image_encoder.update(embed_dim=WIDTH, num_heads=2, depth=1)
+        assert not backbone.text_encoder.get('pretrained'), 'the checkpoint has these weights'
+        backbone.text_encoder.update(
             config=dict(
                 vocab_size=128, hidden_size=WIDTH, num_attention_heads=2, intermediate_size=WIDTH
             ),
             num_layers=1,
         )
-        network.fusion.update(embed_dims=WIDTH, num_heads=2, depth=1)
+        backbone.fusion.update(embed_dims=WIDTH, num_heads=2, depth=1)
         config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
         if 'answer_list' in config.model:
             answers = photographs / config.model.answer_list.removeprefix('data/')

@@ -85,13 +85,13 @@ def test_after_sigterm_a_run_saves_exits_with_0_and_resumes_to_the_same_end(tiny
     assert_same_end(tmp_path / 'whole/epoch_2.pth', tmp_path / 'cut/epoch_2.pth')
 
 
-def test_a_checkpoint_holds_the_queue_the_twin_and_the_temperature(tiny_config):
+def test_a_checkpoint_holds_the_queue_the_teacher_and_the_temperature(tiny_config):
     runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
     state = load(f'{runner.work_dir}/epoch_1.pth')['state_dict']
     assert state['queue.pointer'] == 32 % 20
     assert (state['queue.image_ids'] >= 0).all()
     assert 'heads.itc.log_temperature' in state
-    assert any(key.startswith('twin.') for key in state)
+    assert any(key.startswith('teacher.') for key in state)
 
 
 def test_a_failed_save_leaves_the_checkpoint_before_it_whole(tiny_config, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_share_of_broken_images_above_the_limit_ends_the_run_with_the_list(
 def test_heads_begin_when_the_config_says(tiny_config):
     seen = []
     tiny_config.custom_hooks = [
-        dict(type='HeadStartHook', epochs=dict(itm=1, mlm=1)),
+        dict(type='DelayedHeadsHook', epochs=dict(itm=1, mlm=1)),
         call_at(0, lambda r: seen.append(r.model.active_heads)),
         call_at(4, lambda r: seen.append(r.model.active_heads)),
     ]

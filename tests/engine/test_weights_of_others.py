@@ -29,8 +29,8 @@ def changed(file, change):
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (lambda k, v: (k if 'fusion' not in k else None, v), r'lacks .*network\.fusion.*'),
-        (lambda k, v: (k, v[:1] if 'image_projection.weight' in k else v), 'image_projection'),
+        (lambda k, v: (k if 'fusion' not in k else None, v), r'lacks .*backbone\.fusion.*'),
+        (lambda k, v: (k, v[:1] if 'image_proj.weight' in k else v), 'image_proj'),
         (lambda k, v: (f'encoder.{k}', v), 'lacks .*: give a checkpoint of this config'),
     ],
     ids=['in part', 'another shape', 'nothing'],

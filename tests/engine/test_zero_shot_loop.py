@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import normalize
 from torch.utils.data import DataLoader, Dataset
 
-from xmodal.engine.loops import SeveralLoops, ZeroShotLoop
+from xmodal.engine.loops import CompositeEvalLoop, ZeroShotLoop
 from xmodal.engine.loops.zero_shot import class_vectors, read_templates
 from xmodal.evaluation import ZeroShotMetric
 from xmodal.structures import DataSample
@@ -156,7 +156,7 @@ def test_the_templates_that_ship_can_be_read(name):
 
 
 def test_several_loops_name_their_metrics(model, loop_config):
-    loops = SeveralLoops(
+    loops = CompositeEvalLoop(
         runner=None,
         dataloader={'not': 'built'},
         evaluator={},
@@ -172,4 +172,4 @@ def test_several_loops_name_their_metrics(model, loop_config):
 
 def test_no_loop_at_all_is_an_error():
     with pytest.raises(ValueError, match=r"leaves out all of \['one'\]"):
-        SeveralLoops(runner=None, dataloader={}, evaluator={}, loops=dict(one=None))
+        CompositeEvalLoop(runner=None, dataloader={}, evaluator={}, loops=dict(one=None))

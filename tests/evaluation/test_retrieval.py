@@ -139,7 +139,7 @@ def test_the_loop_with_all_candidates_ranks_by_matching_every_pair(tiny_config, 
             no, yes = model.heads['itm'](fused.text_tokens)[0]
             expected = yes - no
             if add:
-                cosine = (image.vector * text.vector).sum()
+                cosine = (image.embedding * text.embedding).sum()
                 expected = expected + cosine / model.heads['itc'].temperature
             assert gallery.scores[i, t].item() == pytest.approx(expected.item(), abs=1e-4)
 

@@ -65,7 +65,7 @@ def test_without_any_anchor_no_pair_has_a_path_and_the_gradient_is_zero():
     similarity = torch.full((1, 7, 4, 2), -0.5, requires_grad=True)
     path = F.relative_distance(F.anchor_distance(similarity), (2, 3))
     assert path.isinf().all()
-    F.place(path).sum().backward()
+    F.fill_unreachable(path).sum().backward()
     assert (similarity.grad == 0).all()
 
 
@@ -133,7 +133,7 @@ def test_gradient_of_the_path_is_right():
     mask = padding(4, [3])
 
     def finite_path(d):
-        return F.place(F.relative_distance(d, (2, 3), mask))
+        return F.fill_unreachable(F.relative_distance(d, (2, 3), mask))
 
     assert gradcheck(finite_path, distance)
 
@@ -143,7 +143,7 @@ def test_gradients_from_tokens_to_paths_are_finite():
     text = random_tokens(2, 5, 12, torch.float32, seed=1).requires_grad_()
     similarity = F.multi_group_similarity(image, text, 3)
     path = F.relative_distance(F.anchor_distance(similarity), (2, 3), padding(5, [5, 2]))
-    F.place(path).square().sum().backward()
+    F.fill_unreachable(path).square().sum().backward()
     assert image.grad.isfinite().all() and text.grad.isfinite().all()
     assert image.grad.count_nonzero()
 

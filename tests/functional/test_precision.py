@@ -11,7 +11,7 @@ def every_function(image, text, weight, projection, attention):
     mask = padding(5, [5, 3])
     similarity = F.multi_group_similarity(image, text, 3)
     distance = F.relative_distance(F.anchor_distance(similarity), (2, 3), mask)
-    placed = F.place(distance, 'far', 23.4)
+    placed = F.fill_unreachable(distance, 'far', 23.4)
     yield similarity
     yield F.soft_shrink(similarity)
     yield placed

@@ -18,22 +18,22 @@ def paths(dtype=torch.float64, groups=3):
 
 def test_unreached_pairs_are_zero_by_default():
     distance, _ = paths()
-    placed = F.place(distance)
+    placed = F.fill_unreachable(distance)
     assert distance.isinf().any() and distance.isfinite().any()
     assert placed.equal(torch.where(distance.isinf(), 0, distance))
 
 
 def test_unreached_pairs_can_be_far():
     distance, _ = paths()
-    placed = F.place(distance, 'far', 23.4)
+    placed = F.fill_unreachable(distance, 'far', 23.4)
     assert placed.equal(torch.where(distance.isinf(), 23.4, distance))
 
 
 def test_unreached_pairs_can_have_a_vector_of_their_own():
     distance, _ = paths()
-    placed = F.place(distance, 'learned')
+    placed = F.fill_unreachable(distance, 'learned')
     weight = random_tokens(1, 6, 4, seed=5)[0]
-    expected = F.place(distance) @ weight[:3] + distance.isinf().double() @ weight[3:]
+    expected = F.fill_unreachable(distance) @ weight[:3] + distance.isinf().double() @ weight[3:]
     assert placed.shape[-1] == 6
     torch.testing.assert_close(placed @ weight, expected)
 
@@ -41,14 +41,14 @@ def test_unreached_pairs_can_have_a_vector_of_their_own():
 @pytest.mark.parametrize('null', ['zero', 'far', 'learned'])
 def test_an_unreached_pair_has_gradient_zero(null):
     distance = torch.tensor([2.0, math.inf]).view(1, 1, 2, 1).requires_grad_()
-    F.place(distance, null, 23.4).sum().backward()
+    F.fill_unreachable(distance, null, 23.4).sum().backward()
     assert distance.grad.flatten().tolist() == [1, 0]
 
 
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_contextual_terms_are_the_means_of_the_materialised_embedding(dtype):
     distance, text_mask = paths()
-    placed, weight = F.place(distance, 'far', 23.4), random_tokens(1, 3, 8, seed=5)[0]
+    placed, weight = F.fill_unreachable(distance, 'far', 23.4), random_tokens(1, 3, 8, seed=5)[0]
     image_mask = padding(7, [7, 6])
     embedding = placed[..., None, :] @ weight  # (B, M, N, 1, D)
     image_sum, text_sum = torch.zeros(2, 7, 8).double(), torch.zeros(2, 5, 8).double()
@@ -64,7 +64,7 @@ def test_contextual_terms_are_the_means_of_the_materialised_embedding(dtype):
 
 
 def test_contextual_terms_without_masks_are_plain_means():
-    placed, weight = F.place(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
+    placed, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
     image, text = F.contextual_terms(placed, weight)
     torch.testing.assert_close(image, (placed @ weight).mean(2))
     torch.testing.assert_close(text, (placed @ weight).mean(1))
@@ -72,7 +72,7 @@ def test_contextual_terms_without_masks_are_plain_means():
 
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_value_term_is_the_weighted_sum_of_the_materialised_embedding(dtype):
-    placed, weight = F.place(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
+    placed, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
     attention = random_tokens(2, 4 * 7, 5, seed=6).view(2, 4, 7, 5).softmax(-1)
     embedding = (placed @ weight).unflatten(-1, (4, 2))  # (B, M, N, H, D / H)
     expected = torch.zeros(2, 7, 4, 2, dtype=torch.float64)
@@ -87,7 +87,10 @@ def test_value_term_is_the_weighted_sum_of_the_materialised_embedding(dtype):
 
 
 def test_value_term_takes_the_text_as_the_queries():
-    placed, weight = F.place(paths()[0]).transpose(1, 2), random_tokens(1, 3, 8, seed=5)[0]
+    placed, weight = (
+        F.fill_unreachable(paths()[0]).transpose(1, 2),
+        random_tokens(1, 3, 8, seed=5)[0],
+    )
     attention = random_tokens(2, 4 * 5, 7, seed=6).view(2, 4, 5, 7).softmax(-1)
     embedding = (placed @ weight).unflatten(-1, (4, 2))
     expected = torch.einsum('bhij,bijhd->bihd', attention, embedding).flatten(2)
@@ -96,7 +99,7 @@ def test_value_term_takes_the_text_as_the_queries():
 
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_bias_term_is_the_projected_embedding(dtype):
-    placed, weight = F.place(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
+    placed, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
     projection = random_tokens(1, 1, 8, seed=6)[0, 0]
     found = F.bias_term(placed.to(dtype), weight.to(dtype), projection.to(dtype))
     assert found.dtype == dtype
@@ -105,7 +108,7 @@ def test_bias_term_is_the_projected_embedding(dtype):
 
 
 def test_gradients_of_the_terms_are_right():
-    placed = F.place(paths()[0][:1]).requires_grad_()
+    placed = F.fill_unreachable(paths()[0][:1]).requires_grad_()
     weight = random_tokens(1, 3, 4, seed=5)[0].requires_grad_()
     projection = random_tokens(1, 1, 4, seed=6)[0, 0].requires_grad_()
     attention = random_tokens(1, 2 * 7, 5, seed=6).view(1, 2, 7, 5).requires_grad_()

@@ -52,7 +52,7 @@ def config(vocabulary):
 
     def make(position='ace_rpe', heads=tuple(HEADS), streams='both', dropout=0.0, **model):
         return dict(
-            type='CrossModalPretrainer',
+            type='AlbefPretrainer',
             data_preprocessor=dict(
                 type='ImageTextPreprocessor',
                 mean=[127.5] * 3,
@@ -60,7 +60,7 @@ def config(vocabulary):
                 tokenizer=dict(pretrained=vocabulary),
                 max_length=8,
             ),
-            network=dict(
+            backbone=dict(
                 image_encoder=dict(
                     type='ViTImageEncoder',
                     image_size=24,
@@ -91,7 +91,7 @@ def config(vocabulary):
                     dropout=dropout,
                     streams=streams,
                 ),
-                vector_dims=16,
+                proj_dims=16,
             ),
             heads={name: HEADS[name] for name in heads},
             **{'queue_length': 10, **model},

@@ -15,8 +15,8 @@ def test_the_config_registers_the_plug_in_and_changes_nothing_else(monkeypatch):
     base = Config.fromfile('configs/acerpe/pretrain_shapes.py')
     config = Config.fromfile(CONFIG)
     assert MODELS.get('SimilarityBias').__module__ == 'projects.similarity_bias.similarity_bias'
-    assert config.model.network.position == dict(type='SimilarityBias')
-    config.model.network.position = base.model.network.position
+    assert config.model.backbone.position == dict(type='SimilarityBias')
+    config.model.backbone.position = base.model.backbone.position
     assert config.model == base.model
 
 
@@ -27,7 +27,7 @@ def test_the_bias_is_the_scaled_cosine_of_each_pair(monkeypatch):
     position.scale.data = torch.tensor([1.0, 3.0])
     image = Tokens(torch.randn(2, 5, 8), grid_size=(2, 2))
     text = Tokens(torch.randn(2, 4, 8), torch.ones(2, 4, dtype=torch.bool))
-    relation = position.locate(image, text)
+    relation = position.relate(image, text)
     bias = position.cross_terms(1, relation, 'text').bias
     assert bias.shape == (2, 1, 4, 5)
     for b in range(2):

@@ -40,9 +40,9 @@ def test_the_loss_is_that_of_the_paper_where_all_images_differ(head):
 
     tables = torch.zeros(2, B, B)
     for i in range(B):
-        patches = normalize(head.image_projection(image.tokens.embeddings[i, 1:]), dim=1)
+        patches = normalize(head.image_proj(image.tokens.embeddings[i, 1:]), dim=1)
         for t in range(B):
-            words = normalize(head.text_projection(text.tokens.embeddings[t, 1:]), dim=1)
+            words = normalize(head.text_proj(text.tokens.embeddings[t, 1:]), dim=1)
             real = words[: int(mask[t].sum()) - 1]
             tables[0, i, t], tables[1, t, i] = literal_similarities(patches, real)
     expected = sum(cross_entropy(table / 0.5, ids) for table in tables) / 2
@@ -58,9 +58,9 @@ def test_the_embedded_run_trains_it_beside_the_five(tiny_config, monkeypatch):
     tiny_config.train_cfg.max_epochs = 1
     tiny_config.experiment_name = 'token contrast'
     runner = build_runner(tiny_config)
-    before = runner.model.heads['tokens'].image_projection.weight.clone()
+    before = runner.model.heads['tokens'].image_proj.weight.clone()
     runner.train()
-    assert not torch.equal(runner.model.heads['tokens'].image_projection.weight, before)
+    assert not torch.equal(runner.model.heads['tokens'].image_proj.weight, before)
     logged = runner.message_hub.log_scalars
     for name in ('loss_itc', 'loss_mim', 'loss_tokens', 'accuracy_tokens'):
         assert f'train/{name}' in logged

@@ -20,4 +20,4 @@ def test_whole_token_sets_join_without_a_mask():
     joined = Tokens.join(parts)
     assert joined.attention_mask is None and joined.boxes is None
     assert torch.equal(joined.embeddings, torch.cat([part.embeddings for part in parts]))
-    assert joined.own_mask().all() and joined.own_mask().shape == (3, 3)
+    assert joined.full_mask().all() and joined.full_mask().shape == (3, 3)

@@ -27,7 +27,7 @@ from xmodal.ablation import (
 from xmodal.ablation.runner import _lock, remaining_seconds
 from xmodal.ablation.runs import RECORD, merged
 from xmodal.ablation.table import Stage, stage_options
-from xmodal.engine.hooks import HeadStartHook
+from xmodal.engine.hooks import DelayedHeadsHook
 from xmodal.files import write_json
 from xmodal.registry import MODELS
 
@@ -493,17 +493,17 @@ def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_con
     tiny_config.merge_from_dict(stage_options(stage, variant))
     model = MODELS.build(tiny_config.model)
     assert set(model.heads) == {'itc', 'itm', 'mlm', 'mim'}
-    hook = HeadStartHook(epochs=dict(ace=1, itm=1))
+    hook = DelayedHeadsHook(epochs=dict(ace=1, itm=1))
     runner = SimpleNamespace(cfg=tiny_config, model=model, epoch=0)
     hook.before_train(runner)
     hook.before_train_epoch(runner)
     assert model.active_heads == {'itc', 'mlm', 'mim'}
     with pytest.raises(ValueError, match=r"names \['imt'\]"):
-        HeadStartHook(epochs=dict(imt=1)).before_train(runner)
+        DelayedHeadsHook(epochs=dict(imt=1)).before_train(runner)
 
 
 @pytest.mark.parametrize('file', sorted(Path('configs/acerpe/variants').glob('*.py')), ids=str)
 def test_a_variants_position_can_be_built(file):
-    position = Config.fromfile(file).model.network.position
+    position = Config.fromfile(file).model.backbone.position
     with torch.device('meta'):
         MODELS.build({**position, 'depth': 6, 'embed_dims': 768, 'num_heads': 12})

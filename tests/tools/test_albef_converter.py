@@ -92,7 +92,7 @@ def config_file(tmp_path):
     config = Config.fromfile('configs/acerpe/albef_4m.py')
     model = config.model
     model.data_preprocessor.tokenizer.pretrained = str(vocabulary)
-    model.network.image_encoder.update(
+    model.backbone.image_encoder.update(
         arch='vit_base_patch16_224',
         image_size=24,
         patch_size=8,
@@ -101,7 +101,7 @@ def config_file(tmp_path):
         depth=3,
         pretrained=False,
     )
-    model.network.text_encoder.update(
+    model.backbone.text_encoder.update(
         pretrained=None,
         config=dict(
             vocab_size=WORDS,
@@ -111,8 +111,8 @@ def config_file(tmp_path):
             max_position_embeddings=8,
         ),
     )
-    model.network.fusion.update(embed_dims=WIDTH, num_heads=2)
-    model.network.vector_dims = 8
+    model.backbone.fusion.update(embed_dims=WIDTH, num_heads=2)
+    model.backbone.proj_dims = 8
     model.queue_length = 4
     path = tmp_path / 'albef_tiny.py'
     Config(dict(model=model)).dump(path)
@@ -142,26 +142,27 @@ def test_converted_weights_compute_what_albef_computes(
     checkpoint = torch.load(out, weights_only=True)
     found = model.load_state_dict(checkpoint['state_dict'], strict=False)
     assert not found.unexpected_keys
-    # What ALBEF's tiny stand-in has no weights for; the twin was made by copy.
+    # What ALBEF's tiny stand-in has no weights for; the teacher was made by copy.
     assert all(
-        name.startswith(('queue.', 'heads.mlm', 'twin.module.mlm')) for name in found.missing_keys
+        name.startswith(('queue.', 'heads.mlm', 'teacher.module.mlm'))
+        for name in found.missing_keys
     )
     images, input_ids = torch.randn(3, 3, 24, 24), torch.randint(5, WORDS, (3, 6))
     mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2, [1] * 5 + [0]])
     expected = source(images, input_ids, mask)
     image, text = model.encode_image(images), model.encode_text(input_ids, mask.bool())
     fused = model.fuse(image.tokens, text.tokens)
-    found = image.vector, text.vector, model.heads['itm'](fused.text_tokens)
+    found = image.embedding, text.embedding, model.heads['itm'](fused.text_tokens)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
     assert model.heads['itc'].temperature.item() == pytest.approx(0.05)
-    twin = model.twin.module['network'].image_projection.weight
-    assert torch.equal(twin, model.network.image_projection.weight)
+    teacher = model.teacher.module['backbone'].image_proj.weight
+    assert torch.equal(teacher, model.backbone.image_proj.weight)
 
 
 def test_chosen_blocks_take_their_places_in_order():
     assert albef.rename('visual_encoder.blocks.4.norm1.weight', [0, 2, 4]) == (
-        'network.image_encoder.vit.blocks.2.norm1.weight'
+        'backbone.image_encoder.vit.blocks.2.norm1.weight'
     )
     assert albef.rename('visual_encoder.blocks.3.norm1.weight', [0, 2, 4]) is None
 

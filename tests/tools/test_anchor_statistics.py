@@ -16,7 +16,7 @@ from xmodal.registry import MODELS
 def model(tiny_config):
     torch.manual_seed(0)
     model = MODELS.build(tiny_config.model).eval()
-    for parameter in model.network.parameters():
+    for parameter in model.backbone.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     return model
 
@@ -27,7 +27,7 @@ def test_distances_and_additions_are_those_of_every_pair(model):
     mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
     text = model.encode_text(torch.randint(5, 60, (2, 6)), mask).tokens
     found = describe_pairs(model, image, text)
-    relation, position = model.locate(image, text), model.network.position
+    relation, position = model.relate(image, text), model.backbone.position
     for row in range(2):
         all_paths, spread = [], []
         for word in range(1, int(mask[row].sum())):

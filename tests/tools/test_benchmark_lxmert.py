@@ -9,8 +9,8 @@ from tools.analysis import benchmark_lxmert
 @pytest.fixture
 def arguments(monkeypatch, tmp_path):
     config = Config.fromfile('configs/lxmert/pretrain_released.py')
-    config.model.network.image_encoder.depth = config.model.network.fusion.depth = 1
-    config.model.network.text_encoder.num_layers = 1
+    config.model.backbone.image_encoder.depth = config.model.backbone.fusion.depth = 1
+    config.model.backbone.text_encoder.num_layers = 1
     config.dump(tmp_path / 'tiny.py')
     line = ['benchmark_lxmert.py', str(tmp_path / 'tiny.py'), '--width', '64', '--batch-size', '2']
     monkeypatch.setattr('sys.argv', [*line, '--answers', '9', '--vocabulary', '50'])

@@ -30,7 +30,7 @@ def test_acerpes_model_has_the_papers_size(printed, size, image, total):
     lines = printed('configs/acerpe/pretrain_4m.py', '--image-size', str(size))
     rows = {'text encoder': '66.6', 'image encoder': image, 'fusion encoder': '53.3'}
     assert_rows(lines, {**rows, 'without heads': total})
-    assert not any('twin' in line for line in lines)
+    assert not any('teacher' in line for line in lines)
 
 
 def test_a_matching_model_has_the_references_size(printed):

@@ -137,7 +137,7 @@ def config_file(reasoning, tmp_path):
         numbers = {name: number for number, name in enumerate(names)}
         (tmp_path / 'vocab.json').write_text(json.dumps({'word2idx': numbers}))
         model = dict(
-            type='MatchingModel',
+            type='ImageTextMatcher',
             data_preprocessor=dict(
                 type='RegionTextPreprocessor',
                 tokenizer=dict(vocabulary=str(tmp_path / 'vocab.json')),
@@ -148,7 +148,7 @@ def config_file(reasoning, tmp_path):
             ),
             similarity={
                 **dict(
-                    type='FusionSimilarity',
+                    type='SGRAFSimilarity',
                     dim=DIM,
                     reasoning=dict(type=reasoning),
                     global_pooling=dict(type='SelfAttentionGlobal', regions=REGIONS),

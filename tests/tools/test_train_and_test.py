@@ -37,9 +37,9 @@ def call(capsys, monkeypatch, tool, *arguments):
     'option, message',
     [
         ('model.heads.itm.hardnes=1', r"ITMHead takes no key 'hardnes', did you mean 'hardness'?"),
-        ('model.network.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
-        ('model.network.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
-        ('model.network.text_encoder.config.hidden_siz=4', r"config has ['hidden_siz'], which"),
+        ('model.backbone.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
+        ('model.backbone.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
+        ('model.backbone.text_encoder.config.hidden_siz=4', r"config has ['hidden_siz'], which"),
         ('train_dataloader.dataset.ann_file=none.json', 'none.json is not there'),
         ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
         (
@@ -62,7 +62,7 @@ def call(capsys, monkeypatch, tool, *arguments):
         ),
         (
             'train_cfg.max_epoch=3',
-            "ExactEpochTrainLoop takes no key 'max_epoch', did you mean 'max_epochs'?\n",
+            "ResumableEpochTrainLoop takes no key 'max_epoch', did you mean 'max_epochs'?\n",
         ),
         (
             'optim_wrapper.optimizer.zzz=3',
@@ -173,7 +173,7 @@ def test_a_sharded_run_that_is_resumed_learns_as_one_in_parallel(config_file, tm
 
 def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_config, tmp_path):
     model = MODELS.build(tiny_config.model)
-    state, name = model.state_dict(), 'network.image_encoder.vit.pos_embed'
+    state, name = model.state_dict(), 'backbone.image_encoder.vit.pos_embed'
     smaller = torch.full_like(state[name][:, :5], 3.0)  # [CLS] and 2 x 2 patches, for 4 x 4
     torch.save({'state_dict': state | {name: smaller}}, tmp_path / 'smaller.pth')
     run_script(

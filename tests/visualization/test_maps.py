@@ -59,7 +59,7 @@ def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair)
 
 def deep(tiny_config, streams):
     """A model of three fusion layers, so that there are layers above and below."""
-    tiny_config.model.network.fusion.update(depth=3, streams=streams)
+    tiny_config.model.backbone.fusion.update(depth=3, streams=streams)
     torch.manual_seed(1)
     model = MODELS.build(tiny_config.model).eval()
     for parameter in model.parameters():
@@ -103,7 +103,7 @@ def test_grad_cam_records_gradients_above_its_layer_alone_and_keeps_nothing(tiny
         recorded.append(output[0].requires_grad)
         kept.append(weakref.ref(output[0]))
 
-    for layer in model.network.fusion.layers:
+    for layer in model.backbone.fusion.layers:
         layer.cross_attention.register_forward_hook(note)
     words, whole = grad_cam(model, *pair, layer=1)
     # Words, then patches, of each layer; of the last the words alone are wanted.
@@ -112,7 +112,7 @@ def test_grad_cam_records_gradients_above_its_layer_alone_and_keeps_nothing(tiny
     assert not words.requires_grad and not whole.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
     assert torch.is_grad_enabled()
-    layers = model.network.fusion.layers
+    layers = model.backbone.fusion.layers
     assert not any(layer.cross_attention._forward_pre_hooks for layer in layers)
 
 

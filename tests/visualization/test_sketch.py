@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from xmodal.models.necks import TEmde
-from xmodal.models.region_preprocessor import RegionTextPreprocessor
+from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
+from xmodal.models.necks import TEMDE
 from xmodal.structures import Tokens
 from xmodal.visualization import sketch
 from xmodal.visualization.figures import to_svg
@@ -43,7 +43,7 @@ class StandIn(nn.Module):
         self.data_preprocessor = RegionTextPreprocessor(dict(vocabulary=vocabulary))
         sides = ('image_pooling', 'text_pooling')
         self.similarity = nn.ModuleDict(
-            {side: TEmde(6, partitions=3, centroids=4) for side in sides}
+            {side: TEMDE(6, partitions=3, centroids=4) for side in sides}
         ).eval()
 
     def encode_text(self, input_ids, attention_mask):

@@ -48,8 +48,8 @@ def parse_args() -> argparse.Namespace:
 
 def describe_pairs(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
     """Statistics of each image with the text of its row, (B,) each."""
-    position = model.network.position
-    relation = model.locate(image, text)
+    position = model.backbone.position
+    relation = model.relate(image, text)
     found = position.statistics(relation, text)
     distance = relation.distance[:, 1:, 1:]
     real = text.attention_mask[:, None, 1:, None] & distance.isfinite()
@@ -117,10 +117,10 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list
     """Means over all pairs, matched and mismatched; and the two shares of anchors."""
     config = read_config(args.config)
     model = load_model(config, args.checkpoint)
-    position = model.network.position
+    position = model.backbone.position
     if type(position) is not AnchorRelativePosition:
         raise ConfigError(
-            f'{args.config}: model.network.position is {type(position).__name__}, which has no '
+            f'{args.config}: model.backbone.position is {type(position).__name__}, which has no '
             "anchors; expected type='ace_rpe'"
         )
     dataset = DATASETS.build(config.test_dataloader.dataset)
@@ -141,7 +141,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list
         for kind, own in (('matched', text), ('mismatched', others)):
             for name, values in describe_pairs(model, image, own).items():
                 sums[kind][name].append(values)
-        similarity = model.locate(image, text).similarity[:, 1:, 1:]
+        similarity = model.relate(image, text).similarity[:, 1:, 1:]
         anchors = anchor_mask(similarity, position.delta).unflatten(1, image.grid_size)
         for row, ids in enumerate(batch.input_ids[:, 1:]):
             words = tokenizer.convert_ids_to_tokens(ids[batch.attention_mask[row, 1:]].tolist())

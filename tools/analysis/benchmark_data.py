@@ -85,7 +85,7 @@ class Step:
         self._model = MODELS.build(config.model).to(device).train()
         self._optim_wrapper = build_optim_wrapper(self._model, config.optim_wrapper)
         self.heads = {'step, all heads': frozenset(self._model.heads)}
-        hooks = [hook for hook in config.custom_hooks if hook['type'] == 'HeadStartHook']
+        hooks = [hook for hook in config.custom_hooks if hook['type'] == 'DelayedHeadsHook']
         if later := {name for hook in hooks for name in hook['epochs']}:
             first = frozenset(self._model.heads) - later
             self.heads[f'step, first epochs ({", ".join(sorted(first))})'] = first

@@ -61,18 +61,18 @@ def parse_args() -> argparse.Namespace:
 def build_model(args: argparse.Namespace) -> LxmertPretrainer:
     """The config's model with random weights, a stand-in vocabulary and a stand-in table."""
     model = read_config(args.config).model
-    network = model.network
-    text = dict(network.text_encoder.get('config', {}), vocab_size=args.vocabulary)
+    backbone = model.backbone
+    text = dict(backbone.text_encoder.get('config', {}), vocab_size=args.vocabulary)
     if args.width:
         sizes = dict(embed_dims=args.width, num_heads=args.width // 64)
-        network.image_encoder.update(sizes)
-        network.fusion.update(sizes)
+        backbone.image_encoder.update(sizes)
+        backbone.fusion.update(sizes)
         text.update(
             hidden_size=args.width,
             num_attention_heads=args.width // 64,
             intermediate_size=4 * args.width,
         )
-    network.text_encoder.config = text
+    backbone.text_encoder.config = text
     with tempfile.TemporaryDirectory() as folder:
         vocabulary, answers = Path(folder, 'vocab.txt'), Path(folder, 'answers.json')
         vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n')
@@ -84,8 +84,8 @@ def build_model(args: argparse.Namespace) -> LxmertPretrainer:
 
 def their_model(own: LxmertPretrainer) -> LxmertForPreTraining:
     """transformers' model of the same size."""
-    network, objects = own.network, own.heads['objects']
-    text = network.text_encoder.config
+    backbone, objects = own.backbone, own.heads['objects']
+    text = backbone.text_encoder.config
     return LxmertForPreTraining(
         LxmertConfig(
             vocab_size=text.vocab_size,
@@ -93,9 +93,9 @@ def their_model(own: LxmertPretrainer) -> LxmertForPreTraining:
             num_attention_heads=text.num_attention_heads,
             intermediate_size=text.intermediate_size,
             l_layers=text.num_hidden_layers,
-            x_layers=network.fusion.depth,
-            r_layers=len(network.image_encoder.layers),
-            visual_feat_dim=network.image_encoder.feature_dims,
+            x_layers=backbone.fusion.depth,
+            r_layers=len(backbone.image_encoder.layers),
+            visual_feat_dim=backbone.image_encoder.feature_dims,
             num_object_labels=objects.decoders['objects'].out_features,
             num_attr_labels=objects.decoders['attributes'].out_features,
             num_qa_labels=len(own.heads['answers'].table),
@@ -114,7 +114,7 @@ def random_batch(args: argparse.Namespace, own: LxmertPretrainer, device: str) -
         torch.randint(objects.decoders['attributes'].out_features, shape),
         torch.rand(shape),
     )
-    features = own.network.image_encoder.feature_dims
+    features = own.backbone.image_encoder.feature_dims
     regions = Regions(
         torch.randn(*shape, features, device=device),
         torch.ones(shape, dtype=torch.bool, device=device),
@@ -151,7 +151,7 @@ class Step:
         self.model: nn.Module = own
         if self.heads:
             self.model = their_model(own).to(self.device)
-            own.network = None  # only the heads are needed, to draw what is hidden
+            own.backbone = None  # only the heads are needed, to draw what is hidden
         self.model.train()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5)
         self.amp = args.amp

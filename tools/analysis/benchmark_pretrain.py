@@ -55,8 +55,8 @@ def parse_args() -> argparse.Namespace:
 def build_model(config: Config, position: str) -> torch.nn.Module:
     """The config's model with another position, random weights and a stand-in vocabulary."""
     model = config.model
-    if model.network.position.type != position:
-        model.network.position = dict(type=position)
+    if model.backbone.position.type != position:
+        model.backbone.position = dict(type=position)
     with tempfile.TemporaryDirectory() as folder:
         vocabulary = Path(folder, 'vocab.txt')
         vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n')
@@ -66,7 +66,7 @@ def build_model(config: Config, position: str) -> torch.nn.Module:
 
 def random_batch(config: Config, size: int, words: int, device: str) -> ImageTextBatch:
     """Noise of the config's shape; every word is real."""
-    side = config.model.network.image_encoder.image_size
+    side = config.model.backbone.image_encoder.image_size
     ids = torch.arange(size, device=device)
     return ImageTextBatch(
         images=torch.randn(size, 3, side, side, device=device),

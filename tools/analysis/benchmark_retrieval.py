@@ -65,7 +65,7 @@ def build_model(args: argparse.Namespace) -> nn.Module:
     """The config's model with the weights it starts from and a stand-in vocabulary."""
     config = read_config(args.config).model
     if args.image_size:
-        config.network.image_encoder.image_size = args.image_size
+        config.backbone.image_encoder.image_size = args.image_size
     config.update(queue_length=0, momentum=None)
     with tempfile.TemporaryDirectory() as folder:
         vocabulary = Path(folder, 'vocab.txt')
@@ -85,7 +85,7 @@ class Gauge:
         self.model, self.pair_batch, self.topk = build_model(args), args.pair_batch, args.topk
         count = args.images * args.captions
         self.owner = torch.arange(args.images).repeat_interleave(args.captions)
-        side = self.model.network.image_encoder.vit.patch_embed.img_size[0]
+        side = self.model.backbone.image_encoder.vit.patch_embed.img_size[0]
         with torch.no_grad():
             encoded = [
                 self.model.encode_image(torch.randn(1, 3, side, side, device=args.device))
@@ -140,7 +140,7 @@ class Gauge:
         scores = []
         for chunk in pairs.to(device).split(self.pair_batch):
             image, text = self.images.select(chunk[:, 0]), texts.select(chunk[:, 1])
-            fused = self.model.network.fuse(image, text, need_image=False)
+            fused = self.model.backbone.fuse(image, text, need_image=False)
             logits = self.model.heads['itm'](fused.text_tokens).float()
             scores.append((logits[:, 1] - logits[:, 0]).cpu())
         return torch.cat(scores)

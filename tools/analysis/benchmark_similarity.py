@@ -5,7 +5,7 @@
 * literal: a loop over captions in shards of 100 x 100, each caption repeated for all images of a
   shard, as public implementations of SGRAF compute it and T-EMDE's Listing 1 is called there; one
   shard is measured;
-* ours: `xmodal.models.similarity`, with products in float32 and in bfloat16.
+* ours: `xmodal.models.sgraf`, with products in float32 and in bfloat16.
 
 SAF and SGR, with self-attention and with T-EMDE, at the paper's sizes (36 regions, width 1024,
 256-d similarity vectors), on random tokens of unit norm; captions have the lengths of COCO's. The
@@ -37,8 +37,8 @@ from tqdm import tqdm
 
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
-from xmodal.models.similarity import FusionSimilarity, score_all_pairs
-from xmodal.models.similarity.products import product
+from xmodal.models.sgraf import SGRAFSimilarity, score_all_pairs
+from xmodal.models.sgraf.products import product
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import Tokens
 
@@ -46,7 +46,7 @@ WIDTH, REGIONS, DIM, SHARD = 1024, 36, 256, 100
 COCO_IMAGES, COCO_CAPTIONS, COCO_WORDS = 5000, 25000, 332427
 POOLINGS = {
     'self-attention': dict(type='SelfAttentionGlobal', regions=REGIONS),
-    'T-EMDE': dict(type='SketchGlobal', pooling=dict(type='TEmde', partitions=20, centroids=8)),
+    'T-EMDE': dict(type='SketchGlobal', pooling=dict(type='TEMDE', partitions=20, centroids=8)),
 }
 
 
@@ -114,7 +114,7 @@ def attended(words: Tensor, regions: Tensor) -> Tensor:
     return l2norm(torch.bmm(regions.mT, weights).mT)
 
 
-def literal_shard(module: FusionSimilarity, images: Tensor, captions: list[Tensor]) -> Tensor:
+def literal_shard(module: SGRAFSimilarity, images: Tensor, captions: list[Tensor]) -> Tensor:
     """Logits of one shard, (I, T)."""
     pooling, has_attention = module.global_pooling, hasattr(module.global_pooling, 'regions')
     pool = self_attention if has_attention else sketch
@@ -165,7 +165,7 @@ class Gauge:
     def __init__(self, reasoning: str, pooling: str, args: argparse.Namespace) -> None:
         self.args, self.reasoning, self.pooling = args, reasoning, pooling
         config = dict(
-            type='FusionSimilarity',
+            type='SGRAFSimilarity',
             embed_dims=WIDTH,
             dim=DIM,
             reasoning=dict(type=reasoning),
@@ -193,13 +193,13 @@ class Gauge:
         )
 
     @torch.no_grad()
-    def hoist(self, dtype: torch.dtype) -> tuple[float, float]:
+    def precompute(self, dtype: torch.dtype) -> tuple[float, float]:
         """Seconds of what is computed once an image and once a caption, of all of them."""
-        images = timed(lambda: self.module.hoist_images(Tokens(self.images), dtype))[0]
+        images = timed(lambda: self.module.precompute_images(Tokens(self.images), dtype))[0]
         total = 0.0
         for length in {len(words) for words in self.captions}:
             own = torch.stack([words for words in self.captions if len(words) == length])
-            total += timed(partial(self.module.hoist_texts, Tokens(own), dtype))[0]
+            total += timed(partial(self.module.precompute_texts, Tokens(own), dtype))[0]
         return images, total
 
     def steps(self) -> dict[str, Callable[[], Tensor]]:
@@ -343,7 +343,7 @@ class Measured:
         """For COCO 5K; the loop computes everything once a shard, so it is all in its pairs."""
         images = texts = 0.0
         if self.dtype is not None:
-            images, texts = self.gauge.hoist(self.dtype)
+            images, texts = self.gauge.precompute(self.dtype)
         pairs = (self.seconds - images - texts) / (self.images * sum(self.lengths))
         return (
             pairs * COCO_IMAGES * COCO_WORDS

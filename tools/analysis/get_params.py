@@ -7,7 +7,7 @@ Usage::
     python tools/analysis/get_params.py configs/temde/saf_temde_f30k.py --vocab-size 8481
     python tools/analysis/get_params.py configs/lxmert/gqa.py --answers 1842
 
-Nothing is downloaded and no weights are read. Teachers (a momentum twin, a frozen model) are apart.
+Nothing is downloaded and no weights are read. Teachers (a momentum teacher, a frozen model) are apart.
 What shares parameters has them once, in the part that comes first.
 """
 
@@ -29,12 +29,12 @@ from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
-TEACHERS = ('twin', 'teacher')
+TEACHERS = ('teacher', 'teacher')
 # An encoder counts with its projection to the contrastive space, and ACE-RPE's 53.3M for the fusion
 # encoder have the position's matrices in them.
 COUNTED_WITH = {
-    'text_projection': 'text_encoder',
-    'image_projection': 'image_encoder',
+    'text_proj': 'text_encoder',
+    'image_proj': 'image_encoder',
     'position': 'fusion',
 }
 ROBERTA = dict(vocab_size=50265, type_vocab_size=1)  # what BERT-base differs in
@@ -76,7 +76,7 @@ def stand_in(model: ConfigDict, args: argparse.Namespace, folder: Path) -> Itera
     elif tokenizer:  # a size is the text encoder's
         (folder / 'vocab.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n')
         model.data_preprocessor.tokenizer = dict(pretrained=str(folder / 'vocab.txt'))
-    text = model.get('network', model).get('text_encoder', {})
+    text = model.get('backbone', model).get('text_encoder', {})
     found = text.get('config')
     if isinstance(found, str) and not Path(found).is_dir():
         if not is_roberta:
@@ -105,7 +105,7 @@ def count(model: nn.Module) -> Counter[str]:
     """Parameters by part, without teachers."""
     counts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        part = name.removeprefix('network.').split('.')[0]
+        part = name.removeprefix('backbone.').split('.')[0]
         if part not in TEACHERS:
             counts[COUNTED_WITH.get(part, part)] += parameter.numel()
     return counts
@@ -116,7 +116,7 @@ def main() -> None:
     args = parse_args()
     config = read_config(args.config).model
     if args.image_size:
-        config.get('network', config).image_encoder.image_size = args.image_size
+        config.get('backbone', config).image_encoder.image_size = args.image_size
     register_all()
     with tempfile.TemporaryDirectory() as folder:
         notes = list(stand_in(config, args, Path(folder)))

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import explained, read_json, require_new, write_json
+from xmodal.files import explain_errors, read_json, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -48,7 +48,7 @@ def main() -> None:
     for name in ('questions', 'annotations'):
         source = getattr(args, name)
         content = read_json(source)
-        with explained(source, f'{{"{name}": [{{"image_id", …}}, …], …}}'):
+        with explain_errors(source, f'{{"{name}": [{{"image_id", …}}, …], …}}'):
             for part, items in by_part(content[name], parts).items():
                 outputs[args.out / f'{name}_{part}.json'] = {**content, name: items}
     for file in outputs:

@@ -6,7 +6,7 @@
         --config configs/acerpe/pretrain_4m.py --image-blocks 0 1 2 3 4 5
 
 Then `load_from = 'albef_4m.pth'` in a config, or `tools/test.py CONFIG albef_4m.pth`. Files with
-everything under 'model' and flat ones (the fine-tuned weights) are read alike. A momentum twin that
+everything under 'model' and flat ones (the fine-tuned weights) are read alike. A momentum teacher that
 the file lacks is made by copy when the checkpoint is loaded.
 """
 
@@ -24,7 +24,7 @@ from xmodal.registry import MODELS, register_all
 
 FIRST_FUSION_LAYER = 6  # of BERT's twelve
 
-# ALBEF's names, without the twins' "_m", and ours.
+# ALBEF's names, without the teachers' "_m", and ours.
 _LAYER = {
     'attention.self': 'self_attention',
     'attention.output.dense': 'self_attention.output',
@@ -37,14 +37,14 @@ _LAYER = {
     'output.LayerNorm': 'feed_forward.norm',
 }
 _PREFIX = {
-    'visual_encoder.': 'network.image_encoder.vit.',
-    'text_encoder.embeddings.': 'network.text_encoder.bert.embeddings.',
-    'text_encoder.encoder.layer.': 'network.text_encoder.bert.encoder.layer.',
+    'visual_encoder.': 'backbone.image_encoder.vit.',
+    'text_encoder.embeddings.': 'backbone.text_encoder.bert.embeddings.',
+    'text_encoder.encoder.layer.': 'backbone.text_encoder.bert.encoder.layer.',
     'text_encoder.cls.predictions.transform.dense.': 'heads.mlm.transform.',
     'text_encoder.cls.predictions.transform.LayerNorm.': 'heads.mlm.norm.',
     'text_encoder.cls.predictions.bias': 'heads.mlm.bias',
-    'vision_proj.': 'network.image_projection.',
-    'text_proj.': 'network.text_projection.',
+    'vision_proj.': 'backbone.image_proj.',
+    'text_proj.': 'backbone.text_proj.',
     'itm_head.': 'heads.itm.classifier.',
 }
 
@@ -77,19 +77,19 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 def rename(name: str, image_blocks: list[int] | None = None) -> str | None:
     """Our name of one of ALBEF's weights; None for one that has no place here."""
-    twin = re.match(r'(visual_encoder|text_encoder|vision_proj|text_proj)_m\.', name)
-    if twin:
+    teacher = re.match(r'(visual_encoder|text_encoder|vision_proj|text_proj)_m\.', name)
+    if teacher:
         online = rename(name.replace('_m.', '.', 1), image_blocks)
         if online is None:
             return None
         online = online.removeprefix('heads.') if online.startswith('heads.mlm.') else online
-        return f'twin.module.{online}'
+        return f'teacher.module.{online}'
     if found := re.match(r'visual_encoder\.blocks\.(\d+)\.(.+)', name):
         block = int(found[1])
         if image_blocks is not None and block not in image_blocks:
             return None
         place = block if image_blocks is None else image_blocks.index(block)
-        return f'network.image_encoder.vit.blocks.{place}.{found[2]}'
+        return f'backbone.image_encoder.vit.blocks.{place}.{found[2]}'
     if found := re.match(r'text_encoder\.encoder\.layer\.(\d+)\.(.+)\.(\w+)', name):
         layer = int(found[1]) - FIRST_FUSION_LAYER
         if layer >= 0:
@@ -105,7 +105,7 @@ def _rename_fusion(layer: int, module: str, parameter: str) -> str | None:
         # 'attention.self.query' has one more part than its key.
         if module == theirs or module.startswith(f'{theirs}.'):
             rest = module.removeprefix(theirs)
-            return f'network.fusion.layers.{layer}.{ours}{rest}.{parameter}'
+            return f'backbone.fusion.layers.{layer}.{ours}{rest}.{parameter}'
     return None
 
 
@@ -148,8 +148,8 @@ def fit(
 
 
 def _is_made(name: str, fitting: dict[str, Tensor]) -> bool:
-    """Whether a missing weight is made when loading: a twin without any weight in the file."""
-    return name.startswith('twin.') and not any(key.startswith('twin.') for key in fitting)
+    """Whether a missing weight is made when loading: a teacher without any weight in the file."""
+    return name.startswith('teacher.') and not any(key.startswith('teacher.') for key in fitting)
 
 
 def main() -> None:

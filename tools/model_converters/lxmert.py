@@ -35,13 +35,13 @@ _ENCODER_LAYER = {
     'feed_forward.norm': 'output.LayerNorm',
 }
 _MODULES = {
-    'network.text_encoder.bert.embeddings': 'bert.embeddings',
-    'network.text_encoder.bert.encoder.layer': 'bert.encoder.layer',
-    'network.image_encoder.embedding.features_norm': 'bert.encoder.visn_fc.visn_layer_norm',
-    'network.image_encoder.embedding.features': 'bert.encoder.visn_fc.visn_fc',
-    'network.image_encoder.embedding.boxes_norm': 'bert.encoder.visn_fc.box_layer_norm',
-    'network.image_encoder.embedding.boxes': 'bert.encoder.visn_fc.box_fc',
-    'network.pooler': 'bert.pooler.dense',
+    'backbone.text_encoder.bert.embeddings': 'bert.embeddings',
+    'backbone.text_encoder.bert.encoder.layer': 'bert.encoder.layer',
+    'backbone.image_encoder.embedding.features_norm': 'bert.encoder.visn_fc.visn_layer_norm',
+    'backbone.image_encoder.embedding.features': 'bert.encoder.visn_fc.visn_fc',
+    'backbone.image_encoder.embedding.boxes_norm': 'bert.encoder.visn_fc.box_layer_norm',
+    'backbone.image_encoder.embedding.boxes': 'bert.encoder.visn_fc.box_fc',
+    'backbone.pooler': 'bert.pooler.dense',
     'heads.mlm.transform': 'cls.predictions.transform.dense',
     'heads.mlm.norm': 'cls.predictions.transform.LayerNorm',
     'heads.mlm.bias': 'cls.predictions.bias',
@@ -54,7 +54,7 @@ _MODULES = {
     'heads.answers.classifier': 'answer_head.logit_fc',
 }
 _MODULES |= {
-    f'network.image_encoder.layers.N.{ours}': f'bert.encoder.r_layers.N.{theirs}'
+    f'backbone.image_encoder.layers.N.{ours}': f'bert.encoder.r_layers.N.{theirs}'
     for ours, theirs in _ENCODER_LAYER.items()
 }
 _CROSS_LAYER = {
@@ -72,7 +72,7 @@ for _ours, _theirs in (('text', 'lang'), ('image', 'visn')):
         f'{_ours}_layer.feed_forward.norm': f'{_theirs}_output.LayerNorm',
     }
 _MODULES |= {
-    f'network.fusion.layers.N.{ours}': f'bert.encoder.x_layers.N.{theirs}'
+    f'backbone.fusion.layers.N.{ours}': f'bert.encoder.x_layers.N.{theirs}'
     for ours, theirs in _CROSS_LAYER.items()
 }
 _WORDS, _DECODER = 'bert.embeddings.word_embeddings.weight', 'cls.predictions.decoder.weight'

@@ -99,17 +99,17 @@ class Inferencer:
     def similarity(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
         """Cosine of every picture with every text, (B, T)."""
         image, text = self.encode(images, texts)
-        return image.vector @ text.vector.T
+        return image.embedding @ text.embedding.T
 
     @torch.no_grad()
     def match(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
         """Probability that each picture and each text match, by the fusion encoder, (B, T)."""
         image, text = self.encode(images, texts)
         shape = len(images), len(texts)
-        pairs = torch.ones(shape, device=image.vector.device).nonzero()
+        pairs = torch.ones(shape, device=image.embedding.device).nonzero()
         return self.model.match(image.tokens, text.tokens, pairs).sigmoid().view(shape)
 
-    def locate(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
+    def relate(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
         """Where each picture shows what its text says, (B, h, w): Grad-CAM on the patches.
 
         Raises:

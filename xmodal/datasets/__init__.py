@@ -16,7 +16,7 @@ from xmodal.datasets.entailment import (
 )
 from xmodal.datasets.gqa import GqaDataset
 from xmodal.datasets.instances import InstanceDataset
-from xmodal.datasets.joined import JoinedDataset
+from xmodal.datasets.joined import WeightedConcatDataset
 from xmodal.datasets.lxmert import (
     LxmertPretrainDataset,
     LxmertQuestionDataset,
@@ -49,7 +49,7 @@ __all__ = [
     'EntitiesDataset',
     'GqaDataset',
     'InstanceDataset',
-    'JoinedDataset',
+    'WeightedConcatDataset',
     'KarpathyDataset',
     'LxmertPretrainDataset',
     'LxmertQuestionDataset',

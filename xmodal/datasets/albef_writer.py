@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from xmodal.files import open_whole, require_new
+from xmodal.files import atomic_open, require_new
 
 
 def write_albef_json(path: Path, records: Iterable[dict], total: int | None = None) -> int:
@@ -26,7 +26,7 @@ def write_albef_json(path: Path, records: Iterable[dict], total: int | None = No
     """
     require_new('--out', path)
     count = 0
-    with open_whole(path) as file:
+    with atomic_open(path) as file:
         for count, record in enumerate(tqdm(records, path.name, total, delay=1), 1):
             file.write('[\n' if count == 1 else ',\n')
             file.write(json.dumps(record, ensure_ascii=False))

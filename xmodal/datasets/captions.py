@@ -11,7 +11,7 @@ from xmodal.datasets.coco import image_names
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.text import clean_caption
-from xmodal.files import explained, read_json
+from xmodal.files import explain_errors, read_json
 from xmodal.registry import DATASETS
 
 
@@ -100,7 +100,7 @@ class CaptionDataset(SampleDataset):
         """``read_entries`` with clean captions, and errors that name file, place and format."""
         done = 0
         reader = type(self).__name__
-        with explained(file, self.layout, lambda: f' by {reader} after {done} images'):
+        with explain_errors(file, self.layout, lambda: f' by {reader} after {done} images'):
             for entry in self.read_entries(file):
                 entry.check()
                 captions = [clean_caption(text, self.max_words) for text in entry.captions]

@@ -31,7 +31,7 @@ def stack_images(samples: list[dict]) -> dict:
     if len(sizes) > 1:
         raise ValueError(
             f'the images of a batch have different shapes {sorted(sizes)}: end the pipeline of the '
-            'dataset with Augment or ResizeImage before PackImageText'
+            'dataset with AlbefAugment or ResizeImage before PackImageText'
         )
     return {
         'inputs': torch.stack([sample['inputs'] for sample in samples]),

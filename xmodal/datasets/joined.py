@@ -11,7 +11,7 @@ from xmodal.registry import DATASETS
 
 
 @DATASETS.register_module()
-class JoinedDataset(Dataset):
+class WeightedConcatDataset(Dataset):
     """The samples of several training sets, one set after another.
 
     Unlike MMEngine's ``ConcatDataset`` it hands on the epoch, from which the random choices of a

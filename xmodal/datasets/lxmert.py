@@ -16,7 +16,7 @@ from xmodal.datasets.reasoning import REASONING_CLASSES, ReasoningDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.vqa import QuestionDataset
-from xmodal.files import explained
+from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
 
 
@@ -86,7 +86,7 @@ class LxmertPretrainDataset(SampleDataset):
         """An entry an image; a sentence is the JSON text of set, text and label."""
         done = 0
         reader = type(self).__name__
-        with explained(file, self.layout, lambda: f' by {reader} after {done} images'):
+        with explain_errors(file, self.layout, lambda: f' by {reader} after {done} images'):
             for item in stream_json_list(file):
                 entry = Entry(item['img_id'], [json.dumps(found) for found in _sentences(item)])
                 entry.check()

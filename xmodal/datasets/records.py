@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from xmodal.datasets.base import SampleDataset, find_files, image_folder
-from xmodal.files import explained
+from xmodal.files import explain_errors
 
 
 class PackedRecords(Sequence):
@@ -85,7 +85,7 @@ class RecordDataset(SampleDataset):
         """``read_records``, with errors that name file, place and format."""
         done = 0
         reader = type(self).__name__
-        with explained(file, self.layout, lambda: f' by {reader} after {done} records'):
+        with explain_errors(file, self.layout, lambda: f' by {reader} after {done} records'):
             for record in self.read_records(file):
                 yield record
                 done += 1

@@ -17,7 +17,7 @@ from xmodal.datasets.coco import image_names
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.text import clean_caption
-from xmodal.files import FileError, explained, read_json
+from xmodal.files import FileError, explain_errors, read_json
 from xmodal.registry import DATASETS
 
 INSTANCES_LAYOUT = (
@@ -209,7 +209,7 @@ class AlbefReferringDataset(ReferringDataset):
                     "dataset.instances must name REFER's refs(unc).p and instances.json"
                 )
             file = find_files(self, references, others.get('data_root', ''))[0]
-            with explained(file, ReferDataset.layout):
+            with explain_errors(file, ReferDataset.layout):
                 self.references = {entry['ref_id']: entry for entry in read_plain_pickle(file)}
         super().__init__(ann_file, test_mode=test_mode, **others)
 
@@ -278,7 +278,7 @@ def read_instances(file: Path) -> Instances:
     Raises:
         ValueError: when the file is not of the format.
     """
-    with explained(file, INSTANCES_LAYOUT):
+    with explain_errors(file, INSTANCES_LAYOUT):
         coco = COCO()
         coco.dataset = read_json(file)
         names = image_names(coco.dataset['images'])
@@ -306,7 +306,7 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
         ValueError: when the file is of neither format.
     """
     found: dict[int, list[Box]] = defaultdict(list)
-    with explained(file, PROPOSALS_LAYOUT):
+    with explain_errors(file, PROPOSALS_LAYOUT):
         content = read_json(file)
         if isinstance(content, dict):
             for image, boxes in content.items():

@@ -24,7 +24,7 @@ import torch
 
 from xmodal.datasets.boxes import find_wrong_box
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import explained, read_json
+from xmodal.files import explain_errors, read_json
 from xmodal.structures import ObjectLabels, Regions
 
 VERSION = 1
@@ -129,7 +129,7 @@ class RegionStore:
                 'tools/dataset_converters/regions.py (docs/regions.md); for the embedded world '
                 'run `python tools/make_shapes.py --out data/shapes`'
             )
-        with explained(file, 'what RegionStoreWriter wrote: make the store again'):
+        with explain_errors(file, 'what RegionStoreWriter wrote: make the store again'):
             meta = read_json(file)
             if meta['version'] != VERSION:
                 raise ValueError(f'it is of version {meta["version"]}, not {VERSION}')

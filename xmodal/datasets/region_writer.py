@@ -9,7 +9,7 @@ import numpy as np
 
 from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION, DetectedImage
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import read_json, write_json, writing_alone
+from xmodal.files import exclusive_dir, read_json, write_json
 
 DTYPES = ('float32', 'float16')
 
@@ -41,7 +41,7 @@ class RegionStoreWriter:
         self._wanted = json.loads(json.dumps({'sources': sources, 'dtype': dtype}))
         self._progress_file = folder / 'progress.json'
         self._alone = ExitStack()
-        self._alone.enter_context(writing_alone(folder))
+        self._alone.enter_context(exclusive_dir(folder))
         try:
             found = self._unfinished()
             self.position = found.get('position')

@@ -14,7 +14,7 @@ from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
-from xmodal.files import explained, read_json
+from xmodal.files import explain_errors, read_json
 from xmodal.registry import DATASETS
 
 VISUAL_GENOME_WEIGHT = 0.5  # of an answer that one person alone gave, as ALBEF
@@ -56,7 +56,7 @@ class QuestionDataset(RecordDataset):
         self._known: set[str] | None = None
         if answer_list:
             (file,) = find_files(self, answer_list, data_root)
-            with explained(file, '["answer", …]'):
+            with explain_errors(file, '["answer", …]'):
                 answers = read_json(file)
                 if not isinstance(answers, list):
                     raise ValueError(f'it is {str(answers)[:40]}, not a list')
@@ -203,7 +203,7 @@ class VqaDataset(QuestionDataset):
         if image_info:
             self._image_files = {}
             for file in find_files(self, image_info, data_root):
-                with explained(file, '{"images": [{"id", "file_name"}, …]}'):
+                with explain_errors(file, '{"images": [{"id", "file_name"}, …]}'):
                     self._image_files |= image_names(read_json(file)['images'])
         super().__init__(ann_file, data_root=data_root, **others)
         del self._image_files, self._answer_files
@@ -250,7 +250,7 @@ def _read_annotations(file: Path) -> dict[int, dict]:
         FileError: when one has no answer or two are of the same question.
     """
     annotations: dict[int, dict] = {}
-    with explained(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
+    with explain_errors(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
         for item in read_json(file)['annotations']:
             number = item['question_id']
             if not item['answers']:
@@ -288,7 +288,7 @@ class VisualGenomeQuestionDataset(QuestionDataset):
         self._folders = None
         if image_data:
             (file,) = find_files(self, image_data, data_root)
-            with explained(file, '[{"image_id", "url": "https://…/VG_100K/1.jpg"}, …]'):
+            with explain_errors(file, '[{"image_id", "url": "https://…/VG_100K/1.jpg"}, …]'):
                 self._folders = {
                     image['image_id']: image['url'].split('/')[-2] for image in read_json(file)
                 }

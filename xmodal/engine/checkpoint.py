@@ -12,7 +12,7 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import nn
 
-from xmodal.files import written_whole
+from xmodal.files import atomic_write
 
 UNREADABLE = (UnpicklingError, EOFError, RuntimeError)  # of torch.load
 _MARK = '__history_buffer__'
@@ -77,7 +77,7 @@ def read_checkpoint(file: str | Path) -> dict:
 
 def write_checkpoint(file: Path, content: dict) -> None:
     """Writes a file of weights that is whole or not there; makes its folder."""
-    with written_whole(file) as path:
+    with atomic_write(file) as path:
         torch.save(content, path)
 
 

@@ -22,7 +22,7 @@ from xmodal.engine.hooks.robust import leave_sigterm_to_training
 from xmodal.engine.memory import recompute_activations
 from xmodal.engine.sharding import ShardedModel
 from xmodal.engine.wrappers import share_statistics, unwrap
-from xmodal.files import written_whole
+from xmodal.files import atomic_write
 from xmodal.registry import MODELS, RUNNERS
 
 MMENGINE_LOOPS = ('ValLoop', 'TestLoop')
@@ -233,7 +233,7 @@ class XModalRunner(Runner):
     @master_only
     def _save_whole(self, out_dir: str, filename: str, *args, **kwargs) -> None:
         """Writes beside the checkpoint's place and moves it there when it is on the disk."""
-        with written_whole(Path(out_dir, filename)) as path:
+        with atomic_write(Path(out_dir, filename)) as path:
             super().save_checkpoint(out_dir, path.name, *args, **kwargs)
             with open(path, 'rb') as file:
                 os.fsync(file.fileno())

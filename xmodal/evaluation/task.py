@@ -7,7 +7,7 @@ from pathlib import Path
 from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
-from xmodal.files import open_whole, require_new
+from xmodal.files import atomic_open, require_new
 
 
 class TaskMetric(BaseMetric):
@@ -65,7 +65,7 @@ class TaskMetric(BaseMetric):
         records = [by_sample[index] for index in sorted(by_sample)]
         if self.save_predictions and is_main_process():
             content = self.submission(records)
-            with open_whole(Path(self.save_predictions)) as output:
+            with atomic_open(Path(self.save_predictions)) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
         metrics = self.compute_metrics(records)
         return {f'{self.prefix}/{name}' if self.prefix else name: v for name, v in metrics.items()}

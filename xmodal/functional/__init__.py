@@ -20,7 +20,13 @@ from xmodal.functional.anchors import (
 from xmodal.functional.norms import l1_normalize, l2_normalize
 from xmodal.functional.paths import relative_box_distance, relative_distance
 from xmodal.functional.sketches import centroid_distance, sketch, soft_assignment
-from xmodal.functional.terms import bias_term, contextual_means, contextual_terms, place, value_term
+from xmodal.functional.terms import (
+    bias_term,
+    contextual_means,
+    contextual_terms,
+    fill_unreachable,
+    value_term,
+)
 
 __all__ = [
     'anchor_distance',
@@ -34,7 +40,7 @@ __all__ = [
     'l2_normalize',
     'margin_contrast',
     'multi_group_similarity',
-    'place',
+    'fill_unreachable',
     'relative_box_distance',
     'relative_distance',
     'sketch',

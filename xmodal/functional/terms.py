@@ -9,7 +9,7 @@ from xmodal.functional.precision import full_precision
 
 
 @full_precision
-def place(distance: Tensor, null: str = 'zero', far: float = math.inf) -> Tensor:
+def fill_unreachable(distance: Tensor, null: str = 'zero', far: float = math.inf) -> Tensor:
     """P with a finite value for pairs that no anchor reaches, ready for Eq. 8.
 
     Args:

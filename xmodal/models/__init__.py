@@ -1,37 +1,37 @@
 """Models, and the parts they are assembled from."""
 
 from xmodal.models import backbones, fusion, heads, necks, similarity
-from xmodal.models.answerer import AnswerGenerator
-from xmodal.models.classifier import CrossModalClassifier
-from xmodal.models.emkum import EmkumModel
+from xmodal.models.albef.backbone import AlbefBackbone
+from xmodal.models.albef.classifier import AlbefClassifier
+from xmodal.models.albef.nlvr import AlbefNLVR, TextAssignmentPretrainer
+from xmodal.models.albef.pretrainer import AlbefPretrainer
+from xmodal.models.albef.vqa import AlbefVQA
+from xmodal.models.base.preprocessor import ImageTextPreprocessor
+from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
+from xmodal.models.emkum.model import EmkumModel
 from xmodal.models.lxmert import (
-    AnswerClassifier,
-    LxmertNetwork,
+    LxmertBackbone,
+    LxmertNLVR,
     LxmertPretrainer,
-    LxmertReasoner,
+    LxmertVQA,
 )
-from xmodal.models.matcher import MatchingModel
-from xmodal.models.network import CrossModalNetwork
-from xmodal.models.preprocessor import ImageTextPreprocessor
-from xmodal.models.pretrainer import CrossModalPretrainer
-from xmodal.models.reasoner import CrossModalReasoner, TextAssignmentPretrainer
-from xmodal.models.region_preprocessor import RegionTextPreprocessor
-from xmodal.models.tagger import ImageTagger
+from xmodal.models.sgraf.matcher import ImageTextMatcher
+from xmodal.models.unimodal.multi_label_classifier import MultiLabelClassifier
 
 __all__ = [
-    'AnswerClassifier',
-    'AnswerGenerator',
-    'CrossModalClassifier',
-    'CrossModalNetwork',
-    'CrossModalPretrainer',
-    'CrossModalReasoner',
+    'LxmertVQA',
+    'AlbefVQA',
+    'AlbefClassifier',
+    'AlbefBackbone',
+    'AlbefPretrainer',
+    'AlbefNLVR',
     'EmkumModel',
-    'ImageTagger',
+    'MultiLabelClassifier',
     'ImageTextPreprocessor',
-    'LxmertNetwork',
+    'LxmertBackbone',
     'LxmertPretrainer',
-    'LxmertReasoner',
-    'MatchingModel',
+    'LxmertNLVR',
+    'ImageTextMatcher',
     'RegionTextPreprocessor',
     'TextAssignmentPretrainer',
     'backbones',

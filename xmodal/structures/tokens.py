@@ -120,7 +120,7 @@ class Tokens(NamedTuple):
         padded = [pad(p.embeddings, (0, 0, 0, n)) for p, n in zip(parts, missing, strict=True)]
         masks = None
         if any(missing) or any(part.attention_mask is not None for part in parts):
-            masks = [pad(p.own_mask(), (0, n)) for p, n in zip(parts, missing, strict=True)]
+            masks = [pad(p.full_mask(), (0, n)) for p, n in zip(parts, missing, strict=True)]
         boxes = None
         if all(part.boxes is not None for part in parts):
             boxes = [pad(p.boxes, (0, 0, 0, n)) for p, n in zip(parts, missing, strict=True)]
@@ -135,7 +135,7 @@ class Tokens(NamedTuple):
         ]
         return Tokens(moved[0], moved[1], self.grid_size, moved[2])
 
-    def own_mask(self) -> Tensor:
+    def full_mask(self) -> Tensor:
         """The mask, also where all tokens are real, (B, L) bool."""
         if self.attention_mask is not None:
             return self.attention_mask

@@ -20,7 +20,7 @@ def anchor_maps(model: nn.Module, image: Tokens, text: Tokens) -> tuple[Tensor, 
         Anchors, bool (B, 1 + N, h, w, G) (Eq. 5), and closeness 1 / P, (B, 1 + N, h, w, G), with P
         of Eq. 7 and 0 where no anchor reaches the patch; None for a position without anchors.
     """
-    relation = model.locate(image, text)
+    relation = model.relate(image, text)
     if relation is None or relation.similarity is None:
         return None
     rows, columns = image.grid_size
@@ -28,5 +28,5 @@ def anchor_maps(model: nn.Module, image: Tokens, text: Tokens) -> tuple[Tensor, 
     def grid(x: Tensor) -> Tensor:
         return x[:, 1:].transpose(1, 2).unflatten(2, (rows, columns))
 
-    anchors = F.anchor_mask(relation.similarity, model.network.position.delta)
+    anchors = F.anchor_mask(relation.similarity, model.backbone.position.delta)
     return grid(anchors), grid(1 / relation.distance.clamp(min=1))

@@ -20,7 +20,7 @@ def grad_cam(
     weights may be frozen. A pair's maps do not depend on the others of the batch.
 
     Args:
-        model: in eval mode; has a ``network`` and an ``itm`` head.
+        model: in eval mode; has a ``backbone`` and an ``itm`` head.
         image: (B, 1 + M, D) with a grid of h × w = M patches.
         text: (B, 1 + N, D).
         layer: of the fusion encoder; None for its third of six, as ALBEF, or the like.
@@ -34,10 +34,10 @@ def grad_cam(
     """
     if 'itm' not in model.heads:
         raise ValueError("Grad-CAM needs the matching logit: the model has no head 'itm'")
-    network = model.network
-    number = (network.fusion.depth - 1) // 2 if layer is None else layer
-    with _gradients_from(network.fusion.layers[number].cross_attention):
-        fused = network.fuse(image, text, need_image=False, need_attentions=True)
+    backbone = model.backbone
+    number = (backbone.fusion.depth - 1) // 2 if layer is None else layer
+    with _gradients_from(backbone.fusion.layers[number].cross_attention):
+        fused = backbone.fuse(image, text, need_image=False, need_attentions=True)
         attention = fused.attentions[number].text_to_image
         logits = model.heads['itm'](fused.text_tokens).float()
         (gradient,) = torch.autograd.grad((logits[:, 1] - logits[:, 0]).sum(), attention)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from mmengine.logging import print_log
 from torch import nn
 
-from xmodal.models.necks import TEmde
+from xmodal.models.necks import TEMDE
 
 HALO = [patheffects.withStroke(linewidth=2.5, foreground='white')]
 
@@ -26,7 +26,7 @@ def assign_words(model: nn.Module, texts: Sequence[str]) -> tuple[np.ndarray | N
     """
     similarity = getattr(model, 'similarity', nn.Identity())
     for name, sketch in similarity.named_modules():
-        if isinstance(sketch, TEmde) and name.rpartition('.')[2].startswith('text'):
+        if isinstance(sketch, TEMDE) and name.rpartition('.')[2].startswith('text'):
             ids, mask = model.data_preprocessor.tokenize(texts)
             assigned = sketch.assign(model.encode_text(ids, mask).embeddings, mask)[mask]
             return assigned.float().cpu().numpy(), model.data_preprocessor.words(ids[mask])

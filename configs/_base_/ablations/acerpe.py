@@ -3,7 +3,7 @@
 group = 'acerpe'
 reference = 'ace_rpe_lace'  # the method; rows that come to its configs share its runs
 
-position = ['model.network.position']
+position = ['model.backbone.position']
 configs = 'configs/acerpe/'
 presets = {
     # The embedded world: pretrain_shapes.py in its two parts. The first has no fusion and hence

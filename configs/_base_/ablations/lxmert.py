@@ -6,8 +6,8 @@ reference = 'full'  # the method; rows that come to its configs share its runs
 
 configs = 'configs/lxmert/'
 alone = {'load_from': None}
-plugins = ['model.network.position', 'model.network.token_type']
-bert = ['model.network.text_encoder.pretrained']
+plugins = ['model.backbone.position', 'model.backbone.token_type']
+bert = ['model.backbone.text_encoder.pretrained']
 fine_tuned = {
     'VQA': ('vqa', 'vqa/overall'),
     'GQA': ('gqa', 'gqa/accuracy'),

@@ -10,7 +10,7 @@ ann_file = 'karpathy/dataset_coco.json'
 image_size = 384
 train_pipeline = [
     dict(type='LoadImage'),
-    dict(type='Augment', size=image_size, scale=(0.5, 1.0)),
+    dict(type='AlbefAugment', size=image_size, scale=(0.5, 1.0)),
     dict(type='RandomFlip'),  # not where the caption says left or right
     dict(type='PackImageText'),
 ]

@@ -8,7 +8,7 @@
 #   karpathy/dataset_{coco,flickr30k}.json   for the test, with coco/ and flickr30k/images/
 image_size = 224
 crop = [
-    dict(type='Augment', size=image_size, scale=(0.9, 1.0), num_ops=0),
+    dict(type='AlbefAugment', size=image_size, scale=(0.9, 1.0), num_ops=0),
     dict(type='RandomFlip'),  # not where the caption says left or right; published: always half
 ]
 test_pipeline = [

@@ -4,7 +4,7 @@ data_root = 'data/'
 image_size = 112
 train_pipeline = [
     dict(type='LoadImage'),
-    dict(type='Augment', size=image_size, scale=(0.5, 1.0), num_ops=1),
+    dict(type='AlbefAugment', size=image_size, scale=(0.5, 1.0), num_ops=1),
     dict(type='RandomFlip'),  # not where the caption says left or right
     dict(type='PackImageText'),
 ]

@@ -10,7 +10,7 @@ data_root = 'data/nlvr1/'
 image_path = '{split}/{split}-{identifier}-{order}.png'
 image_size = 64
 fields = ('label', 'identifier', 'group')
-three_boxes = dict(type='CutImage', parts=3, share=0.25)
+three_boxes = dict(type='SplitImage', parts=3, share=0.25)
 train_pipeline = [
     dict(type='LoadImage'),
     dict(type='RandomFlip'),  # of the whole; not where the statement says left or right

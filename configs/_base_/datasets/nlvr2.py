@@ -13,7 +13,7 @@ train_pipeline = [
         type='ForEachImage',
         transforms=[
             dict(type='LoadImage'),
-            dict(type='Augment', size=image_size, scale=(0.5, 1.0)),
+            dict(type='AlbefAugment', size=image_size, scale=(0.5, 1.0)),
             dict(type='RandomFlip'),  # not where the statement says left or right
         ],
     ),

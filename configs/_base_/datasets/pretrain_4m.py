@@ -5,7 +5,7 @@
 #   pretrain/{coco,vg,sbu,cc3m}/…jpg                 the images
 train_pipeline = [
     dict(type='LoadImage'),
-    dict(type='Augment', size=256, scale=(0.2, 1.0), num_ops=2, magnitude=7),  # RandAugment
+    dict(type='AlbefAugment', size=256, scale=(0.2, 1.0), num_ops=2, magnitude=7),  # RandAugment
     dict(type='RandomFlip'),  # not where the caption says left or right
     dict(type='PackImageText'),
 ]

@@ -14,7 +14,7 @@ image_size = 384
 train_pipeline = [
     dict(type='LoadImage'),
     dict(type='ResizeImage', size=image_size),
-    dict(type='Augment', size=image_size, scale=(1.0, 1.0)),  # all of the square: no crop
+    dict(type='AlbefAugment', size=image_size, scale=(1.0, 1.0)),  # all of the square: no crop
     dict(type='RandomFlip'),  # not where the expression says left or right
     dict(type='PackImageText'),
 ]

@@ -9,7 +9,7 @@ image_name = '{image_id:012d}.jpg'
 image_size = 112
 train_pipeline = [
     dict(type='LoadImage'),
-    dict(type='Augment', size=image_size, scale=(0.5, 1.0), num_ops=1),
+    dict(type='AlbefAugment', size=image_size, scale=(0.5, 1.0), num_ops=1),
     dict(type='RandomFlip'),  # not where the question or an answer says left or right
     dict(type='PackImageText', fields=('answers', 'answer_weights')),
 ]

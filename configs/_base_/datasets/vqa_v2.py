@@ -11,7 +11,7 @@ data_root = 'data/'
 image_size = 384
 train_pipeline = [
     dict(type='LoadImage'),
-    dict(type='Augment', size=image_size, scale=(0.5, 1.0)),
+    dict(type='AlbefAugment', size=image_size, scale=(0.5, 1.0)),
     dict(type='RandomFlip'),  # not where the question or an answer says left or right
     dict(type='PackImageText', fields=('answers', 'answer_weights')),
 ]
@@ -37,7 +37,7 @@ train_dataloader = dict(
     sampler=dict(type='EpochSampler'),
     collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
-        type='JoinedDataset',
+        type='WeightedConcatDataset',
         datasets=[
             dict(
                 type='VqaDataset',

@@ -3,7 +3,7 @@
 # `python tools/analysis/get_params.py configs/acerpe/pretrain_4m.py` counts them. The weights to
 # start from are the experiment's: the encoders' own in pre-training, a checkpoint in fine-tuning.
 model = dict(
-    type='CrossModalPretrainer',
+    type='AlbefPretrainer',
     data_preprocessor=dict(
         type='ImageTextPreprocessor',
         mean=[122.7709, 116.7460, 104.0937],  # CLIP's, as ALBEF uses them
@@ -11,7 +11,7 @@ model = dict(
         tokenizer=dict(pretrained='bert-base-uncased'),
         max_length=25,  # ALBEF, pre-training
     ),
-    network=dict(
+    backbone=dict(
         image_encoder=dict(
             type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=256, depth=6
         ),
@@ -29,7 +29,7 @@ model = dict(
             type='FusionEncoder', depth=6, embed_dims=768, num_heads=12, dropout=0.1,
             streams='both',
         ),
-        vector_dims=256,
+        proj_dims=256,
     ),
     heads=dict(
         ace=dict(type='AnchorHead', scale=2.0, token_scale=2.0, margin=0.05),  # λ, λ, δ

@@ -8,7 +8,7 @@
 minilm = 'data/minilm'
 width = 384
 model = dict(
-    type='CrossModalPretrainer',
+    type='AlbefPretrainer',
     data_preprocessor=dict(
         type='ImageTextPreprocessor',
         mean=[122.7709, 116.7460, 104.0937],
@@ -16,7 +16,7 @@ model = dict(
         tokenizer=dict(pretrained=f'{minilm}/vocab.txt'),
         max_length=25,
     ),
-    network=dict(
+    backbone=dict(
         image_encoder=dict(
             type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=112, patch_size=16,
             embed_dim=width, num_heads=6, depth=4, weight_init='jax',
@@ -27,7 +27,7 @@ model = dict(
             type='FusionEncoder', depth=2, embed_dims=width, num_heads=6, dropout=0.1,
             streams='both',
         ),
-        vector_dims=256,
+        proj_dims=256,
     ),
     heads=dict(
         itc=dict(type='ITCHead'),

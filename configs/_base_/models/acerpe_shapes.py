@@ -2,7 +2,7 @@
 # of acerpe_base.py.
 width = 128
 model = dict(
-    type='CrossModalPretrainer',
+    type='AlbefPretrainer',
     data_preprocessor=dict(
         type='ImageTextPreprocessor',
         mean=[127.5, 127.5, 127.5],
@@ -10,7 +10,7 @@ model = dict(
         tokenizer=dict(pretrained='data/shapes/vocab.txt'),
         max_length=32,
     ),
-    network=dict(
+    backbone=dict(
         image_encoder=dict(
             type='ViTImageEncoder', arch='vit_base_patch16_224', image_size=96, patch_size=16,
             embed_dim=width, num_heads=4, mlp_ratio=2, depth=3, weight_init='jax', conv_stem=True,
@@ -28,7 +28,7 @@ model = dict(
             type='FusionEncoder', depth=2, embed_dims=width, num_heads=4,
             feedforward_dims=2 * width, dropout=0.0, streams='both',
         ),
-        vector_dims=128,
+        proj_dims=128,
     ),
     heads=dict(
         itc=dict(type='ITCHead'),

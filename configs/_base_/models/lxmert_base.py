@@ -8,7 +8,7 @@ model = dict(
         tokenizer=dict(pretrained='bert-base-uncased'),
         max_length=20,  # the released code's, [CLS] and [SEP] included, in all tasks
     ),
-    network=dict(
+    backbone=dict(
         image_encoder=dict(type='ObjectEncoder', feature_dims=2048, depth=5),  # N_R
         text_encoder=dict(type='BertTextEncoder', num_layers=9),  # N_L
         fusion=dict(type='CrossModalityEncoder', depth=5, share_cross_attention=True),  # N_X
@@ -22,7 +22,7 @@ model = dict(
             tasks=['features', 'objects', 'attributes'], feature_loss='l2', label_scope='masked',
             confidence_weight=False,
         ),
-        matching=dict(type='MatchingHead', replace_probability=0.5),
+        matching=dict(type='LxmertITMHead', replace_probability=0.5),
         answers=dict(type='AnswerTableHead', answer_list='data/lxmert/answer_list.json'),
     ),
 )

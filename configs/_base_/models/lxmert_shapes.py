@@ -8,7 +8,7 @@ model = dict(
         tokenizer=dict(pretrained='data/shapes/vocab.txt'),
         max_length=32,
     ),
-    network=dict(
+    backbone=dict(
         image_encoder=dict(
             type='ObjectEncoder', feature_dims=259, embed_dims=width, depth=1, num_heads=4,
             feedforward_dims=2 * width, dropout=0.0,
@@ -34,7 +34,7 @@ model = dict(
             type='ObjectHead', num_objects=8, num_attributes=48,
             tasks=['features', 'objects', 'attributes'], confidence_weight=True,
         ),
-        matching=dict(type='MatchingHead'),
+        matching=dict(type='LxmertITMHead'),
         answers=dict(
             type='AnswerTableHead', answer_list='data/shapes/lxmert/answer_list.json'
         ),

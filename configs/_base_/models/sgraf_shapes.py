@@ -1,6 +1,6 @@
 # Small enough to learn the embedded world within minutes; the parts are those of sgraf.py.
 model = dict(
-    type='MatchingModel',
+    type='ImageTextMatcher',
     data_preprocessor=dict(
         type='RegionTextPreprocessor',
         tokenizer=dict(vocabulary='data/shapes/precomp/vocab.json'),
@@ -10,12 +10,12 @@ model = dict(
         type='GruTextEncoder', vocab_size=None, word_dims=64, embed_dims=64, dropout=0.1
     ),
     similarity=dict(
-        type='FusionSimilarity',
+        type='SGRAFSimilarity',
         dim=32,
         smooth=9.0,
         global_pooling=dict(
             type='SketchGlobal',
-            pooling=dict(type='TEmde', partitions=16, centroids=8, inner_dims=8),
+            pooling=dict(type='TEMDE', partitions=16, centroids=8, inner_dims=8),
         ),
         reasoning=dict(type='SAF'),
     ),

@@ -1,7 +1,7 @@
 # ALBEF's fine-tuning for retrieval and grounding (Retrieval_*.yaml, Grounding.yaml); how long, the
 # experiment says.
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     dtype='bfloat16',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=1e-5, weight_decay=0.02),

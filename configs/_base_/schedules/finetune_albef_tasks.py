@@ -1,7 +1,7 @@
 # ALBEF's fine-tuning for tasks with a head of their own (VE.yaml, NLVR.yaml, VQA.yaml); how long,
 # the experiment says.
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     dtype='bfloat16',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),

@@ -1,6 +1,6 @@
 # Fine-tuning from pretrain_flickr8k.py; how long is the experiment's.
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     # On a CPU an unfused AdamW takes a quarter of a step of this size.
     optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05, fused=True),

@@ -1,6 +1,6 @@
 # Fine-tuning of a task head from pretrain_shapes.py; how long is the experiment's.
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=5e-4, weight_decay=0.02),
     clip_grad=dict(max_norm=5.0),

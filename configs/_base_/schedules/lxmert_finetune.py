@@ -1,8 +1,8 @@
 # The recipe of LXMERT's fine-tuning (Sec. 4.2; what the paper leaves open is the released code's):
 # 4 epochs, batch 32, warm-up over the first tenth of the steps, then linearly to 0.
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=4)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=4)
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     optimizer=dict(type='BertAdam', lr=5e-5, weight_decay=0.01),
     clip_grad=dict(max_norm=5.0),
 )

@@ -1,9 +1,9 @@
 # The recipe of LXMERT's pre-training (Sec. 3.3; what the paper leaves open is the released code's):
 # 20 epochs, learning rate 1e-4 after a linear warm-up over the first 5 % of the steps, then
 # linearly to 0. Weights of all kinds decay.
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=20)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=20)
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     optimizer=dict(type='BertAdam', lr=1e-4, weight_decay=0.01),
     clip_grad=dict(max_norm=1.0),
 )

@@ -1,7 +1,7 @@
 # The recipes of lxmert_pretrain.py and lxmert_finetune.py for the embedded world: a larger learning
 # rate, fewer epochs; how many is the experiment's.
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
     optimizer=dict(type='AdamW', lr=1e-3, betas=(0.9, 0.98), weight_decay=0.02),
     clip_grad=dict(max_norm=5.0),

@@ -1,8 +1,8 @@
 # The recipe of SGRAF (its Sec. 4.1), which T-EMDE follows (Sec. 4.3): Adam, a tenth of the learning
 # rate from a certain epoch on. How many epochs, and which one, is the experiment's.
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=30)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=30)
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     optimizer=dict(type='Adam', lr=2e-4),
     clip_grad=dict(max_norm=2.0),
 )

@@ -1,7 +1,7 @@
 # The recipe of sgraf.py for the embedded world: a larger learning rate, fewer epochs.
-train_cfg = dict(type='ExactEpochTrainLoop', max_epochs=2)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=2)
 optim_wrapper = dict(
-    type='AnyDeviceOptimWrapper',
+    type='SafeAmpOptimWrapper',
     optimizer=dict(type='Adam', lr=2e-3),
     clip_grad=dict(max_norm=2.0),
 )

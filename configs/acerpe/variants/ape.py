@@ -2,6 +2,6 @@
 _base_ = '../pretrain_4m.py'
 
 model = dict(
-    network=dict(position=dict(_delete_=True, type='ape')),
+    backbone=dict(position=dict(_delete_=True, type='ape')),
     heads=dict(ace=None, itc=dict(type='ITCHead')),  # ALBEF's ITC in the place of L_ace
 )

@@ -2,6 +2,6 @@
 _base_ = '../pretrain_4m.py'
 
 model = dict(
-    network=dict(position=dict(delta=0.01)),
+    backbone=dict(position=dict(delta=0.01)),
     heads=dict(ace=dict(margin=0.01)),
 )

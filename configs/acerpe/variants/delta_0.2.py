@@ -2,6 +2,6 @@
 _base_ = '../pretrain_4m.py'
 
 model = dict(
-    network=dict(position=dict(delta=0.2)),
+    backbone=dict(position=dict(delta=0.2)),
     heads=dict(ace=dict(margin=0.2)),
 )

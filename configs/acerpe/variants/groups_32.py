@@ -1,4 +1,4 @@
 # Table 7: G = 32.
 _base_ = '../pretrain_4m.py'
 
-model = dict(network=dict(position=dict(groups=32)))
+model = dict(backbone=dict(position=dict(groups=32)))

@@ -1,4 +1,4 @@
 # Table 7: G = 4.
 _base_ = '../pretrain_4m.py'
 
-model = dict(network=dict(position=dict(groups=4)))
+model = dict(backbone=dict(position=dict(groups=4)))

@@ -1,4 +1,4 @@
 # Table 7: G = 8.
 _base_ = '../pretrain_4m.py'
 
-model = dict(network=dict(position=dict(groups=8)))
+model = dict(backbone=dict(position=dict(groups=8)))

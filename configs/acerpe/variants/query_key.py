@@ -1,4 +1,4 @@
 # Table 9: queries and keys.
 _base_ = '../pretrain_4m.py'
 
-model = dict(network=dict(position=dict(value=False)))
+model = dict(backbone=dict(position=dict(value=False)))

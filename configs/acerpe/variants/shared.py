@@ -1,4 +1,4 @@
 # Table 6, "Shared": one W for all fusion layers.
 _base_ = '../pretrain_4m.py'
 
-model = dict(network=dict(position=dict(shared=True)))
+model = dict(backbone=dict(position=dict(shared=True)))

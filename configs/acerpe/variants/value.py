@@ -1,4 +1,4 @@
 # Table 9: values alone.
 _base_ = '../pretrain_4m.py'
 
-model = dict(network=dict(position=dict(query=False, key=False)))
+model = dict(backbone=dict(position=dict(query=False, key=False)))

@@ -1,4 +1,4 @@
 # ACE-RPE in LXMERT, with the values of its paper.
 _base_ = '../pretrain.py'
 
-model = dict(network=dict(position=dict(type='ace_rpe')))
+model = dict(backbone=dict(position=dict(type='ace_rpe')))

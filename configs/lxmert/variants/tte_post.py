@@ -2,7 +2,7 @@
 _base_ = '../pretrain.py'
 
 model = dict(
-    network=dict(
+    backbone=dict(
         token_type=dict(type='TokenTypeEmbedding', position='post_encoder', layer_scale=1e-5)
     )
 )

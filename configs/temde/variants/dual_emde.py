@@ -4,8 +4,8 @@ _base_ = '../dual_gpo_f30k.py'
 
 model = dict(
     similarity=dict(
-        image_pooling=dict(_delete_=True, type='Emde', partitions=16, bits=3),
-        text_pooling=dict(_delete_=True, type='Emde', partitions=16, bits=3),
+        image_pooling=dict(_delete_=True, type='EMDE', partitions=16, bits=3),
+        text_pooling=dict(_delete_=True, type='EMDE', partitions=16, bits=3),
     ),
 )
 find_unused_parameters = True

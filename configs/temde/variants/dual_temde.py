@@ -4,8 +4,8 @@ _base_ = '../dual_gpo_f30k.py'
 model = dict(
     similarity=dict(
         image_pooling=dict(
-            _delete_=True, type='TEmde', partitions=16, centroids=8, inner_dims=8
+            _delete_=True, type='TEMDE', partitions=16, centroids=8, inner_dims=8
         ),
-        text_pooling=dict(_delete_=True, type='TEmde', partitions=16, centroids=8, inner_dims=8),
+        text_pooling=dict(_delete_=True, type='TEMDE', partitions=16, centroids=8, inner_dims=8),
     ),
 )

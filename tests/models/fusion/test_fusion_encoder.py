@@ -215,9 +215,9 @@ def test_several_images_are_literal_passes_through_each_layer(
     encoder, position = make_encoder(streams).eval(), build_position(position_name)
     found = encoder.fuse_several(images, text, position)
 
-    words = [position.enter(image, text) for image in images][0][1]
-    patches = [position.enter(image, text)[0] for image in images]
-    relations = [position.locate(image, words) for image in patches]
+    words = [position.embed_inputs(image, text) for image in images][0][1]
+    patches = [position.embed_inputs(image, text)[0] for image in images]
+    relations = [position.relate(image, words) for image in patches]
     for index, layer in enumerate(encoder.layers):
         project = layer.cross_attention.project
         for place in range(count):
@@ -274,5 +274,5 @@ def test_each_image_relates_to_the_words_by_its_own_position(tokens, build_posit
     encoder, position = make_encoder().eval(), build_position('ace_rpe')
     found = encoder.fuse_several(images, text, position, need_image=False)
     for image, fused in zip(images, found, strict=True):
-        torch.testing.assert_close(fused.relation, position.locate(image, text))
+        torch.testing.assert_close(fused.relation, position.relate(image, text))
         assert fused.image_tokens is None

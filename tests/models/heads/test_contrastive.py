@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from xmodal.models.base.queue import EMPTY, Keys
 from xmodal.models.heads import AnchorHead, ITCHead
-from xmodal.models.queue import EMPTY, Keys
 from xmodal.structures import Encoded, ImageTextBatch, Tokens
 
 # Samples 0 and 2 show one image, 1 and 3 share one caption; the queue holds both again.
@@ -38,8 +38,8 @@ def same(sample, key):
 
 
 def directions(image, text, keys, own):
-    yield image.vector, own.image_vectors, keys.text_vectors, own.text_vectors
-    yield text.vector, own.text_vectors, keys.image_vectors, own.image_vectors
+    yield image.embedding, own.image_embeddings, keys.text_embeddings, own.text_embeddings
+    yield text.embedding, own.text_embeddings, keys.image_embeddings, own.image_embeddings
 
 
 def literal_softmax(row):
@@ -71,7 +71,7 @@ def test_itc_has_finite_gradients_beside_empty_places(case):
     image, text, *_ = case
     head = ITCHead(0.01)
     head.loss(*case, 0.4)['loss_itc'].backward()
-    for tensor in (image.vector, text.vector, head.log_temperature):
+    for tensor in (image.embedding, text.embedding, head.log_temperature):
         assert tensor.grad.isfinite().all() and tensor.grad.any()
 
 

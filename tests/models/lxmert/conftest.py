@@ -21,8 +21,8 @@ def answer_list(tmp_path):
 
 
 @pytest.fixture
-def network():
-    """Makes the arguments of a tiny network."""
+def backbone():
+    """Makes the arguments of a tiny backbone."""
 
     def make(position='none', dropout=0.0, depth=2, **fusion):
         return dict(
@@ -69,7 +69,7 @@ def heads(answer_list):
         objects=dict(
             type='ObjectHead', num_objects=OBJECTS, num_attributes=ATTRIBUTES, mask_probability=0.5
         ),
-        matching=dict(type='MatchingHead'),
+        matching=dict(type='LxmertITMHead'),
         answers=dict(type='AnswerTableHead', answer_list=answer_list),
     )
 
@@ -88,7 +88,7 @@ def preprocessor(vocabulary):
 
 
 @pytest.fixture
-def build_pretrainer(network, heads, preprocessor):
+def build_pretrainer(backbone, heads, preprocessor):
     """Builds a tiny pre-trainer."""
 
     def make(names=('mlm', 'objects', 'matching', 'answers'), position='none', depth=2, **objects):
@@ -96,7 +96,7 @@ def build_pretrainer(network, heads, preprocessor):
             dict(
                 type='LxmertPretrainer',
                 data_preprocessor=preprocessor,
-                network=network(position, depth=depth),
+                backbone=backbone(position, depth=depth),
                 heads=heads(names, **objects),
             )
         )
@@ -105,12 +105,12 @@ def build_pretrainer(network, heads, preprocessor):
 
 
 @pytest.fixture
-def build(network, preprocessor):
+def build(backbone, preprocessor):
     """Builds a tiny fine-tuning model."""
 
     def make(kind, head, **model):
         return MODELS.build(
-            dict(type=kind, data_preprocessor=preprocessor, network=network(), head=head, **model)
+            dict(type=kind, data_preprocessor=preprocessor, backbone=backbone(), head=head, **model)
         )
 
     return make

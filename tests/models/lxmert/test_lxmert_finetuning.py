@@ -17,7 +17,7 @@ def build_classifier(build, answer_list):
 
     def make(loss='bce', file=answer_list):
         head = dict(type='AnswerTableHead', answer_list=file, loss=loss)
-        return build('AnswerClassifier', head, report=2)
+        return build('LxmertVQA', head, report=2)
 
     return make
 
@@ -25,7 +25,7 @@ def build_classifier(build, answer_list):
 @pytest.fixture
 def build_reasoner(build):
     """Builds a tiny reasoner over two images."""
-    return lambda: build('LxmertReasoner', dict(type='PooledClassificationHead'))
+    return lambda: build('LxmertNLVR', dict(type='PooledClassificationHead'))
 
 
 def labelled(labels):
@@ -79,7 +79,7 @@ def test_the_answers_begin_with_what_pre_training_knows_of_each(
     file.write_text(json.dumps(['dog', 'Blue', 'yes']))
     model = build_classifier(file=str(file)).eval()
     model.load_state_dict(source.state_dict(), strict=False)
-    pooled = source.network.pool(source(batch))
+    pooled = source.backbone.pool(source(batch))
     expected = source.heads['answers'](pooled)
     found = model(batch)
     torch.testing.assert_close(found[:, [1, 2]], expected[:, [3, 0]], atol=1e-6, rtol=1e-5)
@@ -97,11 +97,11 @@ def test_each_image_meets_the_statement_alone_and_the_head_sees_both(build_reaso
         pooled = []
         for image in (2 * text, 2 * text + 1):
             one = row(batch, text, [image])
-            fused = model.network.fuse(
-                model.network.encode_image(one.regions),
-                model.network.encode_text(one.input_ids, one.attention_mask),
+            fused = model.backbone.fuse(
+                model.backbone.encode_image(one.regions),
+                model.backbone.encode_text(one.input_ids, one.attention_mask),
             )
-            pooled.append(model.network.pool(fused)[0])
+            pooled.append(model.backbone.pool(fused)[0])
         hidden = gelu(head[0](torch.cat(pooled)))
         hidden = layer_norm(hidden, hidden.shape, head[2].weight, head[2].bias, 1e-12)
         torch.testing.assert_close(found[text], head[3](hidden), atol=1e-5, rtol=1e-5)
@@ -125,7 +125,7 @@ def test_it_begins_with_the_network_of_the_pre_training(build_pretrainer, build_
     source, model = build_pretrainer(HEADS), build_reasoner()
     left = model.load_state_dict(source.state_dict(), strict=False)
     assert all(name.startswith('heads.classification') for name in left.missing_keys)
-    assert model.network.pooler.weight.equal(source.network.pooler.weight)
+    assert model.backbone.pooler.weight.equal(source.backbone.pooler.weight)
 
 
 def test_another_number_of_images_is_refused(build_reasoner, region_batch):
@@ -139,4 +139,4 @@ def test_in_fine_tuning_only_the_last_layers_image_stream_is_idle(
     model = build_classifier()
     model(region_batch(), asked(*['yes'] * 4), mode='loss')['loss_answers'].backward()
     idle = {name for name, parameter in model.named_parameters() if parameter.grad is None}
-    assert idle and all(name.startswith('network.fusion.layers.1.image_layer') for name in idle)
+    assert idle and all(name.startswith('backbone.fusion.layers.1.image_layer') for name in idle)

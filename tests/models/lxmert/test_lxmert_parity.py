@@ -82,7 +82,7 @@ def test_outputs_equal_those_of_transformers(build_pretrainer, region_batch, pad
     words, seen = batch.attention_mask, batch.regions.attention_mask
     torch.testing.assert_close(fused.text_tokens[words], expected.language_output[words], **close)
     torch.testing.assert_close(fused.image_tokens[seen], expected.vision_output[seen], **close)
-    torch.testing.assert_close(model.network.pool(fused), expected.pooled_output, **close)
+    torch.testing.assert_close(model.backbone.pool(fused), expected.pooled_output, **close)
 
 
 def freeze(monkeypatch, model, batch):
@@ -144,7 +144,7 @@ def test_losses_and_gradients_equal_those_of_transformers(
 
 
 def test_answers_equal_those_of_transformers(build, answer_list, region_batch):
-    model = build('AnswerClassifier', dict(type='AnswerTableHead', answer_list=answer_list)).eval()
+    model = build('LxmertVQA', dict(type='AnswerTableHead', answer_list=answer_list)).eval()
     source = theirs(LxmertForQuestionAnswering).eval()
     assert not load(model, source)
     batch = region_batch()
@@ -200,13 +200,13 @@ def test_weights_of_another_size_are_an_error_that_names_the_answer_list(build_p
         lxmert.convert(weights, model.state_dict())
 
 
-def test_two_cross_attentions_have_no_name_in_lxmert(network, preprocessor, heads):
+def test_two_cross_attentions_have_no_name_in_lxmert(backbone, preprocessor, heads):
     model = MODELS.build(
         dict(
             type='LxmertPretrainer',
             data_preprocessor=preprocessor,
             heads=heads(['mlm']),
-            network=network(share_cross_attention=False),
+            backbone=backbone(share_cross_attention=False),
         )
     )
     with pytest.raises(ValueError, match='share_cross_attention=False'):
@@ -214,7 +214,7 @@ def test_two_cross_attentions_have_no_name_in_lxmert(network, preprocessor, head
 
 
 def test_a_file_is_converted_with_and_without_module(
-    build_pretrainer, network, preprocessor, heads, region_batch, tmp_path, monkeypatch
+    build_pretrainer, backbone, preprocessor, heads, region_batch, tmp_path, monkeypatch
 ):
     config = tmp_path / 'tiny.py'
     Config(
@@ -222,7 +222,7 @@ def test_a_file_is_converted_with_and_without_module(
             model=dict(
                 type='LxmertPretrainer',
                 data_preprocessor=preprocessor,
-                network=network(),
+                backbone=backbone(),
                 heads=heads(TASKS),
             )
         )
@@ -248,4 +248,4 @@ def test_the_published_model_has_228_051_752_parameters(tmp_path, vocabulary):
     with torch.device('meta'):
         model = MODELS.build(config)
     assert sum(p.numel() for p in model.parameters()) == 228_051_752
-    assert sum(p.numel() for p in model.network.parameters()) == 207_936_768
+    assert sum(p.numel() for p in model.backbone.parameters()) == 207_936_768

@@ -40,8 +40,8 @@ def test_what_a_missing_head_would_hide_stays_seen(build_pretrainer, region_batc
     def look(module, arguments):
         seen.setdefault(type(module).__name__, arguments[0])
 
-    model.network.image_encoder.register_forward_pre_hook(look)
-    model.network.text_encoder.register_forward_pre_hook(look)
+    model.backbone.image_encoder.register_forward_pre_hook(look)
+    model.backbone.text_encoder.register_forward_pre_hook(look)
     model(batch, asked(*['yes'] * 4), mode='loss')
     assert seen['ObjectEncoder'] is batch.regions
     assert seen['BertTextEncoder'] is batch.input_ids
@@ -137,7 +137,7 @@ def test_with_ace_rpe_the_log_tells_anchors_of_matched_and_mismatched_pairs(
 
 @pytest.mark.parametrize('position', ['pre_encoder', 'post_encoder'])
 def test_token_types_are_added_before_or_after_both_encoders(
-    network, preprocessor, heads, region_batch, position
+    backbone, preprocessor, heads, region_batch, position
 ):
     types = dict(type='TokenTypeEmbedding', position=position, layer_scale=0.5)
     model = MODELS.build(
@@ -145,12 +145,12 @@ def test_token_types_are_added_before_or_after_both_encoders(
             type='LxmertPretrainer',
             data_preprocessor=preprocessor,
             heads=heads(['matching']),
-            network=dict(network(), token_type=types),
+            backbone=dict(backbone(), token_type=types),
         )
     ).eval()
-    batch, network = region_batch(), model.network
-    text, image = 0.5 * network.token_type.type_embeddings
-    objects, words = network.image_encoder, network.text_encoder.bert
+    batch, backbone = region_batch(), model.backbone
+    text, image = 0.5 * backbone.token_type.type_embeddings
+    objects, words = backbone.image_encoder, backbone.text_encoder.bert
     ids, mask = batch.input_ids, batch.attention_mask
     regions, embedded = objects.embedding(*batch.regions[::2]), words.embeddings(input_ids=ids)
     if position == 'pre_encoder':
@@ -161,22 +161,22 @@ def test_token_types_are_added_before_or_after_both_encoders(
     encoded = words.encoder(embedded, attention_mask=bias).last_hidden_state
     if position == 'post_encoder':
         regions, encoded = regions + image, encoded + text
-    torch.testing.assert_close(network.encode_image(batch.regions).embeddings, regions)
-    torch.testing.assert_close(network.encode_text(ids, mask).embeddings[mask], encoded[mask])
+    torch.testing.assert_close(backbone.encode_image(batch.regions).embeddings, regions)
+    torch.testing.assert_close(backbone.encode_text(ids, mask).embeddings[mask], encoded[mask])
 
 
 @pytest.mark.parametrize('name', ['ape', 'rpe', 'ape+rpe'])
 def test_positions_of_a_grid_are_refused_when_the_model_is_built(
-    build_pretrainer, network, preprocessor, heads, name
+    build_pretrainer, backbone, preprocessor, heads, name
 ):
-    config = network()
+    config = backbone()
     config['position'] = dict(type=name)
     with pytest.raises(ValueError, match='rows and columns of patches'):
         MODELS.build(
             dict(
                 type='LxmertPretrainer',
                 data_preprocessor=preprocessor,
-                network=config,
+                backbone=config,
                 heads=heads(),
             )
         )
@@ -198,11 +198,11 @@ class RegionCount(torch.nn.Module):
 
 
 def test_a_head_of_ones_own_is_trained_beside_the_others(
-    network, preprocessor, heads, region_batch, asked
+    backbone, preprocessor, heads, region_batch, asked
 ):
     own = dict(mlm=heads(['mlm'])['mlm'], counts=dict(type=RegionCount))
     config = dict(type='LxmertPretrainer', data_preprocessor=preprocessor, heads=own)
-    model, data = MODELS.build({**config, 'network': network()}), region_batch()
+    model, data = MODELS.build({**config, 'backbone': backbone()}), region_batch()
     samples = asked('yes', None, None, 'no')
     logs = model(data, samples, mode='loss')
     assert logs['samples_counts'] == 4
@@ -212,14 +212,14 @@ def test_a_head_of_ones_own_is_trained_beside_the_others(
     assert 'loss_counts' not in model(data, samples, mode='loss')
 
 
-def test_encoders_of_different_width_and_unknown_heads_are_refused(network, preprocessor, heads):
-    config = network()
+def test_encoders_of_different_width_and_unknown_heads_are_refused(backbone, preprocessor, heads):
+    config = backbone()
     config['image_encoder']['embed_dims'] = 16
     model = dict(type='LxmertPretrainer', data_preprocessor=preprocessor)
     with pytest.raises(ValueError, match='image_encoder 16, text_encoder 32, fusion 32'):
-        MODELS.build({**model, 'network': config, 'heads': heads()})
+        MODELS.build({**model, 'backbone': config, 'heads': heads()})
     with pytest.raises(ValueError, match=r'heads\.pixels: MIMHead has no step_loss'):
-        MODELS.build({**model, 'network': network(), 'heads': dict(pixels=dict(type='MIMHead'))})
+        MODELS.build({**model, 'backbone': backbone(), 'heads': dict(pixels=dict(type='MIMHead'))})
 
 
 def test_a_checkpoint_of_another_model_is_refused(build_pretrainer):

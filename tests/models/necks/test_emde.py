@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
-from xmodal.models.necks import Emde
+from xmodal.models.necks import EMDE
 
 WIDTH, N, BITS = 6, 4, 3
 
 
 def fitted(tokens, mask=None, **options):
-    pooling = Emde(WIDTH, partitions=N, bits=BITS, **options)
+    pooling = EMDE(WIDTH, partitions=N, bits=BITS, **options)
     pooling.fit(tokens, mask)
     return pooling
 
@@ -93,7 +93,7 @@ def literal_thresholds(pooling, tokens):
 
 
 def test_the_first_batch_of_training_places_the_hyperplanes_by_its_real_tokens_for_good():
-    pooling = Emde(WIDTH, partitions=N, bits=BITS)
+    pooling = EMDE(WIDTH, partitions=N, bits=BITS)
     tokens, mask = torch.randn(3, 8, WIDTH) + 4, torch.rand(3, 8) < 0.7
     tokens[~mask] = -1e4
     pooling(tokens, mask)
@@ -107,7 +107,7 @@ def test_the_first_batch_of_training_places_the_hyperplanes_by_its_real_tokens_f
 def fit_on_rank(rank, init, folder):
     torch.distributed.init_process_group('gloo', f'file://{init}', rank=rank, world_size=2)
     torch.manual_seed(rank)
-    pooling, tokens = Emde(WIDTH, partitions=N, bits=BITS), torch.randn(2, 9, WIDTH)
+    pooling, tokens = EMDE(WIDTH, partitions=N, bits=BITS), torch.randn(2, 9, WIDTH)
     pooling(tokens)
     torch.save((pooling.thresholds, tokens), f'{folder}/{rank}.pth')
     torch.distributed.destroy_process_group()
@@ -120,13 +120,13 @@ def test_all_ranks_take_the_hyperplanes_of_the_first(tmp_path):
     (first, tokens), (second, others) = (torch.load(tmp_path / f'{rank}.pth') for rank in (0, 1))
     assert not others.equal(tokens)
     assert second.equal(first)
-    expected = literal_thresholds(Emde(WIDTH, partitions=N, bits=BITS), tokens.flatten(0, 1))
+    expected = literal_thresholds(EMDE(WIDTH, partitions=N, bits=BITS), tokens.flatten(0, 1))
     assert first.tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_bfloat16_autocast_places_the_same_hyperplanes():
     tokens = torch.randn(3, 8, WIDTH)
-    pooling, other = fitted(tokens), Emde(WIDTH, partitions=N, bits=BITS)
+    pooling, other = fitted(tokens), EMDE(WIDTH, partitions=N, bits=BITS)
     with torch.autocast('cpu', torch.bfloat16):
         found = other(tokens)
     assert other.thresholds.equal(pooling.thresholds)
@@ -134,13 +134,13 @@ def test_bfloat16_autocast_places_the_same_hyperplanes():
 
 
 def test_before_it_is_fitted_it_is_not_evaluated():
-    with pytest.raises(RuntimeError, match='Emde is not fitted: train, call fit'):
-        Emde(WIDTH).eval()(torch.randn(2, 3, WIDTH))
+    with pytest.raises(RuntimeError, match='EMDE is not fitted: train, call fit'):
+        EMDE(WIDTH).eval()(torch.randn(2, 3, WIDTH))
 
 
 def test_a_checkpoint_carries_the_fit():
     tokens = torch.randn(2, 9, WIDTH)
-    pooling, other = fitted(tokens), Emde(WIDTH, partitions=N, bits=BITS, seed=7)
+    pooling, other = fitted(tokens), EMDE(WIDTH, partitions=N, bits=BITS, seed=7)
     assert not list(pooling.parameters())
     other.load_state_dict(pooling.state_dict())
     assert other(tokens).equal(pooling(tokens))
@@ -150,7 +150,7 @@ def test_a_checkpoint_carries_the_fit():
     'tokens', [torch.zeros(0, WIDTH), torch.full((3, WIDTH), math.nan)], ids=['none', 'nan']
 )
 def test_fitting_to_nothing_or_to_nan_is_a_clear_error(tokens):
-    with pytest.raises(ValueError, match='Emde.fit got . real tokens'):
+    with pytest.raises(ValueError, match='EMDE.fit got . real tokens'):
         fitted(tokens)
 
 

@@ -21,7 +21,7 @@ def double_tokens(tokens):
 
 def literal_cross_attention(layer, position, index, image, text, queries):
     """Eqs. 8-12 with E_ace (B, M, N, D) built, through the rest of the layer."""
-    relation = position.locate(image, text)
+    relation = position.relate(image, text)
     index = 0 if position.shared else index
     real = text.attention_mask
     embedding = {
@@ -83,7 +83,7 @@ def test_a_layer_with_factors_is_one_with_the_materialised_embedding(
     for parameter in encoder.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     layer = encoder.layers[1]
-    relation = position.locate(image, text)
+    relation = position.relate(image, text)
     sides = {'image': image, 'text': text}
     asking, context = sides.pop(queries), next(iter(sides.values()))
     project = layer.cross_attention.project
@@ -102,7 +102,7 @@ def test_a_layer_with_factors_is_one_with_the_materialised_embedding(
 def test_the_relation_is_equations_3_to_7(tokens, build_position):
     image, text = tokens()
     position = build_position('ace_rpe')
-    relation = position.locate(image, text)
+    relation = position.relate(image, text)
     similarity = F.multi_group_similarity(image.embeddings, text.embeddings, 4)
     distance = F.relative_distance(F.anchor_distance(similarity), (3, 3), text.attention_mask)
     torch.testing.assert_close(relation.similarity, similarity)
@@ -113,7 +113,7 @@ def test_the_relation_is_equations_3_to_7(tokens, build_position):
 def test_no_reachable_path_is_longer_than_the_farthest(tokens, build_position):
     image, text = tokens(batch=8, grid=(5, 4))
     position = build_position('ace_rpe')
-    distance = position.locate(image, text).distance
+    distance = position.relate(image, text).distance
     assert position.farthest == pytest.approx(20 + math.sqrt(2) + 2)
     assert distance[distance.isfinite()].max() <= 2 * 20 + math.sqrt(2) + 2
 
@@ -122,7 +122,7 @@ def test_uniform_depends_on_no_token(tokens, build_position):
     position = build_position('uniform')
     image, text = tokens()
     other_image, other_text = tokens()
-    relation, other = position.locate(image, text), position.locate(other_image, other_text)
+    relation, other = position.relate(image, text), position.relate(other_image, other_text)
     assert relation.distance.equal(other.distance)
     assert set(relation.distance.unique().tolist()) == {1.0, math.inf}
 
@@ -131,7 +131,7 @@ def test_uniform_depends_on_no_token(tokens, build_position):
 def test_statistics_are_shares_of_real_pairs(tokens, build_position, name):
     image, text = tokens(batch=3)
     position = build_position(name)
-    relation = position.locate(image, text)
+    relation = position.relate(image, text)
     found = position.statistics(relation, text)
     for b in range(3):
         words = int(text.attention_mask[b].sum())
@@ -173,7 +173,7 @@ def test_a_wrong_switch_is_named(wrong, message):
 def test_absolute_position_adds_an_embedding_to_every_token(tokens, build_position):
     image, text = tokens()
     position = build_position('ape')
-    found_image, found_text = position.enter(image, text)
+    found_image, found_text = position.embed_inputs(image, text)
     table = position.absolute
     torch.testing.assert_close(
         found_image.embeddings, image.embeddings + table.image_position.expand(2, -1, -1)
@@ -199,7 +199,7 @@ def test_absolute_position_is_resampled_for_another_grid():
 def test_a_text_longer_than_the_table_is_an_error(tokens, build_position):
     image, text = tokens(words=9)
     with pytest.raises(ValueError, match='a text of 9 tokens, but fusion position max_length=8'):
-        build_position('ape').enter(image, text)
+        build_position('ape').embed_inputs(image, text)
 
 
 @torch.no_grad()
@@ -234,7 +234,7 @@ def test_relative_bias_of_a_text_tells_left_from_right():
 def test_a_plug_in_that_overrides_nothing_changes_nothing(tokens, build_position):
     image, text = tokens()
     position = build_position('none')
-    assert position.enter(image, text) == (image, text)
-    assert position.locate(image, text) is None
+    assert position.embed_inputs(image, text) == (image, text)
+    assert position.relate(image, text) is None
     assert position.self_bias(0, text) is None
     assert all(term is None for term in position.cross_terms(0, None, 'text'))

@@ -156,7 +156,7 @@ def test_after_the_encoder_every_token_gets_the_type(modality):
 
 
 def with_types(config, **token_type):
-    config['network']['token_type'] = dict(type='TokenTypeEmbedding', **token_type)
+    config['backbone']['token_type'] = dict(type='TokenTypeEmbedding', **token_type)
     return config
 
 
@@ -173,9 +173,11 @@ def test_a_fusion_models_first_step_is_the_one_without_types(config, batch):
     post = dict(position='post_encoder', layer_scale=1e-5)
     typed = rebuild(with_types(config(), **post), plain)
     pre = rebuild(with_types(config(), position='pre_encoder'), plain)
-    pre.network.token_type.type_embeddings.normal_()
+    pre.backbone.token_type.type_embeddings.normal_()
     data = batch()
-    vectors = [torch.cat([x.vector for x in model.tensor(data)]) for model in (plain, typed, pre)]
+    vectors = [
+        torch.cat([x.embedding for x in model.tensor(data)]) for model in (plain, typed, pre)
+    ]
     assert (vectors[1] - vectors[0]).abs().max() < 1e-5
     assert (vectors[2] - vectors[0]).abs().max() > 1e-3
 
@@ -189,7 +191,7 @@ def test_all_heads_of_a_fusion_model_train_the_types(config, batch, position):
             model.heads['mim'].source = 'fusion'
         losses = model(batch(), mode='loss')
         losses[f'loss_{head}'].backward()
-        for parameter in model.network.token_type.parameters():
+        for parameter in model.backbone.token_type.parameters():
             assert parameter.grad.abs().sum(1 if parameter.ndim == 2 else 0).all(), head
 
 

@@ -18,7 +18,7 @@ from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.grammar import write_captions
 from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
-from xmodal.files import writing_alone
+from xmodal.files import exclusive_dir
 
 FORMAT_VERSION = 8  # raise it with every change of what a build holds
 SMALLEST_IMAGE = 32
@@ -74,7 +74,7 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
         raise ValueError(f'workers: found {workers}, expected 1 or more')
     if _is_built(folder, spec):
         return False
-    with writing_alone(folder):
+    with exclusive_dir(folder):
         _build(folder, spec, workers)
     return True
 

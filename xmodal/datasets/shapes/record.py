@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xmodal.datasets.shapes.scene import Scene
-from xmodal.files import open_whole
+from xmodal.files import atomic_open
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def image_id(split: str, record: Record) -> int:
 
 def write_json_list(file: Path, head: dict, key: str, items: Iterable[object]) -> None:
     """Writes ``{**head, key: [items]}``, an item a line, without holding all of them."""
-    with open_whole(file) as output:
+    with atomic_open(file) as output:
         output.write(f'{json.dumps(head)[:-1]}, "{key}": [')
         for number, item in enumerate(items):
             output.write((',\n' if number else '\n') + json.dumps(item))
@@ -51,5 +51,5 @@ def write_json_list(file: Path, head: dict, key: str, items: Iterable[object]) -
 
 def write_json_lines(file: Path, items: Iterable[object]) -> None:
     """Writes an item a line."""
-    with open_whole(file) as output:
+    with atomic_open(file) as output:
         output.writelines(json.dumps(item) + '\n' for item in items)

@@ -1,8 +1,8 @@
 """Transforms of images with text; MMCV's and torchvision's do the work."""
 
-from xmodal.datasets.transforms.crop import CropThing
+from xmodal.datasets.transforms.crop import CropObject
 from xmodal.datasets.transforms.image_text import (
-    Augment,
+    AlbefAugment,
     BrokenImageError,
     LoadImage,
     PackImageText,
@@ -11,14 +11,14 @@ from xmodal.datasets.transforms.image_text import (
     build_pipeline,
 )
 from xmodal.datasets.transforms.regions import LoadRegions, PackRegionText
-from xmodal.datasets.transforms.several_images import CutImage, ForEachImage
+from xmodal.datasets.transforms.several_images import ForEachImage, SplitImage
 from xmodal.datasets.transforms.two_views import TwoViews
 
 __all__ = [
-    'Augment',
+    'AlbefAugment',
     'BrokenImageError',
-    'CropThing',
-    'CutImage',
+    'CropObject',
+    'SplitImage',
     'ForEachImage',
     'LoadImage',
     'LoadRegions',

@@ -9,7 +9,7 @@ from xmodal.registry import TRANSFORMS
 
 
 @TRANSFORMS.register_module()
-class CropThing(BaseTransform):
+class CropObject(BaseTransform):
     """Cuts out a square window around a thing: ``img`` (3, H, W) becomes (3, size, size).
 
     Past the edges of the image its outermost pixels go on.

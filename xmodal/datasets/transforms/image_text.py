@@ -91,7 +91,7 @@ class RandomFlip(BaseTransform):
 
 
 @TRANSFORMS.register_module()
-class Augment(BaseTransform):
+class AlbefAugment(BaseTransform):
     """Random resized crop, bicubic, then ALBEF's RandAugment.
 
     RandAugment draws ``num_ops`` of ten operations and applies each with probability 1/2. None

@@ -31,14 +31,14 @@ class ForEachImage(BaseTransform):
         if len(sizes := {tuple(image.shape) for image in images}) > 1:
             raise ValueError(
                 f'the images of a sample have different shapes {sorted(sizes)}: end '
-                'ForEachImage.transforms with Augment or ResizeImage'
+                'ForEachImage.transforms with AlbefAugment or ResizeImage'
             )
         results['img'] = torch.stack(images)
         return results
 
 
 @TRANSFORMS.register_module()
-class CutImage(BaseTransform):
+class SplitImage(BaseTransform):
     """Cuts one image into upright windows: ``img`` (3, H, W) becomes (K, 3, H, W').
 
     The windows stand evenly from the left edge to the right; they may leave gaps or overlap.

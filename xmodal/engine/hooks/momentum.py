@@ -49,7 +49,7 @@ class MomentumDistillationHook(Hook):
 
 
 @HOOKS.register_module()
-class HeadStartHook(Hook):
+class DelayedHeadsHook(Hook):
     """Lets some heads begin after the first epochs.
 
     Matching and masked prediction say little to encoders that are still random, and their
@@ -73,7 +73,7 @@ class HeadStartHook(Hook):
         heads = set(runner.cfg.model.heads)  # with those that the config leaves out by None
         if unknown := sorted(set(self.epochs) - heads):
             raise ValueError(
-                f'HeadStartHook.epochs names {unknown}, but the heads are {sorted(heads)}'
+                f'DelayedHeadsHook.epochs names {unknown}, but the heads are {sorted(heads)}'
             )
 
     def before_train_epoch(self, runner: Runner) -> None:

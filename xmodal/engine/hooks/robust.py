@@ -19,7 +19,7 @@ from xmodal.registry import HOOKS
 
 
 @HOOKS.register_module()
-class ReproducibleHook(Hook):
+class IterationSeedHook(Hook):
     """Seeds every iteration from the run's seed, the iteration and the rank.
 
     What an iteration draws then depends on nothing before it, so that a resumed run equals the
@@ -52,7 +52,7 @@ class ReproducibleHook(Hook):
 class NonFiniteHook(Hook):
     """Ends the run when several steps in a row were skipped, because something was not finite.
 
-    A single one only skips its step (:class:`xmodal.engine.optim.AnyDeviceOptimWrapper`), which
+    A single one only skips its step (:class:`xmodal.engine.optim.SafeAmpOptimWrapper`), which
     leaves the running statistics of batch norms as they were, too.
 
     Args:

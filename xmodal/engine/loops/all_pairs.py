@@ -143,7 +143,7 @@ class MatchingLoop(EvaluationLoop):
             inputs, samples = prepared['inputs'], prepared['data_samples']
             images.append(model.encode_image(inputs.regions))
             text = model.encode_text(inputs.input_ids, inputs.attention_mask)
-            mask = text.own_mask()
+            mask = text.full_mask()
             words.append(text.embeddings[mask])
             lengths.append(mask.sum(1).cpu())
             counts += [len(sample.text) for sample in samples]

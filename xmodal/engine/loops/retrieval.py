@@ -30,10 +30,10 @@ class EncodedSet(NamedTuple):
 
     Attributes:
         image_tokens: (images, 1 + M, D).
-        image_vectors: (images, d).
+        image_embeddings: (images, d).
         text_ids: word pieces of each text, (texts, N), padded; and their mask.
         text_mask: (texts, N) bool.
-        text_vectors: (texts, d).
+        text_embeddings: (texts, d).
         owner: row of the image of each text, (texts,).
         positions: place of each image in the data set, (images,).
         image_paths: where the images came from.
@@ -41,10 +41,10 @@ class EncodedSet(NamedTuple):
     """
 
     image_tokens: Tokens
-    image_vectors: Tensor
+    image_embeddings: Tensor
     text_ids: Tensor
     text_mask: Tensor
-    text_vectors: Tensor
+    text_embeddings: Tensor
     owner: Tensor
     positions: Tensor
     image_paths: list[str]
@@ -117,9 +117,9 @@ class RetrievalLoop(EvaluationLoop):
         )
         text_order = owner.argsort(stable=True)
         owner = owner[text_order]
-        image_vectors = torch.cat([part.image_vectors for part in parts])[order]
-        text_vectors = torch.cat([part.text_vectors for part in parts])[text_order]
-        similarity = image_vectors @ text_vectors.T
+        image_embeddings = torch.cat([part.image_embeddings for part in parts])[order]
+        text_embeddings = torch.cat([part.text_embeddings for part in parts])[text_order]
+        similarity = image_embeddings @ text_embeddings.T
 
         captions = [caption for part in parts for caption in part.captions]
         captions = [captions[i] for i in text_order.tolist()]
@@ -143,7 +143,7 @@ class RetrievalLoop(EvaluationLoop):
 
     def _encode(self, model: nn.Module) -> EncodedSet:
         """Encodes this rank's share."""
-        images, vectors, texts, masks, text_vectors, owner = [], [], [], [], [], []
+        images, vectors, texts, masks, text_embeddings, owner = [], [], [], [], [], []
         positions, paths, captions = [], [], []
         for batch in tqdm(self.dataloader, 'encoding', disable=not is_main_process()):
             inputs = model.data_preprocessor(batch, False)
@@ -153,10 +153,10 @@ class RetrievalLoop(EvaluationLoop):
             counts = torch.tensor([len(sample.text) for sample in samples])
             owner.append(torch.repeat_interleave(torch.arange(len(samples)) + len(paths), counts))
             images.append(image.tokens.embeddings.cpu())
-            vectors.append(image.vector.float().cpu())
+            vectors.append(image.embedding.float().cpu())
             texts += list(inputs.input_ids.cpu())
             masks += list(inputs.attention_mask.cpu())
-            text_vectors.append(text.vector.float().cpu())
+            text_embeddings.append(text.embedding.float().cpu())
             positions += [sample.sample_index for sample in samples]
             paths += [sample.image_path for sample in samples]
             captions += [caption for sample in samples for caption in sample.text]
@@ -166,7 +166,7 @@ class RetrievalLoop(EvaluationLoop):
             torch.cat(vectors),
             nn.utils.rnn.pad_sequence(texts, batch_first=True),
             nn.utils.rnn.pad_sequence(masks, batch_first=True),
-            torch.cat(text_vectors),
+            torch.cat(text_embeddings),
             torch.cat(owner),
             torch.tensor(positions),
             paths,

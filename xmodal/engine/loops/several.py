@@ -9,7 +9,7 @@ from xmodal.registry import LOOPS
 
 
 @LOOPS.register_module()
-class SeveralLoops(EvaluationLoop):
+class CompositeEvalLoop(EvaluationLoop):
     """Evaluates by several loops, one after another; a loop's name stands before its metrics.
 
     Args:
@@ -36,7 +36,7 @@ class SeveralLoops(EvaluationLoop):
             if loop is not None
         }
         if not self.loops:
-            raise ValueError(f'SeveralLoops.loops leaves out all of {sorted(loops)}')
+            raise ValueError(f'CompositeEvalLoop.loops leaves out all of {sorted(loops)}')
         super().__init__(runner, next(iter(self.loops.values())).dataloader)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:

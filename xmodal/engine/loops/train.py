@@ -8,7 +8,7 @@ from xmodal.registry import LOOPS
 
 
 @LOOPS.register_module()
-class ExactEpochTrainLoop(EpochBasedTrainLoop):
+class ResumableEpochTrainLoop(EpochBasedTrainLoop):
     """MMEngine's epochs, that go on in the middle of one exactly where they were left.
 
     The sampler (or a streamed data set) is told the epoch and how many samples of it were seen;

@@ -57,7 +57,7 @@ class ZeroShotLoop(EvaluationLoop):
         classes = class_vectors(model, dataset.class_names, self.templates, self.text_batch)
         for batch in tqdm(self.dataloader, 'classifying', disable=not is_main_process()):
             data = model.data_preprocessor(batch, False)
-            vectors = model.encode_image(data['inputs'].images).vector.float()
+            vectors = model.encode_image(data['inputs'].images).embedding.float()
             for sample, scores in zip(data['data_samples'], vectors @ classes.T, strict=True):
                 sample.scores = scores.cpu()
             self.metric.process(batch, [sample.to_dict() for sample in data['data_samples']])
@@ -100,7 +100,7 @@ def class_vectors(
     vectors = []
     for first in range(0, len(prompts), text_batch):
         tokenized = model.data_preprocessor.tokenize(prompts[first : first + text_batch])
-        vectors.append(model.encode_text(*tokenized).vector.float())
+        vectors.append(model.encode_text(*tokenized).embedding.float())
     by_class = torch.cat(vectors).unflatten(0, (len(names), len(templates)))
     return normalize(normalize(by_class, dim=-1).mean(1), dim=-1)
 

@@ -2,6 +2,6 @@
 
 from xmodal.engine.optim.bert_adam import BertAdam
 from xmodal.engine.optim.constructor import NoDecayConstructor
-from xmodal.engine.optim.wrapper import AnyDeviceOptimWrapper
+from xmodal.engine.optim.wrapper import SafeAmpOptimWrapper
 
-__all__ = ['AnyDeviceOptimWrapper', 'BertAdam', 'NoDecayConstructor']
+__all__ = ['SafeAmpOptimWrapper', 'BertAdam', 'NoDecayConstructor']

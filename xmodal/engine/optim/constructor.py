@@ -59,7 +59,7 @@ class NoDecayConstructor:
         groups = [{'params': decayed}, {'params': kept, 'weight_decay': 0.0}]
         groups = [group for group in groups if group['params']]
         optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': groups})
-        self.wrapper_cfg.setdefault('type', 'AnyDeviceOptimWrapper')
+        self.wrapper_cfg.setdefault('type', 'SafeAmpOptimWrapper')
         return OPTIM_WRAPPERS.build({**self.wrapper_cfg, 'optimizer': optimizer})
 
 

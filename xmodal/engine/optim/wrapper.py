@@ -13,7 +13,7 @@ from xmodal.registry import OPTIM_WRAPPERS
 
 
 @OPTIM_WRAPPERS.register_module()
-class AnyDeviceOptimWrapper(OptimWrapper):
+class SafeAmpOptimWrapper(OptimWrapper):
     """MMEngine's OptimWrapper with autocast on CPU and GPU.
 
     A loss or a gradient that is not finite, on any rank, skips the step on all of them, and drops

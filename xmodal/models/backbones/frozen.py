@@ -70,7 +70,7 @@ class TimmTeacher(nn.Module):
 class EncoderTeacher(nn.Module):
     """An image encoder of ours as a teacher: the mean of its patches.
 
-    Encoders that :class:`xmodal.models.ImageTagger` trains have learned nothing for [CLS].
+    Encoders that :class:`xmodal.models.MultiLabelClassifier` trains have learned nothing for [CLS].
 
     Args:
         encoder: config of an image encoder.
@@ -97,7 +97,7 @@ class EncoderTeacher(nn.Module):
         return self.encoder(images).embeddings[:, 1:].mean(1)
 
 
-class Frozen(nn.Module):
+class FrozenTeacher(nn.Module):
     """A teacher that does not learn, is always in eval mode, and is in no checkpoint.
 
     Its weights are read where they come from whenever training starts or goes on.
@@ -117,7 +117,7 @@ class Frozen(nn.Module):
         """T."""
         return self.model.embed_dims
 
-    def train(self, mode: bool = True) -> 'Frozen':
+    def train(self, mode: bool = True) -> 'FrozenTeacher':
         """Stays in eval mode: training loops set the whole model to train, every epoch."""
         return super().train(False)
 
@@ -135,6 +135,6 @@ class Frozen(nn.Module):
         return self.model(images)
 
 
-def _fill_in(frozen: Frozen, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
+def _fill_in(frozen: FrozenTeacher, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
     """Lets strict loading pass what no checkpoint holds."""
     state_dict |= {f'{prefix}model.{name}': x for name, x in frozen.model.state_dict().items()}

@@ -8,8 +8,8 @@ import torch
 from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
-from xmodal.models.backbones.post_norm import PostNormBlock
-from xmodal.models.backbones.stem import ConvStem
+from xmodal.models.layers.conv_stem import ConvStem
+from xmodal.models.layers.post_norm import PostNormBlock
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 

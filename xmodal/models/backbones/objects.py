@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from xmodal.models.fusion.layer import EncoderLayer, init_linear
+from xmodal.models.layers.encoder_layer import EncoderLayer, init_linear
 from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
 

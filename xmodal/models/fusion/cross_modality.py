@@ -2,8 +2,8 @@
 
 from torch import Tensor, nn
 
-from xmodal.models.fusion.attention import Attention
-from xmodal.models.fusion.layer import EncoderLayer, init_linear
+from xmodal.models.layers.attention import Attention
+from xmodal.models.layers.encoder_layer import EncoderLayer, init_linear
 from xmodal.models.necks.position import CrossTerms, NoPosition
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, Fused, Tokens
@@ -152,8 +152,8 @@ class CrossModalityEncoder(nn.Module):
         Returns:
             Both streams; ``image_tokens`` None where not wanted.
         """
-        image, text = position.enter(image, text)
-        relation = position.locate(image, text)
+        image, text = position.embed_inputs(image, text)
+        relation = position.relate(image, text)
         attentions = []
         for index, layer in enumerate(self.layers):
             see_text = need_image or index + 1 < self.depth

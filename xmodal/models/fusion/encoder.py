@@ -2,8 +2,8 @@
 
 from torch import Tensor, nn
 
-from xmodal.models.fusion.attention import Projected
-from xmodal.models.fusion.layer import FusionLayer, init_linear
+from xmodal.models.layers.attention import QKV
+from xmodal.models.layers.encoder_layer import FusionLayer, init_linear
 from xmodal.models.necks.position import NoPosition, Relation
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, Fused, Tokens
@@ -23,7 +23,7 @@ class _Stream:
         """Replaces the embeddings, still a row for each distinct one."""
         self.tokens = self.tokens._replace(embeddings=embeddings)
 
-    def pair(self, projected: Projected) -> Projected:
+    def pair(self, projected: QKV) -> QKV:
         """``projected`` with a row for each pair."""
         return projected if self.rows is None else projected.select(self.rows)
 
@@ -110,7 +110,7 @@ class FusionEncoder(nn.Module):
             'text' layout, the tokens as they came.
         """
         image_rows, text_rows = (None, None) if pairs is None else pairs.unbind(1)
-        image, text = position.enter(image, text)
+        image, text = position.embed_inputs(image, text)
         streams = [_Stream(image, image_rows)], _Stream(text, text_rows)
         return self._run(*streams, position, need_image, need_attentions)[0]
 
@@ -138,7 +138,7 @@ class FusionEncoder(nn.Module):
         Returns:
             One result an image; the words, having seen all images, are the same in each.
         """
-        entered = [position.enter(image, text) for image in images]
+        entered = [position.embed_inputs(image, text) for image in images]
         streams = [_Stream(image, None) for image, _ in entered], _Stream(entered[0][1], None)
         return self._run(*streams, position, need_image, need_attentions)
 
@@ -152,7 +152,7 @@ class FusionEncoder(nn.Module):
     ) -> list[Fused]:
         """All layers over all images; a result an image."""
         relations = [
-            position.locate(image.paired_tokens(), text.paired_tokens()) for image in images
+            position.relate(image.paired_tokens(), text.paired_tokens()) for image in images
         ]
         attentions: list[list[CrossAttentions]] = [[] for _ in images]
         for index, layer in enumerate(self.layers):

@@ -7,7 +7,7 @@ from xmodal.models.heads.clip import CLIPHead
 from xmodal.models.heads.contrastive import AnchorHead, ITCHead
 from xmodal.models.heads.distillation import DistillationHead
 from xmodal.models.heads.itm import ITMHead
-from xmodal.models.heads.matching import MatchingHead
+from xmodal.models.heads.lxmert_itm import LxmertITMHead
 from xmodal.models.heads.mim import MIMHead
 from xmodal.models.heads.mlm import MLMHead
 from xmodal.models.heads.objects import ObjectHead
@@ -25,7 +25,7 @@ __all__ = [
     'InfoNCEHead',
     'MIMHead',
     'MLMHead',
-    'MatchingHead',
+    'LxmertITMHead',
     'ObjectHead',
     'PooledClassificationHead',
     'TripletHead',

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from xmodal.models.backbones.text import BertTextEncoder
-from xmodal.models.fusion.attention import NO_TERMS
 from xmodal.models.fusion.encoder import FusionEncoder
 from xmodal.models.heads.mlm import MLMHead
+from xmodal.models.layers.attention import NO_TERMS
 from xmodal.structures import Tokens
 
 
@@ -29,8 +29,8 @@ class AnswerDecoder(nn.Module):
     """
 
     SOURCES = {
-        'embeddings.': 'network.text_encoder.bert.embeddings.',
-        'layers.': 'network.fusion.layers.',
+        'embeddings.': 'backbone.text_encoder.bert.embeddings.',
+        'layers.': 'backbone.fusion.layers.',
         'words.': 'heads.mlm.',
     }
 

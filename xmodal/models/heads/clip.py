@@ -6,7 +6,7 @@ import torch
 from mmengine.dist import all_gather, all_reduce, get_rank, is_distributed
 from torch import Tensor, nn
 
-from xmodal.models.heads.temperature import exp_within
+from xmodal.models.losses.temperature import exp_within
 from xmodal.registry import MODELS
 
 

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from xmodal import functional as F
-from xmodal.models.heads.temperature import exp_within
-from xmodal.models.queue import EMPTY, Keys
+from xmodal.models.base.queue import EMPTY, Keys
+from xmodal.models.losses.temperature import exp_within
 from xmodal.registry import MODELS
 from xmodal.structures import Encoded, ImageTextBatch
 
@@ -56,7 +56,7 @@ class ITCHead(nn.Module):
         Returns:
             ``loss_itc`` and ``temperature``.
         """
-        with torch.autocast(image.vector.device.type, enabled=False):
+        with torch.autocast(image.embedding.device.type, enabled=False):
             loss = self._loss(image, text, keys, batch, own_keys, distillation_weight)
         return {'loss_itc': loss, 'temperature': self.temperature.detach()}
 
@@ -73,8 +73,8 @@ class ITCHead(nn.Module):
         empty = keys.image_ids == EMPTY
         losses = []
         for vector, teacher_vector, candidates in (
-            (image.vector, own_keys.image_vectors, keys.text_vectors),
-            (text.vector, own_keys.text_vectors, keys.image_vectors),
+            (image.embedding, own_keys.image_embeddings, keys.text_embeddings),
+            (text.embedding, own_keys.text_embeddings, keys.image_embeddings),
         ):
             candidates = candidates.float()
             logits = self.scale(vector.float() @ candidates.T).masked_fill(empty, -torch.inf)
@@ -126,7 +126,7 @@ class AnchorHead(nn.Module):
             ``loss_ace``; ``hinge_open``, the share of samples whose hinge has a gradient; and
             ``token_log_sum_exp``.
         """
-        with torch.autocast(image.vector.device.type, enabled=False):
+        with torch.autocast(image.embedding.device.type, enabled=False):
             return self._loss(image, text, keys, batch, own_keys)
 
     def _loss(
@@ -135,8 +135,8 @@ class AnchorHead(nn.Module):
         negative = ~keys.same(batch.image_ids, batch.text_ids) & (keys.image_ids != EMPTY)
         hinges = []
         for vector, partner, candidates in (
-            (image.vector, own_keys.text_vectors, keys.text_vectors),
-            (text.vector, own_keys.image_vectors, keys.image_vectors),
+            (image.embedding, own_keys.text_embeddings, keys.text_embeddings),
+            (text.embedding, own_keys.image_embeddings, keys.image_embeddings),
         ):
             vector = vector.float()
             positive = (vector * partner.float()).sum(1)

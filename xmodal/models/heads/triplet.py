@@ -7,7 +7,7 @@ and are no negatives of it.
 import torch
 from torch import Tensor, nn
 
-from xmodal.models.heads.temperature import exp_within
+from xmodal.models.losses.temperature import exp_within
 from xmodal.registry import MODELS
 
 NEGATIVES = ('hardest', 'mean', 'sum')

@@ -1,8 +1,8 @@
 """LXMERT: three encoders over objects and words, its pre-training, and what is fine-tuned."""
 
-from xmodal.models.lxmert.answer_classifier import AnswerClassifier
-from xmodal.models.lxmert.network import LxmertNetwork
+from xmodal.models.lxmert.backbone import LxmertBackbone
+from xmodal.models.lxmert.nlvr import LxmertNLVR
 from xmodal.models.lxmert.pretrainer import LxmertPretrainer
-from xmodal.models.lxmert.reasoner import LxmertReasoner
+from xmodal.models.lxmert.vqa import LxmertVQA
 
-__all__ = ['AnswerClassifier', 'LxmertNetwork', 'LxmertPretrainer', 'LxmertReasoner']
+__all__ = ['LxmertVQA', 'LxmertBackbone', 'LxmertPretrainer', 'LxmertNLVR']

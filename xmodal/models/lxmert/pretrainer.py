@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from xmodal.models.heads.answer_table import UNKNOWN
 from xmodal.models.heads.own import check_own_heads, own_losses
-from xmodal.models.lxmert.network import LxmertModel
+from xmodal.models.lxmert.backbone import LxmertModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Fused, RegionTextBatch, Tokens
 
@@ -41,7 +41,7 @@ class LxmertPretrainer(LxmertModel):
 
     Args:
         data_preprocessor: config of the preprocessor.
-        network: arguments of :class:`LxmertNetwork`.
+        backbone: arguments of :class:`LxmertBackbone`.
         heads: configs by name: ``mlm``, ``objects`` (RoI features and detected labels),
             ``matching``, ``answers``; None leaves out one that an inherited config has. Nothing is
             hidden or replaced for a head that is not there. A head of any other name is asked for
@@ -55,13 +55,13 @@ class LxmertPretrainer(LxmertModel):
     """
 
     def __init__(
-        self, data_preprocessor: dict, network: dict, heads: dict[str, dict | None]
+        self, data_preprocessor: dict, backbone: dict, heads: dict[str, dict | None]
     ) -> None:
         heads = {name: head for name, head in heads.items() if head is not None}
         if not heads:
             raise ValueError(f'model.heads is empty, expected some of {", ".join(HEADS)}')
         check_own_heads(heads, HEADS)
-        super().__init__(data_preprocessor, network, heads)
+        super().__init__(data_preprocessor, backbone, heads)
         self.active_heads = frozenset(self.heads)
         tokenizer = self.data_preprocessor.tokenizer
         self.mask_id = tokenizer.mask_token_id
@@ -83,12 +83,12 @@ class LxmertPretrainer(LxmertModel):
         fused = self.fuse(shown.batch, need_image=not heads.keys() <= of_text)
         logs = self._shares(fused, shown)
         if 'mlm' in heads:
-            vectors = self.network.text_encoder.word_embeddings
+            vectors = self.backbone.text_encoder.word_embeddings
             logits = heads['mlm'](fused.text_tokens[shown.words], vectors)
             logs |= heads['mlm'].loss(logits, shown.input_ids[shown.words], None, 0.0)
         if 'objects' in heads:
             logs |= heads['objects'].loss(fused.image_tokens, batch.regions, shown.regions)
-        pooled = self.network.pool(fused) if {'matching', 'answers'} & set(heads) else None
+        pooled = self.backbone.pool(fused) if {'matching', 'answers'} & set(heads) else None
         if 'matching' in heads:
             logs |= heads['matching'].loss(heads['matching'](pooled), shown.matched)
         if 'answers' in heads:
@@ -117,7 +117,7 @@ class LxmertPretrainer(LxmertModel):
 
     def _shares(self, fused: Fused, shown: Shown) -> dict[str, Tensor]:
         """What the position tells of itself, matched and mismatched pairs apart."""
-        position, batch = self.network.position, shown.batch
+        position, batch = self.backbone.position, shown.batch
         if not hasattr(position, 'statistics'):
             return {}
         text = Tokens(fused.text_tokens, batch.attention_mask)
@@ -129,11 +129,11 @@ class LxmertPretrainer(LxmertModel):
         return logs
 
     def head_sizes(self, name: str) -> dict[str, int]:
-        """The arguments of a head that follow from the network."""
+        """The arguments of a head that follow from the backbone."""
         if name == 'mlm':
-            return dict(vocab_size=self.network.text_encoder.vocab_size)
+            return dict(vocab_size=self.backbone.text_encoder.vocab_size)
         if name == 'objects':
-            return dict(feature_dims=self.network.image_encoder.feature_dims)
+            return dict(feature_dims=self.backbone.image_encoder.feature_dims)
         return {}
 
 

@@ -1,8 +1,8 @@
 """What stands between encoders and fusion: positions, poolings and token types."""
 
+from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanPooling
 from xmodal.models.necks.ace_rpe import AnchorRelativePosition, UniformPosition
-from xmodal.models.necks.emde import Emde, SketchPooling
-from xmodal.models.necks.pooling import GPOPooling, MaxPooling, MeanPooling
+from xmodal.models.necks.emde import EMDE, SketchPooling
 from xmodal.models.necks.position import (
     AbsolutePosition,
     AbsoluteRelativePosition,
@@ -12,7 +12,7 @@ from xmodal.models.necks.position import (
     Relation,
     RelativePosition,
 )
-from xmodal.models.necks.t_emde import TEmde
+from xmodal.models.necks.temde import TEMDE
 from xmodal.models.necks.token_type import TokenTypeEmbedding
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     'AbsoluteRelativePosition',
     'AnchorRelativePosition',
     'CrossTerms',
-    'Emde',
+    'EMDE',
     'GPOPooling',
     'LowRank',
     'MaxPooling',
@@ -29,7 +29,7 @@ __all__ = [
     'Relation',
     'RelativePosition',
     'SketchPooling',
-    'TEmde',
+    'TEMDE',
     'TokenTypeEmbedding',
     'UniformPosition',
 ]

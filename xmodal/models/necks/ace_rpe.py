@@ -99,17 +99,17 @@ class AnchorRelativePosition(NoPosition):
             distance = F.relative_box_distance(
                 anchored,
                 image.boxes,
-                image.own_mask(),
+                image.full_mask(),
                 text.attention_mask,
                 self.patch_window**2,
                 self.token_window,
             )
         return distance, similarity
 
-    def locate(self, image: Tokens, text: Tokens) -> Relation:
+    def relate(self, image: Tokens, text: Tokens) -> Relation:
         """Finds the anchors and every pair's shortest path."""
         distance, similarity = self.distance(image, text)
-        placed = F.place(distance, self.null, self.farthest)
+        placed = F.fill_unreachable(distance, self.null, self.farthest)
         masks = image.attention_mask, text.attention_mask
         image_mean, text_mean = F.contextual_means(placed, *masks)
         return Relation(distance, similarity, placed, image_mean, text_mean)
@@ -168,7 +168,7 @@ class UniformPosition(AnchorRelativePosition):
 
     def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, None]:
         """P = 1 for every real pair, +inf for padding."""
-        real = image.own_mask()[:, :, None] & text.attention_mask[:, None]
+        real = image.full_mask()[:, :, None] & text.attention_mask[:, None]
         ones = torch.ones(*real.shape, self.groups, device=real.device)
         return ones.masked_fill(~real[..., None], math.inf), None
 

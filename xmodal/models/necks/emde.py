@@ -58,7 +58,7 @@ class SketchPooling(nn.Module):
 
 
 @MODELS.register_module()
-class Emde(SketchPooling):
+class EMDE(SketchPooling):
     """The static sketch: density-dependent hashing (EMDE, Dąbrowski et al., arXiv 2006.01894).
 
     In each partition ``bits`` random hyperplanes cut the space into K = 2^bits regions. A
@@ -112,7 +112,7 @@ class Emde(SketchPooling):
             tokens = embeddings[attention_mask]
         if not len(tokens) or not tokens.isfinite().all():
             raise ValueError(
-                f'Emde.fit got {len(tokens)} real tokens of shape {tuple(embeddings.shape)}, '
+                f'EMDE.fit got {len(tokens)} real tokens of shape {tuple(embeddings.shape)}, '
                 'expected at least one and finite values alone'
             )
         for hyperplane, share in enumerate(self.shares.tolist()):
@@ -128,7 +128,7 @@ class Emde(SketchPooling):
         if self.thresholds.isnan().any():
             if not self.training:
                 raise RuntimeError(
-                    'Emde is not fitted: train, call fit(embeddings, attention_mask) with tokens '
+                    'EMDE is not fitted: train, call fit(embeddings, attention_mask) with tokens '
                     'of the training split, or load a checkpoint of a fitted one'
                 )
             self.fit(embeddings, attention_mask)

@@ -84,11 +84,11 @@ class NoPosition(nn.Module):
         super().__init__()
         self.depth, self.embed_dims, self.num_heads = depth, embed_dims, num_heads
 
-    def enter(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
+    def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
         """Changes the tokens as they enter the fusion encoder."""
         return image, text
 
-    def locate(self, image: Tokens, text: Tokens) -> Relation | None:
+    def relate(self, image: Tokens, text: Tokens) -> Relation | None:
         """Relates words and patches, once a forward pass; sees the encoders' outputs."""
         return None
 
@@ -193,7 +193,7 @@ class AbsolutePosition(NoPosition):
         super().__init__(depth, embed_dims, num_heads)
         self.absolute = AbsoluteEmbedding(embed_dims, grid_size, max_length)
 
-    def enter(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
+    def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
         """Adds to every token the embedding of its place."""
         return self.absolute(image, text)
 
@@ -260,6 +260,6 @@ class AbsoluteRelativePosition(RelativePosition):
         super().__init__(depth, embed_dims, num_heads, **relative)
         self.absolute = AbsoluteEmbedding(embed_dims, grid_size, max_length)
 
-    def enter(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
+    def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
         """Adds to every token the embedding of its place."""
         return self.absolute(image, text)

@@ -1,0 +1,85 @@
+"""What the contrastive vectors are made of."""
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from xmodal.registry import MODELS
+
+POOLINGS = {
+    'TEMDE': dict(type='TEMDE', partitions=3, centroids=4, inner_dims=5),
+    'MeanPooling': dict(type='MeanPooling'),
+    'MaxPooling': dict(type='MaxPooling'),
+    'GPOPooling': dict(type='GPOPooling'),
+}
+CONFIGS = ['pretrain_shapes_temde.py', 'retrieval_shapes_temde.py']
+
+
+@pytest.fixture
+def build_pooled(config):
+    """Builds a tiny pre-trainer with a pooling."""
+
+    def make(pooling, **options):
+        options = config('none', ('itc', 'itm', 'mlm', 'mim'), **options)
+        options['backbone']['pooling'] = pooling
+        return MODELS.build(options)
+
+    return make
+
+
+def test_a_pooling_without_a_gradient_is_refused(build_pooled):
+    with pytest.raises(ValueError, match='pooling=EMDE, .*no gradient.*use TEMDE'):
+        build_pooled(dict(type='EMDE', partitions=2, bits=2))
+
+
+@torch.no_grad()
+def test_by_default_vectors_are_projections_of_cls_and_there_are_no_weights_of_a_pooling(
+    build, batch
+):
+    backbone, one = build().backbone.eval(), batch()
+    assert not [name for name in backbone.state_dict() if 'pooling' in name]
+    for encoded, projection in (
+        (backbone.encode_image(one.images), backbone.image_proj),
+        (backbone.encode_text(one.input_ids, one.attention_mask), backbone.text_proj),
+    ):
+        expected = normalize(projection(encoded.tokens.embeddings[:, 0]), dim=-1)
+        torch.testing.assert_close(encoded.embedding, expected)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('name', list(POOLINGS))
+def test_vectors_are_projections_of_the_real_tokens_without_cls(build_pooled, batch, name):
+    backbone, one = build_pooled(POOLINGS[name]).backbone.eval(), batch()
+    image = backbone.encode_image(one.images)
+    text = backbone.encode_text(one.input_ids, one.attention_mask)
+    for row in range(4):
+        words = text.tokens.embeddings[row, one.attention_mask[row]][1:]
+        patches = image.tokens.embeddings[row, 1:]
+        for found, tokens, pooling, projection in (
+            (text, words, backbone.text_pooling, backbone.text_proj),
+            (image, patches, backbone.image_pooling, backbone.image_proj),
+        ):
+            expected = normalize(projection(pooling(tokens[None])), dim=-1)[0]
+            torch.testing.assert_close(found.embedding[row], expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize('momentum', [0.9, None])
+def test_contrast_trains_the_poolings_of_both_modalities(build_pooled, batch, momentum):
+    model = build_pooled(POOLINGS['TEMDE'], momentum=momentum)
+    losses = model.loss(batch())
+    losses['loss_itc'].backward()
+    for pooling in (model.backbone.image_pooling, model.backbone.text_pooling):
+        for name, parameter in pooling.named_parameters():
+            assert parameter.grad.isfinite().all() and parameter.grad.any(), name
+    state = model.state_dict()
+    assert not state['backbone.image_pooling.l1.weight'].equal(
+        state['backbone.text_pooling.l1.weight']
+    )
+
+
+@pytest.mark.parametrize('file', CONFIGS)
+def test_the_configs_of_the_embedded_world_build_it(shrink, batch, file):
+    config = shrink(f'configs/acerpe/{file}')
+    backbone = MODELS.build(config.model).backbone
+    assert backbone.text_pooling.out_dims == backbone.text_proj.in_features == 16 * 8
+    assert backbone.image_pooling.centroids.numel() == 16 * 8 * 8

@@ -1,0 +1,339 @@
+"""Answers, written and ranked, against transformers' decoder and literal loops."""
+
+import json
+from functools import lru_cache
+
+import pytest
+import torch
+from transformers import BertConfig, BertLMHeadModel
+
+from xmodal.models import AlbefVQA
+from xmodal.models.albef.vqa import _read
+from xmodal.registry import MODELS
+
+WIDTH = 32
+ANSWERS = [
+    'word1',
+    'word2',
+    'word1 word2',
+    'word1 word3',
+    'word4 word5 word6',
+    'word4',
+    'word7 word1',
+    'word8',
+    'word2 word9',
+]
+
+
+@pytest.fixture
+def make_model(config, tmp_path):
+    """A tiny model, with an answer list where one is given.
+
+    Its decoder's weights are ``spread``: as they begin they are too small to tell answers apart.
+    """
+
+    def make(streams='both', answers=None, momentum=0.9, dropout=0.0, spread=0.3, **options):
+        base = config(streams=streams, dropout=dropout)
+        if answers:
+            file = tmp_path / 'answer_list.json'
+            file.write_text(json.dumps(answers))
+            options['answer_list'] = str(file)
+        model = AlbefVQA(base['data_preprocessor'], base['backbone'], momentum=momentum, **options)
+        for parameter in model.decoder.parameters() if spread else ():
+            torch.nn.init.normal_(parameter, std=spread)
+        if model.teacher:
+            model.teacher.copy_from(model._momentum_modules())
+        return model
+
+    return make
+
+
+@pytest.fixture
+def asked(samples):
+    """A batch of questions with answers and weights, from the preprocessor of a model."""
+
+    def ask(model, given=(('word1', 'word4 word5 word6'), ('word2',), ('word8', 'word7', 'word1'))):
+        data = samples([f'word{10 + i} word20' for i in range(len(given))])
+        for sample, answers in zip(data['data_samples'], given, strict=True):
+            sample.answers = list(answers)
+            sample.answer_weights = [1 / (i + 2) for i in range(len(answers))]
+        return model.data_preprocessor(data, False)
+
+    return ask
+
+
+@lru_cache(maxsize=1)
+def as_transformers(decoder):
+    """transformers' own decoder with the same weights."""
+    layers = decoder.layers
+    reference = BertLMHeadModel(
+        BertConfig(
+            vocab_size=40,
+            hidden_size=WIDTH,
+            num_hidden_layers=len(layers),
+            num_attention_heads=2,
+            intermediate_size=4 * WIDTH,
+            max_position_embeddings=8,
+            is_decoder=True,
+            add_cross_attention=True,
+        )
+    ).eval()
+    reference.bert.embeddings.load_state_dict(decoder.embeddings.state_dict())
+    for ours, theirs in zip(layers, reference.bert.encoder.layer, strict=True):
+        for attention, norm, target in (
+            (ours.self_attention, ours.self_norm, theirs.attention),
+            (ours.cross_attention, ours.cross_norm, theirs.crossattention),
+        ):
+            for name in ('query', 'key', 'value'):
+                getattr(target.self, name).load_state_dict(getattr(attention, name).state_dict())
+            if isinstance(attention.output, torch.nn.Identity):
+                torch.nn.init.eye_(target.output.dense.weight)
+                torch.nn.init.zeros_(target.output.dense.bias)
+            else:
+                target.output.dense.load_state_dict(attention.output.state_dict())
+            target.output.LayerNorm.load_state_dict(norm.state_dict())
+        theirs.intermediate.dense.load_state_dict(ours.feed_forward.expand.state_dict())
+        theirs.output.dense.load_state_dict(ours.feed_forward.contract.state_dict())
+        theirs.output.LayerNorm.load_state_dict(ours.feed_forward.norm.state_dict())
+    words = reference.cls.predictions
+    words.transform.dense.load_state_dict(decoder.words.transform.state_dict())
+    words.transform.LayerNorm.load_state_dict(decoder.words.norm.state_dict())
+    with torch.no_grad():
+        words.decoder.weight.copy_(decoder.embeddings.word_embeddings.weight)
+        words.decoder.bias.copy_(decoder.words.bias)
+    return reference
+
+
+def word_logits(model, question, ids):
+    """Logits (L, vocabulary) of one question and one answer, by transformers."""
+    embeddings, mask = question.embeddings, question.attention_mask
+    return as_transformers(model.decoder)(
+        torch.tensor([ids]), encoder_hidden_states=embeddings, encoder_attention_mask=mask.long()
+    ).logits[0]
+
+
+def pieces(model, text):
+    tokenizer = model.data_preprocessor.tokenizer
+    inner = tokenizer(text, add_special_tokens=False)['input_ids']
+    return [tokenizer.cls_token_id, *inner, tokenizer.sep_token_id]
+
+
+def word_losses(model, question, text):
+    """−log p of each word piece after [CLS], one at a time."""
+    ids = pieces(model, text)
+    logits = word_logits(model, question, ids[:-1]).log_softmax(-1)
+    return [-logits[place, word] for place, word in enumerate(ids[1:])]
+
+
+def each_question(model, batch):
+    question = _read(model.backbone, batch)
+    return [question.select(torch.tensor([row])) for row in range(len(question.embeddings))]
+
+
+@pytest.mark.parametrize('streams', ['both', 'text'])
+@torch.no_grad()
+def test_the_decoder_is_transformers_decoder(make_model, asked, streams):
+    model = make_model(streams).eval()
+    question = _read(model.backbone, asked(model)['inputs'])
+    ids = torch.randint(5, 40, (3, 2, 4))
+    logits = model.decoder.logits(model.decoder(ids, question))
+    for row in range(3):
+        own = question.select(torch.tensor([row]))
+        for answer in range(2):
+            expected = word_logits(model, own, ids[row, answer].tolist())
+            torch.testing.assert_close(logits[row, answer], expected, atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_the_loss_is_the_weighted_sum_over_answers_and_words_a_question(make_model, asked):
+    model = make_model().eval()
+    data = asked(model)
+    expected = 0
+    for question, sample in zip(
+        each_question(model, data['inputs']), data['data_samples'], strict=True
+    ):
+        for text, weight in zip(sample.answers, sample.answer_weights, strict=True):
+            expected += weight * sum(word_losses(model, question, text))
+    loss = model(**data, mode='loss')['loss_answer']
+    torch.testing.assert_close(loss, expected / 3, atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_distillation_mixes_in_the_teacher_s_words(make_model, asked):
+    model = make_model().eval()
+    data = asked(model)
+    for parameter in model.teacher.parameters():
+        parameter.add_(0.1 * torch.randn_like(parameter))
+    expected = 0
+    questions = each_question(model, data['inputs'])
+    taught = model.teacher.module
+    teacher_questions = _read(taught['backbone'], data['inputs'])
+    for row, sample in enumerate(data['data_samples']):
+        for text, weight in zip(sample.answers, sample.answer_weights, strict=True):
+            ids = torch.tensor([[pieces(model, text)]])
+            own = questions[row]
+            teacher_own = teacher_questions.select(torch.tensor([row]))
+            teacher = taught['decoder']
+            soft = teacher.logits(teacher(ids[..., :-1], teacher_own))[0, 0].softmax(-1)
+            logs = model.decoder.logits(model.decoder(ids[..., :-1], own))[0, 0].log_softmax(-1)
+            hard = torch.nn.functional.one_hot(ids[0, 0, 1:], 40)
+            expected -= weight * ((0.6 * hard + 0.4 * soft) * logs).sum()
+    model.distillation_weight = 0.4
+    loss = model(**data, mode='loss')['loss_answer']
+    torch.testing.assert_close(loss, expected / 3, atol=1e-4, rtol=1e-4)
+
+
+def test_training_reaches_every_part_but_the_contrastive_projections(make_model, asked):
+    model = make_model(dropout=0.1).train()
+    model.distillation_weight = 0.4
+    with torch.autocast('cpu', torch.bfloat16):
+        loss = model(**asked(model), mode='loss')['loss_answer']
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and '_projection' not in name:
+            assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+    assert all(parameter.grad is None for parameter in model.teacher.parameters())
+
+
+@pytest.mark.parametrize('answer_batch', [1, 7, 1000])
+@torch.no_grad()
+def test_ranking_is_a_loop_over_all_answers(make_model, asked, answer_batch):
+    model = make_model(answers=ANSWERS, answer_batch=answer_batch, report=4).eval()
+    data = asked(model)
+    predicted = model(**data, mode='predict')
+    for question, sample in zip(each_question(model, data['inputs']), predicted, strict=True):
+        likelihood = {
+            text: float(torch.exp(-sum(word_losses(model, question, text)))) for text in ANSWERS
+        }
+        best = sorted(ANSWERS, key=likelihood.get, reverse=True)[:4]
+        assert [text for text, _ in sample.top_answers] == best
+        assert [p for _, p in sample.top_answers] == pytest.approx(
+            [likelihood[text] for text in best], rel=1e-3
+        )
+        assert sample.predicted == best[0]
+
+
+@torch.no_grad()
+def test_candidates_are_the_answers_with_the_likeliest_first_word(make_model, asked):
+    model = make_model(answers=ANSWERS, candidates=3, report=9).eval()
+    data = asked(model)
+    predicted = model(**data, mode='predict')
+    for question, sample in zip(each_question(model, data['inputs']), predicted, strict=True):
+        losses = {text: word_losses(model, question, text) for text in ANSWERS}
+        # Sorting is stable: answers that begin alike stay in the order of the list.
+        candidates = sorted(ANSWERS, key=lambda text: losses[text][0])[:3]
+        best = sorted(candidates, key=lambda text: sum(losses[text]))
+        assert [text for text, _ in sample.top_answers] == best
+
+
+@torch.no_grad()
+def test_keys_and_values_of_a_question_are_there_once_whatever_the_number_of_answers(
+    make_model, asked
+):
+    model = make_model(answers=ANSWERS, answer_batch=1000).eval()
+    seen = []
+    for layer in model.decoder.layers:
+        for projection in (layer.cross_attention.key, layer.cross_attention.value):
+            projection.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape))
+        layer.cross_attention.register_forward_hook(
+            lambda _, inputs, __: seen.append(inputs[1].key.shape)
+        )
+    data = asked(model)
+    model(**data, mode='predict')
+    questions, words = data['inputs'].input_ids.shape
+    assert seen and set(seen) == {(questions, words, WIDTH)}
+
+
+@torch.no_grad()
+def test_answers_are_written_word_by_word_to_the_end(make_model, asked):
+    model = make_model(max_answer_length=5).eval()
+    tokenizer = model.data_preprocessor.tokenizer
+    data = asked(model)
+    predicted = model(**data, mode='predict')
+    for question, sample in zip(each_question(model, data['inputs']), predicted, strict=True):
+        ids, probability = [tokenizer.cls_token_id], 1.0
+        while len(ids) < 7 and ids[-1] != tokenizer.sep_token_id:
+            best = word_logits(model, question, ids)[-1].softmax(-1).max(-1)
+            ids.append(int(best.indices))
+            probability *= float(best.values)
+        assert sample.predicted == tokenizer.decode(ids, skip_special_tokens=True)
+        assert sample.top_answers == [(sample.predicted, pytest.approx(probability, rel=1e-3))]
+
+
+def test_it_learns_a_few_samples_by_heart(make_model, asked):
+    listed = ['word1', 'word2', 'word3 word4', 'word5']
+    model = make_model(answers=listed, momentum=None, spread=None)
+    given = ('word1', 'word3 word4', 'word5', 'word2')
+    data = asked(model, [(answer,) for answer in given])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    model.train()
+    for _ in range(80):
+        optimizer.zero_grad()
+        loss = model(**data, mode='loss')['loss_answer']
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.1
+    model.eval()
+    assert [sample.predicted for sample in model(**data, mode='predict')] == list(given)
+    model.answer_list = []
+    assert [sample.predicted for sample in model(**data, mode='predict')] == list(given)
+
+
+def test_a_pre_trained_checkpoint_starts_network_decoder_and_teacher(make_model, build):
+    pretrained = build(momentum=0.9)
+    for parameter in pretrained.parameters():
+        torch.nn.init.normal_(parameter)
+    model = make_model()
+    found = model.load_state_dict(pretrained.state_dict(), strict=False)
+    assert not found.missing_keys
+    backbone, heads = pretrained.backbone.state_dict(), pretrained.heads.state_dict()
+    for name, value in model.decoder.state_dict().items():
+        part, rest = name.split('.', 1)
+        source = {
+            'embeddings': (backbone, 'text_encoder.bert.embeddings.'),
+            'layers': (backbone, 'fusion.layers.'),
+            'words': (heads, 'mlm.'),
+        }[part]
+        assert torch.equal(value, source[0][source[1] + rest]), name
+        assert torch.equal(value, model.teacher.module['decoder'].state_dict()[name])
+    teacher = pretrained.teacher.module['backbone'].state_dict()
+    for name, value in model.teacher.module['backbone'].state_dict().items():
+        assert torch.equal(value, teacher[name])
+
+
+def test_its_own_checkpoint_loads_as_it_is(make_model):
+    model, other = make_model(), make_model()
+    torch.nn.init.normal_(model.decoder.words.bias)
+    other.load_state_dict(model.state_dict())
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, other.state_dict()[name]), name
+
+
+def test_pretrained_encoders_start_the_decoder_too(make_model):
+    model = make_model()
+    model.init_weights()
+    for one, other in (
+        (model.decoder.layers, model.backbone.fusion.layers),
+        (model.decoder.embeddings, model.backbone.text_encoder.bert.embeddings),
+    ):
+        for name, value in one.state_dict().items():
+            assert torch.equal(value, other.state_dict()[name]), name
+
+
+@pytest.mark.parametrize(
+    ('content', 'error', 'message'),
+    [
+        (None, FileNotFoundError, 'answer_list: .* is not there.*docs/tasks/vqa.md'),
+        ('{"yes": 1}', ValueError, 'is no JSON list of answers'),
+        ('["word1", "word1 word2 word3"]', ValueError, "'word1 word2 word3', of 3 word pieces"),
+        ('["word1", ""]', ValueError, "'', of 0 word pieces; expected 1 to .*length=2"),
+    ],
+)
+def test_a_list_that_does_not_do_is_an_error(config, tmp_path, content, error, message):
+    file = tmp_path / 'list.json'
+    if content:
+        file.write_text(content)
+    base = {name: config()[name] for name in ('data_preprocessor', 'backbone')}
+    options = dict(type='AlbefVQA', answer_list=str(file), max_answer_length=2)
+    with pytest.raises(error, match=message):
+        MODELS.build({**base, **options})

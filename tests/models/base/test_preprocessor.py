@@ -1,0 +1,114 @@
+"""From data samples to tensors."""
+
+import json
+
+import pytest
+import torch
+
+from xmodal.models.base.preprocessor import build_tokenizer, text_identity
+from xmodal.registry import MODELS
+
+CLS, SEP = 2, 3
+
+
+@pytest.fixture
+def preprocessor(vocabulary):
+    def make(max_length=6, **tokenizer):
+        return MODELS.build(
+            dict(
+                type='ImageTextPreprocessor',
+                mean=[10.0, 20.0, 30.0],
+                std=[2.0, 4.0, 5.0],
+                tokenizer=dict(pretrained=vocabulary, **tokenizer),
+                max_length=max_length,
+            )
+        )
+
+    return make
+
+
+def test_images_are_normalised(preprocessor, samples):
+    data = samples(['word0', 'word1'])
+    images = preprocessor()(data)['inputs'].images
+    assert images.shape == (2, 3, 24, 24)
+    expected = (data['inputs'][1][2].float() - 30) / 5
+    torch.testing.assert_close(images[1, 2], expected)
+
+
+def test_texts_of_another_vocabulary_are_warned_of_once(preprocessor, samples, monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        'xmodal.models.base.preprocessor.print_log', lambda text, *_, **__: told.append(text)
+    )
+    preprocessor()(samples(['word0 word2 word1 word0 strange']))
+    assert not told
+    foreign = preprocessor()
+    for _ in range(2):
+        foreign(samples(['a strange word0', 'text']))
+    (text,) = told
+    assert text.startswith('75% of the words of the first 2 texts are unknown')
+
+
+def test_texts_are_tokenised_and_padded(preprocessor, samples):
+    batch = preprocessor()(samples(['word0 word2', 'word1', 'strange']))['inputs']
+    assert batch.input_ids.tolist() == [[CLS, 5, 7, SEP], [CLS, 6, SEP, 0], [CLS, 1, SEP, 0]]
+    assert batch.attention_mask.dtype == torch.bool
+    assert batch.attention_mask.sum(1).tolist() == [4, 3, 3]
+
+
+def test_long_texts_are_cut(preprocessor, samples):
+    batch = preprocessor(max_length=4)(samples(['word0 word1 word2 word3']))['inputs']
+    assert batch.input_ids.tolist() == [[CLS, 5, 6, SEP]]
+
+
+def test_albef_texts_have_no_sep(preprocessor, samples):
+    batch = preprocessor(add_sep=False)(samples(['word0 word1', 'word2']))['inputs']
+    assert batch.input_ids.tolist() == [[CLS, 5, 6], [CLS, 7, 0]]
+
+
+def test_identities_tell_images_and_captions_apart(preprocessor, samples):
+    batch = preprocessor()(samples(['word0', 'word1', 'word0']))['inputs']
+    assert batch.image_ids.tolist() == [0, 1, 2]
+    assert batch.text_image_ids.tolist() == [0, 1, 2]
+    assert batch.text_ids[0] == batch.text_ids[2] != batch.text_ids[1]
+
+
+def test_in_test_mode_an_image_brings_all_its_captions(preprocessor, samples):
+    data = samples([['word0', 'word1'], ['word2'], ['word3', 'word4', 'word5']])
+    batch = preprocessor()(data)['inputs']
+    assert len(batch.images) == 3
+    assert batch.input_ids[:, 1].tolist() == [5, 6, 7, 8, 9, 10]
+    assert batch.text_image_ids.tolist() == [0, 0, 1, 2, 2, 2]
+
+
+def test_the_identity_of_a_text_is_the_same_in_every_process():
+    assert text_identity('a red ring') == text_identity('a red ring') != text_identity('a ring')
+    assert text_identity('a red ring') == 5363382719747995163  # not Python's seeded hash
+    assert 0 <= text_identity('') < 2**63
+
+
+def test_a_directory_and_a_file_give_the_same_tokens(vocabulary, tmp_path):
+    build_tokenizer(vocabulary).save_pretrained(tmp_path)
+    ids = [build_tokenizer(x)('word3 word4')['input_ids'] for x in (vocabulary, str(tmp_path))]
+    assert ids[0] == ids[1]
+
+
+def test_a_vocabulary_that_is_not_there_is_a_clear_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r'tokenizer.pretrained=(.|\n)*make_shapes.py'):
+        build_tokenizer(str(tmp_path / 'vocab.txt'))
+
+
+def test_a_roberta_tokenizer_reads_byte_pairs(tmp_path):
+    words = ['<s>', '<pad>', '</s>', '<unk>', 'a', 'b', 'ab', 'Ġ', 'Ġab', '<mask>']
+    numbers = {word: number for number, word in enumerate(words)}
+    (tmp_path / 'vocab.json').write_text(json.dumps(numbers))
+    (tmp_path / 'merges.txt').write_text('#version: 0.2\na b\nĠ ab\n')
+    tokenizer = build_tokenizer(str(tmp_path), family='roberta')
+    found = tokenizer(['ab ab', 'a'], padding='longest')
+    assert found['input_ids'] == [[0, 6, 8, 2], [0, 4, 2, 1]]
+    assert found['attention_mask'] == [[1, 1, 1, 1], [1, 1, 1, 0]]
+
+
+def test_another_family_of_tokenizers_is_an_error():
+    with pytest.raises(ValueError, match="family='clip', expected one of"):
+        build_tokenizer('anything', family='clip')

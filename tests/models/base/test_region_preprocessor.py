@@ -1,0 +1,86 @@
+"""From regions and captions to a batch."""
+
+import pytest
+import torch
+from mmengine.runner.checkpoint import load_state_dict
+
+from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
+from xmodal.structures import DataSample, Regions
+from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
+
+
+def vocabulary_file(folder, *words):
+    file = folder / f'{"_".join(words)}.json'
+    Vocabulary([*SPECIAL_WORDS, *words]).write(file)
+    return str(file)
+
+
+@pytest.fixture
+def preprocessor(tmp_path):
+    file = vocabulary_file(tmp_path, 'a', 'red', 'disc')
+    return RegionTextPreprocessor(dict(vocabulary=file), max_length=5)
+
+
+def sample(image_id, text):
+    found = DataSample()
+    found.image_id, found.text = image_id, text
+    return found
+
+
+def data(*texts):
+    count = len(texts)
+    regions = Regions(torch.rand(count, 3, 2), torch.ones(count, 3, dtype=torch.bool))
+    samples = [sample(number, text) for number, text in enumerate(texts, 7)]
+    return {'inputs': regions, 'data_samples': samples}
+
+
+def test_words_are_numbered_and_padded_and_long_captions_keep_their_end(preprocessor):
+    batch = preprocessor(data('a red disc', 'disc', 'a red red disc'), training=True)['inputs']
+    assert batch.input_ids.tolist() == [[1, 4, 5, 6, 2], [1, 6, 2, 0, 0], [1, 4, 5, 5, 2]]
+    assert batch.attention_mask.tolist() == [[True] * 5, [True] * 3 + [False] * 2, [True] * 5]
+
+
+def test_regions_come_along_unchanged(preprocessor):
+    given = data('a', 'red')
+    batch = preprocessor(given)['inputs']
+    assert torch.equal(batch.regions.features, given['inputs'].features)
+    assert batch.regions.attention_mask.all() and batch.regions.boxes is None
+
+
+def test_all_captions_of_an_image_stand_one_after_another_in_test_mode(preprocessor):
+    batch = preprocessor(data(['a', 'red'], ['disc'], ['a', 'a', 'a']))['inputs']
+    assert batch.image_ids.tolist() == [7, 8, 9]
+    assert batch.text_image_ids.tolist() == [7, 7, 8, 9, 9, 9]
+    assert batch.input_ids[:, 1].tolist() == [4, 5, 6, 4, 4, 4]
+    ids = batch.text_ids.tolist()
+    assert ids[0] == ids[3] == ids[5] and len(set(ids)) == 3
+
+
+def test_word_pieces_of_bert_are_the_other_choice(tmp_path):
+    file = tmp_path / 'vocab.txt'
+    file.write_text('\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'red']))
+    preprocessor = RegionTextPreprocessor(dict(pretrained=str(file)))
+    batch = preprocessor(data('a red', 'red'))['inputs']
+    assert batch.input_ids.tolist() == [[2, 5, 6, 3], [2, 6, 3, 0]]
+    assert batch.attention_mask.sum(1).tolist() == [4, 3]
+    assert preprocessor.vocab_size == 7
+    assert preprocessor.words(batch.input_ids[0]) == ['[CLS]', 'a', 'red', '[SEP]']
+
+
+def test_numbers_are_turned_back_into_words(preprocessor):
+    batch = preprocessor(data('red blue'))['inputs']
+    assert preprocessor.words(batch.input_ids[0]) == ['<start>', 'red', '<unk>', '<end>']
+
+
+def test_a_checkpoint_of_another_vocabulary_is_refused(preprocessor, tmp_path):
+    state = preprocessor.state_dict()
+    load_state_dict(preprocessor, state)
+    assert all(isinstance(value, torch.Tensor) for value in state.values())
+    other = RegionTextPreprocessor(dict(vocabulary=vocabulary_file(tmp_path, 'red', 'a', 'disc')))
+    assert other.vocab_size == preprocessor.vocab_size == 7
+    with pytest.raises(ValueError, match=r'another vocabulary than \S*red_a_disc\.json'):
+        load_state_dict(other, state)
+
+
+def test_a_checkpoint_without_a_vocabulary_is_taken(preprocessor):
+    load_state_dict(preprocessor, {})

@@ -1,0 +1,355 @@
+"""EMKUM: the shared block, both losses, the teacher, and what changes with token types."""
+
+import copy
+
+import pytest
+import timm
+import torch
+import torch.multiprocessing as mp
+from timm.models.vision_transformer import Block
+from torch import distributed
+from torch.nn.functional import cross_entropy
+from xmodal.models.emkum.model.shared_block import SharedBlock
+
+from xmodal.engine.optim.constructor import NoDecayConstructor
+from xmodal.models.backbones import TimmTeacher
+from xmodal.registry import MODELS, register_all
+from xmodal.structures import ImageTextBatch, Tokens
+
+WIDTH, TEACHER_WIDTH = 32, 48
+TYPES = {
+    'none': None,
+    'tte_pre': dict(position='pre_encoder', layer_scale=None),
+    'tte_post_noscale': dict(position='post_encoder', layer_scale=None),
+    'tte_post': dict(position='post_encoder', layer_scale=1e-5),
+}
+
+
+@pytest.fixture
+def emkum_config(config):
+    """Makes the config of a tiny model, out of the tiny pre-trainer's."""
+
+    def make(types='none', teacher=True, pretrained=False, **options):
+        tiny = config(heads=['itc'])
+        token_type = TYPES[types] and dict(type='TokenTypeEmbedding', **TYPES[types])
+        return dict(
+            type='EmkumModel',
+            data_preprocessor=tiny['data_preprocessor'],
+            image_encoder=tiny['backbone']['image_encoder'],
+            text_encoder=tiny['backbone']['text_encoder'],
+            shared_block=dict(num_heads=2),
+            token_type=token_type,
+            teacher=dict(
+                type='TimmTeacher',
+                arch='vit_tiny_patch16_224',
+                img_size=24,
+                patch_size=8,
+                embed_dim=TEACHER_WIDTH,
+                depth=1,
+                global_pool='token',
+                pretrained=pretrained,
+                drop_path_rate=0.5,
+                proj_drop_rate=0.5,
+            )
+            if teacher
+            else None,
+            **options,
+        )
+
+    return make
+
+
+@pytest.fixture
+def emkum(emkum_config):
+    """Builds a tiny model."""
+    return lambda *args, **options: MODELS.build(emkum_config(*args, **options))
+
+
+def vectors_of(model, data):
+    image, text = model.tensor(data)
+    return torch.cat([image.embedding, text.embedding])
+
+
+# the shared block
+
+
+def block_and_timms():
+    """The block and timm's, with the same random weights."""
+    block = SharedBlock(WIDTH, num_heads=4)
+    for parameter in block.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    theirs = Block(
+        WIDTH,
+        4,
+        qkv_bias=True,
+        init_values=0.2,
+        norm_layer=lambda *a, **k: torch.nn.LayerNorm(*a, eps=1e-6, **k),
+    )
+    attention = block.attention
+    names = {
+        'norm1': block.attention_norm,
+        'attn.proj': attention.output,
+        'ls1': block.attention_scale,
+        'norm2': block.feedforward_norm,
+        'mlp.fc1': block.expand,
+        'mlp.fc2': block.contract,
+        'ls2': block.feedforward_scale,
+    }
+    weights = {f'{n}.{k}': v for n, part in names.items() for k, v in part.state_dict().items()}
+    for kind in ('weight', 'bias'):
+        parts = (attention.query, attention.key, attention.value)
+        weights[f'attn.qkv.{kind}'] = torch.cat([getattr(part, kind) for part in parts])
+    theirs.load_state_dict(weights)
+    return block, theirs.eval()
+
+
+@torch.no_grad()
+def test_the_block_is_timms_with_layer_scale():
+    block, theirs = block_and_timms()
+    tokens = torch.randn(2, 5, WIDTH)
+    seen = []
+    theirs.mlp.fc1.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    found, hidden = block(Tokens(tokens))
+    torch.testing.assert_close(found.embeddings, theirs(tokens))
+    torch.testing.assert_close(hidden, seen[0][:, 0], msg='[CLS] of fc1, before the GELU')
+
+
+@torch.no_grad()
+def test_padding_changes_nothing():
+    block, _ = block_and_timms()
+    tokens, mask = torch.randn(1, 6, WIDTH), torch.arange(6)[None] < 4
+    found, hidden = block(Tokens(tokens, mask))
+    short, short_hidden = block(Tokens(tokens[:, :4]))
+    torch.testing.assert_close(found.embeddings[:, :4], short.embeddings)
+    torch.testing.assert_close(hidden, short_hidden)
+
+
+def test_its_scales_begin_at_a_fifth():
+    block = SharedBlock(WIDTH, num_heads=4)
+    for scale in (block.attention_scale, block.feedforward_scale):
+        assert torch.equal(scale.gamma, torch.full((WIDTH,), 0.2))
+
+
+# token types
+
+
+@torch.no_grad()
+def test_the_variants_at_the_first_step(emkum, batch):
+    data, vectors = batch(), {}
+    plain = emkum('none').eval()
+    for name in TYPES:
+        model = emkum(name).eval()
+        model.load_state_dict(plain.state_dict(), strict=False)
+        if model.token_type is not None:
+            generator = torch.Generator().manual_seed(1)
+            model.token_type.type_embeddings.normal_(generator=generator)
+        vectors[name] = vectors_of(model, data)
+    assert (vectors['tte_post'] - vectors['none']).abs().max() < 1e-5
+    for one, other in (
+        ('tte_pre', 'none'),
+        ('tte_post_noscale', 'none'),
+        ('tte_pre', 'tte_post_noscale'),
+    ):
+        assert (vectors[one] - vectors[other]).abs().max() > 1e-3, (one, other)
+
+
+def test_every_parameter_learns(emkum, batch):
+    for name in TYPES:
+        model = emkum(name)
+        sum(x for key, x in model(batch(), mode='loss').items() if 'loss' in key).backward()
+        silent = [n for n, p in model.named_parameters() if p.requires_grad and p.grad is None]
+        assert silent == [], name
+
+
+# losses
+
+
+def literal_losses(model, data, shown):
+    """CLIP's loss at both levels, and the mean squared errors, written out."""
+    sides = {}
+    for name, encoder, inputs in (
+        ('image', model.image_encoder, (data.images,)),
+        ('text', model.text_encoder, (data.input_ids, data.attention_mask)),
+    ):
+        tokens, hidden = model.shared_block(encoder(*inputs))
+        sides[name] = {'hidden': hidden, 'output': tokens.embeddings[:, 0]}
+    losses = {}
+    for level in ('hidden', 'output'):
+        image, text = (sides[name][level] for name in ('image', 'text'))
+        image, text = (x / x.square().sum(1, keepdim=True).sqrt() for x in (image, text))
+        logits = image @ text.T / 0.07
+        labels = torch.arange(len(logits))
+        both = cross_entropy(logits, labels) + cross_entropy(logits.T, labels)
+        losses[f'loss_{level}'] = both / 2 / 2
+    head, target = model.heads['distillation'], model.teacher(shown)
+    errors = [
+        (head.projection(head.norm(sides[name]['output'])) - target).square().mean()
+        for name in ('image', 'text')
+    ]
+    losses['loss_distillation'] = sum(errors) / 2
+    return losses
+
+
+def test_the_losses_are_those_of_the_paper(emkum, batch):
+    model, data = emkum(), batch()
+    logs = model(data, mode='loss')
+    for name, expected in literal_losses(model, data, data.images).items():
+        torch.testing.assert_close(logs[name], expected, msg=name)
+    assert {name for name in logs if 'loss' in name} == {
+        'loss_hidden',
+        'loss_output',
+        'loss_distillation',
+    }
+
+
+def test_student_and_teacher_see_a_crop_each(emkum, batch):
+    model, data = emkum(), batch()
+    crops = torch.randn(4, 2, 3, 24, 24)
+    logs = model(data._replace(images=crops.flatten(0, 1)), mode='loss')
+    expected = literal_losses(model, data._replace(images=crops[:, 0]), crops[:, 1])
+    for name, value in expected.items():
+        torch.testing.assert_close(logs[name], value, msg=name)
+
+
+def test_without_a_teacher_the_contrast_is_left(emkum, batch):
+    logs = emkum(teacher=False)(batch(), mode='loss')
+    assert {name for name in logs if 'loss' in name} == {'loss_hidden', 'loss_output'}
+
+
+def test_the_vector_is_the_normalised_output_at_cls(emkum, batch):
+    model, data = emkum(), batch()
+    image, _ = model.tensor(data)
+    cls_token = image.tokens.embeddings[:, 0]
+    torch.testing.assert_close(image.embedding, cls_token / cls_token.norm(dim=1, keepdim=True))
+
+
+# the teacher
+
+
+def test_the_teacher_stays_in_eval_mode_and_out_of_checkpoint_and_optimizer(emkum):
+    model = emkum()
+    model.train()
+    assert model.training and not any(part.training for part in model.teacher.modules())
+    assert not [name for name in model.state_dict() if 'teacher' in name]
+    teachers = {id(parameter) for parameter in model.teacher.parameters()}
+    build = NoDecayConstructor(dict(optimizer=dict(type='AdamW', lr=1e-3)))
+    groups = build(model).optimizer.param_groups
+    optimized = {id(parameter) for group in groups for parameter in group['params']}
+    assert teachers and not teachers & optimized
+    assert len(optimized) + len(teachers) == len(list(model.parameters()))
+
+
+def test_a_checkpoint_loads_strictly_and_leaves_the_teacher_as_it_is(emkum):
+    one, other = emkum(), emkum()
+    before = copy.deepcopy(other.teacher.model.state_dict())
+    other.load_state_dict(one.state_dict(), strict=True)
+    assert torch.equal(other.shared_block.expand.weight, one.shared_block.expand.weight)
+    for name, value in other.teacher.model.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_no_gradient_reaches_the_teacher(emkum, batch):
+    model = emkum()
+    sum(x for key, x in model(batch(), mode='loss').items() if 'loss' in key).backward()
+    assert all(parameter.grad is None for parameter in model.teacher.parameters())
+
+
+def test_the_teachers_weights_are_read_when_training_starts(emkum, tmp_path):
+    source, file = emkum().teacher.model.model, tmp_path / 'teacher.pth'
+    torch.save({'model': {**source.state_dict(), 'lm_head.weight': torch.zeros(3)}}, file)
+    model = emkum(pretrained=str(file))
+    model.init_weights()
+    weight = model.teacher.model.model.blocks[0].mlp.fc1.weight
+    assert torch.equal(weight, source.blocks[0].mlp.fc1.weight)
+
+
+def test_weights_that_are_not_there_or_not_the_teachers_are_clear_errors(emkum, tmp_path):
+    with pytest.raises(FileNotFoundError, match="teacher.pretrained='none.pth'.*can't be had"):
+        emkum(pretrained='none.pth').init_weights()
+    file = tmp_path / 'other.pth'
+    torch.save({'blocks.0.norm1.weight': torch.zeros(TEACHER_WIDTH)}, file)
+    with pytest.raises(ValueError, match='lacks .* weights of the teacher'):
+        emkum(pretrained=str(file)).init_weights()
+
+
+@torch.no_grad()
+def test_any_model_of_timm_teaches():
+    images = torch.randn(2, 3, 32, 32)
+    for arch, options in (
+        ('vit_tiny_patch16_224', dict(img_size=32, global_pool='token')),
+        ('resnet10t', {}),
+    ):
+        teacher = TimmTeacher(arch, pretrained=False, **options).eval()
+        found = teacher(images)
+        assert found.shape == (2, teacher.embed_dims)
+    vit = timm.create_model('vit_tiny_patch16_224', img_size=32, num_classes=0).eval()
+    teacher = TimmTeacher('vit_tiny_patch16_224', False, img_size=32, global_pool='token').eval()
+    teacher.model.load_state_dict(vit.state_dict())
+    torch.testing.assert_close(teacher(images), vit.forward_features(images)[:, 0])
+
+
+# learning
+
+
+def test_a_few_samples_are_learned(emkum, batch):
+    model, data = emkum('tte_post'), batch(size=6)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for _ in range(60):
+        losses = {k: v for k, v in model(data, mode='loss').items() if 'loss' in k}
+        optimizer.zero_grad()
+        sum(losses.values()).backward()
+        optimizer.step()
+    image, text = model.tensor(data)
+    similarity = image.embedding @ text.embedding.T
+    assert similarity.argmax(1).tolist() == similarity.argmax(0).tolist() == list(range(6))
+    assert losses['loss_output'] < 0.1
+    assert model.token_type.gamma.abs().max() > 1e-3, 'γ does not move'
+
+
+# bad input
+
+
+def test_encoders_of_two_widths_are_an_error(emkum_config):
+    config = emkum_config()
+    config['image_encoder'] |= dict(embed_dim=16)
+    with pytest.raises(ValueError, match='image_encoder is 16 wide and text_encoder 32'):
+        MODELS.build(config)
+
+
+def test_an_unknown_mode_is_an_error(emkum, batch):
+    with pytest.raises(ValueError, match=r"mode='predict', expected one of \['loss', 'tensor'\]"):
+        emkum()(batch(), mode='predict')
+
+
+# across ranks
+
+
+def losses_and_gradients(config, data):
+    torch.manual_seed(0)
+    model = MODELS.build(config)
+    losses = {k: v for k, v in model(data, mode='loss').items() if 'loss' in k}
+    sum(losses.values()).backward()
+    gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    return {k: v.detach() for k, v in losses.items()}, gradients
+
+
+def train_on_rank(rank, config, data, folder):
+    register_all()  # first: what torch imports then may keep the processes' connections for good
+    distributed.init_process_group('gloo', f'file://{folder}/store', rank=rank, world_size=2)
+    half = ImageTextBatch(*(x.chunk(2)[rank] for x in data))
+    torch.save(losses_and_gradients(config, half), f'{folder}/{rank}.pth')
+    distributed.destroy_process_group()
+
+
+def test_two_ranks_are_one_process_with_the_joint_batch(emkum_config, batch, tmp_path):
+    config = emkum_config('tte_post')
+    data = batch(size=6, image_ids=[1, 2, 3, 4, 1, 5])
+    mp.spawn(train_on_rank, (config, data, str(tmp_path)), nprocs=2)
+    losses, gradients = losses_and_gradients(config, data)
+    ranks = [torch.load(tmp_path / f'{rank}.pth', weights_only=True) for rank in range(2)]
+    for name, expected in losses.items():
+        found = (ranks[0][0][name] + ranks[1][0][name]) / 2
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4, msg=name)
+    for name, expected in gradients.items():
+        found = (ranks[0][1][name] + ranks[1][1][name]) / 2
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3, msg=name)

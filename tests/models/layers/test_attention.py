@@ -1,0 +1,172 @@
+"""Attention with a position's terms against the literal M x N x D form."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from xmodal.models.layers.attention import Attention
+from xmodal.models.necks.position import CrossTerms, LowRank
+
+WIDTH, NUM_HEADS, GROUPS = 12, 3, 4
+QUERIES, KEYS = 5, 7
+
+
+@pytest.fixture
+def attention():
+    return Attention(WIDTH, NUM_HEADS).double()
+
+
+@pytest.fixture
+def inputs():
+    return (
+        torch.randn(2, QUERIES, WIDTH, dtype=torch.float64),
+        torch.randn(2, KEYS, WIDTH, dtype=torch.float64),
+        torch.arange(KEYS)[None] < torch.tensor([[KEYS], [KEYS - 2]]),
+    )
+
+
+def low_rank(*shape):
+    return LowRank(
+        torch.randn(*shape, GROUPS, dtype=torch.float64),
+        torch.randn(GROUPS, WIDTH, dtype=torch.float64),
+    )
+
+
+def literal(attention, asking, context, mask, query=0, key=0, value=0, pairs=None, bias=None):
+    """One head and one pair at a time; additions are to tokens, ``pairs`` is (B, Lq, Lk, D)."""
+    query, key, value = (
+        layer(tokens + extra)
+        for layer, tokens, extra in (
+            (attention.query, asking, query),
+            (attention.key, context, key),
+            (attention.value, context, value),
+        )
+    )
+    width = WIDTH // NUM_HEADS
+    attended = torch.zeros_like(query)
+    for b in range(len(query)):
+        for h in range(NUM_HEADS):
+            part = slice(h * width, (h + 1) * width)
+            for i in range(QUERIES):
+                logits = []
+                for j in range(KEYS):
+                    logit = query[b, i, part] @ key[b, j, part]
+                    if bias is not None:
+                        logit = logit + bias[b, 0, i, j]
+                    logits.append(logit / math.sqrt(width) if mask[b, j] else -math.inf)
+                probabilities = torch.tensor(logits, dtype=torch.float64).softmax(0)
+                for j in range(KEYS):
+                    told = value[b, j, part]
+                    if pairs is not None:
+                        told = told + pairs[b, i, j, part]
+                    attended[b, i, part] += probabilities[j] * told
+    return attention.output(attended)
+
+
+def attend(attention, asking, context, mask, **kwargs):
+    asking = attention.project(asking, answer=False)
+    context = attention.project(context, ask=False)
+    return attention(asking, context, mask, **kwargs)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('need_weights', [False, True])
+def test_without_terms_it_is_plain_attention(attention, inputs, need_weights):
+    found, _ = attend(attention, *inputs, need_weights=need_weights)
+    torch.testing.assert_close(found, literal(attention, *inputs))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('need_weights', [False, True])
+@pytest.mark.parametrize('role', ['query', 'key', 'value'])
+def test_an_addition_is_made_to_the_tokens_before_projection(attention, inputs, role, need_weights):
+    term = low_rank(2, QUERIES if role == 'query' else KEYS)
+    found, _ = attend(
+        attention, *inputs, terms=CrossTerms(**{role: term}), need_weights=need_weights
+    )
+    torch.testing.assert_close(
+        found, literal(attention, *inputs, **{role: term.features @ term.weight})
+    )
+
+
+@torch.no_grad()
+def test_a_pairs_term_is_added_to_the_values_pair_by_pair(attention, inputs):
+    term = low_rank(2, QUERIES, KEYS)
+    found, _ = attend(attention, *inputs, terms=CrossTerms(pairs=term))
+    torch.testing.assert_close(
+        found, literal(attention, *inputs, pairs=term.features @ term.weight)
+    )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('need_weights', [False, True])
+def test_a_bias_is_added_before_the_logits_are_scaled(attention, inputs, need_weights):
+    bias = torch.randn(2, 1, QUERIES, KEYS, dtype=torch.float64)
+    found, _ = attend(attention, *inputs, terms=CrossTerms(bias=bias), need_weights=need_weights)
+    torch.testing.assert_close(found, literal(attention, *inputs, bias=bias))
+
+
+@torch.no_grad()
+def test_all_terms_together(attention, inputs):
+    terms = CrossTerms(
+        low_rank(2, QUERIES),
+        low_rank(2, KEYS),
+        low_rank(2, KEYS),
+        low_rank(2, QUERIES, KEYS),
+        torch.randn(2, 1, QUERIES, KEYS, dtype=torch.float64),
+    )
+    whole = {
+        name: term.features @ term.weight
+        for name, term in terms._asdict().items()
+        if name != 'bias'
+    }
+    found, _ = attend(attention, *inputs, terms=terms)
+    torch.testing.assert_close(found, literal(attention, *inputs, bias=terms.bias, **whole))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('pairs', [False, True])
+def test_padding_gets_no_attention(attention, inputs, pairs):
+    terms = CrossTerms(pairs=low_rank(2, QUERIES, KEYS) if pairs else None)
+    _, probabilities = attend(attention, *inputs, terms=terms, need_weights=True)
+    assert probabilities.shape == (2, NUM_HEADS, QUERIES, KEYS)
+    assert (probabilities[1, :, :, -2:] == 0).all()
+    torch.testing.assert_close(probabilities.sum(-1), torch.ones(2, 3, 5, dtype=torch.float64))
+
+
+def test_dropout_acts_in_training_alone(inputs):
+    attention = Attention(WIDTH, NUM_HEADS, dropout=0.5).double()
+    term = CrossTerms(pairs=low_rank(2, QUERIES, KEYS))
+    with torch.no_grad():
+        trained = [attend(attention, *inputs, terms=term)[0] for _ in range(2)]
+        attention.eval()
+        tested = [attend(attention, *inputs, terms=term)[0] for _ in range(2)]
+    assert not trained[0].equal(trained[1])
+    assert tested[0].equal(tested[1])
+
+
+def test_no_output_projection_leaves_none_of_its_parameters():
+    with_output, without = (
+        sum(p.numel() for p in Attention(WIDTH, NUM_HEADS, output_projection=x).parameters())
+        for x in (True, False)
+    )
+    assert with_output - without == sum(p.numel() for p in nn.Linear(WIDTH, WIDTH).parameters())
+
+
+def test_a_number_of_heads_that_does_not_divide_the_width_is_an_error():
+    with pytest.raises(ValueError, match='num_heads=5 must divide embed_dims=12'):
+        Attention(12, 5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('need_weights', [False, True])
+def test_half_precision_stays_half_precision(inputs, need_weights):
+    attention = Attention(WIDTH, NUM_HEADS).bfloat16()
+    asking, context, mask = inputs
+    found, _ = attend(
+        attention, asking.bfloat16(), context.bfloat16(), mask, need_weights=need_weights
+    )
+    assert found.dtype == torch.bfloat16
+    assert found.isfinite().all()

@@ -1,0 +1,42 @@
+"""Convolutional patches."""
+
+import pytest
+import torch
+from torch.nn.functional import conv2d
+
+from xmodal.models.backbones import ViTImageEncoder
+from xmodal.models.layers.conv_stem import ConvStem
+
+
+@torch.no_grad()
+def test_patches_are_those_of_the_convolutions_row_by_row():
+    stem = ConvStem(patch_size=4, embed_dims=8, image_size=12)
+    images = torch.randn(2, 3, 12, 12)
+    first, second = stem[0], stem[2]
+    hidden = conv2d(images, first.weight, first.bias, stride=2, padding=1).clamp(min=0)
+    assert hidden.shape[1] == 4  # half the width
+    expected = conv2d(hidden, second.weight, second.bias, stride=2, padding=1)
+    found = stem(images)
+    assert found.shape == (2, 9, 8)
+    for row in range(3):
+        for column in range(3):
+            torch.testing.assert_close(found[:, 3 * row + column], expected[:, :, row, column])
+
+
+def test_a_patch_that_no_halving_gives_is_an_error():
+    with pytest.raises(ValueError, match='power of 2, got 12'):
+        ConvStem(patch_size=12, embed_dims=8, image_size=24)
+
+
+@torch.no_grad()
+def test_an_encoder_takes_it_in_the_place_of_its_patches():
+    encoder = ViTImageEncoder(
+        image_size=24, patch_size=8, embed_dim=16, num_heads=2, depth=1, conv_stem=True
+    ).eval()
+    images = torch.randn(2, 3, 24, 24)
+    found = encoder(images)
+    assert found.embeddings.shape == (2, 10, 16) and found.grid_size == (3, 3)
+    vit = encoder.vit
+    tokens = torch.cat([vit.cls_token.expand(2, -1, -1), vit.patch_embed(images)], 1)
+    expected = vit.norm(vit.blocks(tokens + vit.pos_embed))
+    torch.testing.assert_close(found.embeddings, expected)

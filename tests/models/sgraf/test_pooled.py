@@ -1,0 +1,52 @@
+"""The dual encoder."""
+
+import pytest
+import torch
+from token_sets import WIDTH, padded, token_sets
+from torch.nn.functional import cosine_similarity
+
+from xmodal.models.sgraf import score_all_pairs
+from xmodal.registry import MODELS
+
+POOLINGS = {
+    'sketch': dict(type='TEMDE', partitions=3, centroids=4, inner_dims=2),
+    'mean': dict(type='MeanPooling'),
+    'max': dict(type='MaxPooling'),
+    'gpo': dict(type='GPOPooling'),
+}
+
+
+@pytest.fixture(params=list(POOLINGS))
+def module(request):
+    config = POOLINGS[request.param]
+    return MODELS.build(
+        dict(
+            type='PooledSimilarity',
+            embed_dims=WIDTH,
+            proj_dims=8,
+            image_pooling=config,
+            text_pooling=config,
+        )
+    ).eval()
+
+
+@torch.no_grad()
+def test_scores_are_cosines_of_projected_poolings(module):
+    images, captions = token_sets([5, 2, 7]), token_sets([6, 3, 20, 6])
+    found = score_all_pairs(module, padded(images), captions)
+    assert found.equal(module.to_scores(found))
+    for i, regions in enumerate(images):
+        image = module.image_proj(module.image_pooling(regions[None]))
+        for t, words in enumerate(captions):
+            text = module.text_proj(module.text_pooling(words[None]))
+            expected = cosine_similarity(image, text)[0]
+            assert found[i, t].item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_training_gives_the_same_scores_with_gradients(module):
+    images, captions = padded(token_sets([5, 2, 7])), padded(token_sets([6, 3, 20]))
+    found = module(images, captions)
+    expected = score_all_pairs(module, images, captions)
+    torch.testing.assert_close(found.detach(), expected)
+    found.sum().backward()
+    assert all(value.grad is not None for value in module.parameters())

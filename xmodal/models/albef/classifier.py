@@ -1,0 +1,65 @@
+"""Classification of images with text: visual entailment."""
+
+import torch
+from torch import Tensor, nn
+
+from xmodal.models.albef.backbone import AlbefBackbone
+from xmodal.models.base.momentum_model import MomentumModel
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, ImageTextBatch, Tokens
+
+
+@MODELS.register_module()
+class AlbefClassifier(MomentumModel):
+    """The backbone of the pre-training, and a class for each image with its text.
+
+    encode → relate → fuse → classify. The momentum teacher of backbone and head gives soft targets.
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        backbone: arguments of :class:`AlbefBackbone`.
+        head: config of the head, without its width.
+        momentum: m of the teacher; None for no teacher.
+    """
+
+    def __init__(
+        self, data_preprocessor: dict, backbone: dict, head: dict, momentum: float | None = 0.995
+    ) -> None:
+        super().__init__(data_preprocessor, backbone)
+        head = MODELS.build({**head, 'embed_dims': self.backbone.fusion.embed_dims})
+        self.heads = nn.ModuleDict({'classification': head})
+        self.make_teacher(momentum)
+
+    def momentum_modules(self) -> dict[str, str]:
+        """The backbone and the head."""
+        return {**super().momentum_modules(), 'classification': 'heads.classification'}
+
+    def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
+        """``loss_classification`` and the accuracy on the batch; samples have a ``label``."""
+        logits = self.tensor(batch)
+        labels = torch.tensor([sample.label for sample in samples], device=logits.device)
+        teacher_logits = None
+        if self.teacher and self.distillation_weight:
+            with torch.no_grad():
+                teacher_logits = self._classify(self.teacher.module, batch)
+        head = self.heads['classification']
+        return head.loss(logits, labels, teacher_logits, self.distillation_weight)
+
+    def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
+        """Sets ``probabilities`` (C,) and ``predicted``, the class."""
+        return self.heads['classification'].predict(self.tensor(batch), samples)
+
+    def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
+        """Logits (B, C)."""
+        return self._classify(self._momentum_modules(), batch)
+
+    def fuse(self, backbone: AlbefBackbone, images: Tokens, text: Tokens) -> Tensor:
+        """The words after fusion, (B, 1 + N, D); ``images`` has B rows."""
+        return backbone.fuse(images, text, need_image=False).text_tokens
+
+    def _classify(self, modules: nn.ModuleDict, batch: ImageTextBatch) -> Tensor:
+        """Logits (B, C) of the model's own modules or the teacher's."""
+        backbone = modules['backbone']
+        images = backbone.encode_image(batch.images).tokens
+        text = backbone.encode_text(batch.input_ids, batch.attention_mask).tokens
+        return modules['classification'](self.fuse(backbone, images, text))

@@ -1,0 +1,163 @@
+"""EMKUM: two pretrained encoders, and one block that both modalities pass through, each alone."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+from xmodal.models.emkum.model.shared_block import SharedBlock
+
+from xmodal.models.backbones.frozen import FrozenTeacher
+from xmodal.models.base.model import CrossModalModel
+from xmodal.models.base.preprocessor import check_vocabulary
+from xmodal.models.heads import CLIPHead, DistillationHead
+from xmodal.models.heads.clip import gather_with_gradient
+from xmodal.models.necks.token_type import encode_typed
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, Encoded, ImageTextBatch, Tokens
+
+
+class Passed(NamedTuple):
+    """One modality after the shared block.
+
+    Attributes:
+        tokens: (B, L, D).
+        hidden: [CLS] in the feed-forward block, (B, F).
+    """
+
+    tokens: Tokens
+    hidden: Tensor
+
+    @property
+    def cls_token(self) -> Tensor:
+        """[CLS] after the block, (B, D)."""
+        return self.tokens.embeddings[:, 0]
+
+
+@MODELS.register_module()
+class EmkumModel(CrossModalModel):
+    """Extracting Multimodal Knowledge from Unimodal Models.
+
+    encode → type → shared block → heads. The modalities never meet: each passes the block alone,
+    and what aligns them is the contrastive loss on [CLS] at two levels, inside the block's
+    feed-forward part and after the block, beside the regression of a frozen teacher's vector of the
+    image. The normalised [CLS] after the block is the vector of an image or a text.
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        image_encoder: config of an image encoder.
+        text_encoder: config of a text encoder.
+        shared_block: arguments of :class:`SharedBlock`, without its width.
+        token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
+        temperature: initial one of both levels' :class:`CLIPHead`.
+        teacher: config of a teacher, ``TimmTeacher`` or ``EncoderTeacher``; None for no
+            distillation.
+
+    Raises:
+        ValueError: when the encoders differ in width, or the tokenizer knows more words than the
+            text encoder.
+    """
+
+    def __init__(
+        self,
+        data_preprocessor: dict,
+        image_encoder: dict,
+        text_encoder: dict,
+        shared_block: dict,
+        token_type: dict | None = None,
+        temperature: float = 0.07,
+        teacher: dict | None = None,
+    ) -> None:
+        super().__init__(data_preprocessor)
+        self.image_encoder = MODELS.build(image_encoder)
+        self.text_encoder = MODELS.build(text_encoder)
+        check_vocabulary(len(self.data_preprocessor.tokenizer), self.text_encoder)
+        widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
+        if widths[0] != widths[1]:
+            raise ValueError(
+                f'image_encoder is {widths[0]} wide and text_encoder {widths[1]}: both pass one '
+                'block and must have one width'
+            )
+        self.shared_block = SharedBlock(widths[0], **shared_block)
+        self.token_type = None
+        if token_type is not None:
+            self.token_type = MODELS.build({**token_type, 'embed_dims': widths[0]})
+        self.heads = nn.ModuleDict(
+            {'hidden': CLIPHead(temperature), 'output': CLIPHead(temperature)}
+        )
+        self.teacher = None
+        if teacher is not None:
+            self.teacher = FrozenTeacher(teacher)
+            self.heads['distillation'] = DistillationHead(widths[0], self.teacher.embed_dims)
+
+    def init_weights(self) -> None:
+        """Loads the pretrained weights of encoders and teacher, where the config names some."""
+        for part in (self.image_encoder, self.text_encoder, self.teacher):
+            if part is not None:
+                part.init_weights()
+
+    def tensor(
+        self, batch: ImageTextBatch, samples: list[DataSample] | None = None
+    ) -> tuple[Encoded, Encoded]:
+        """Encoded images and texts."""
+        return (
+            self.encode_image(batch.images),
+            self.encode_text(batch.input_ids, batch.attention_mask),
+        )
+
+    def encode_image(self, images: Tensor) -> Encoded:
+        """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and vectors (B, D)."""
+        return _encoded(self._pass('image', images))
+
+    def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
+        """(B, N) word pieces to tokens (B, N, D) and vectors (B, D)."""
+        return _encoded(self._pass('text', input_ids, attention_mask))
+
+    def loss(
+        self, batch: ImageTextBatch, samples: list[DataSample] | None = None
+    ) -> dict[str, Tensor]:
+        """Mean of the contrastive losses of both levels, plus the distillation's.
+
+        ``batch.images`` has a row an image, or two, which are two crops (``TwoViews``): the
+        student's and then the teacher's.
+        """
+        own = shown = batch.images
+        if len(own) == 2 * len(batch.image_ids):
+            own, shown = own.unflatten(0, (-1, 2)).unbind(1)
+        image = self._pass('image', own)
+        text = self._pass('text', batch.input_ids, batch.attention_mask)
+        same = _same(batch)
+        logs = {}
+        for level, vectors in (
+            ('hidden', (image.hidden, text.hidden)),
+            ('output', (image.cls_token, text.cls_token)),
+        ):
+            found = self.heads[level].loss(*(_normalized(x) for x in vectors), same)
+            logs |= {
+                f'loss_{level}': found['loss'] / 2,
+                f'temperature_{level}': found['temperature'],
+            }
+        if self.teacher is not None:
+            head = self.heads['distillation']
+            logs |= head.loss(image.cls_token, text.cls_token, self.teacher(shown))
+        return logs
+
+    def _pass(self, modality: str, *inputs: Tensor) -> Passed:
+        """One modality through its encoder, its type and the shared block."""
+        encoder = self.image_encoder if modality == 'image' else self.text_encoder
+        tokens = encode_typed(encoder, self.token_type, modality, *inputs)
+        return Passed(*self.shared_block(tokens))
+
+
+def _encoded(passed: Passed) -> Encoded:
+    return Encoded(passed.tokens, _normalized(passed.cls_token))
+
+
+def _normalized(x: Tensor) -> Tensor:
+    return normalize(x.float(), dim=-1)
+
+
+def _same(batch: ImageTextBatch) -> Tensor:
+    """Which pairs of all ranks share image or text with each of this batch's, bool."""
+    ids = torch.stack([batch.image_ids, batch.text_ids], 1)
+    return (ids[:, None] == gather_with_gradient(ids)).any(-1)

@@ -1,0 +1,57 @@
+"""One block that both modalities pass through, each alone."""
+
+from timm.layers import LayerScale
+from torch import Tensor, nn
+from torch.nn.functional import gelu
+
+from xmodal.models.layers.attention import Attention
+from xmodal.structures import Tokens
+
+
+class SharedBlock(nn.Module):
+    """A pre-norm Transformer block with LayerScale on both branches (BEiT's, VLMo's).
+
+    x ← x + λ₁ ⊙ attention(norm(x)), x ← x + λ₂ ⊙ contract(gelu(expand(norm(x)))).
+
+    Args:
+        embed_dims: D.
+        num_heads: of the self-attention.
+        feedforward_dims: F, width of the feed-forward block; None for 4 D.
+        layer_scale: initial value of λ₁ and λ₂. VLMo and BEiT have 0.1 in twelve blocks.
+    """
+
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        feedforward_dims: int | None = None,
+        layer_scale: float = 0.2,
+    ) -> None:
+        super().__init__()
+        self.feedforward_dims = feedforward_dims or 4 * embed_dims
+        self.attention_norm = nn.LayerNorm(embed_dims, eps=1e-6)
+        self.attention = Attention(embed_dims, num_heads)
+        self.attention_scale = LayerScale(embed_dims, layer_scale)
+        self.feedforward_norm = nn.LayerNorm(embed_dims, eps=1e-6)
+        self.expand = nn.Linear(embed_dims, self.feedforward_dims)
+        self.contract = nn.Linear(self.feedforward_dims, embed_dims)
+        self.feedforward_scale = LayerScale(embed_dims, layer_scale)
+        # BERT's 0.02 at its width of 768; narrower blocks start larger, as 1 / √width does.
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=0.02 * (768 / embed_dims) ** 0.5)
+                nn.init.zeros_(module.bias)
+
+    def forward(self, tokens: Tokens) -> tuple[Tokens, Tensor]:
+        """The tokens of one modality after the block, and [CLS] inside of it.
+
+        Returns:
+            Tokens (B, L, D); [CLS] as the feed-forward block has it, before the GELU, (B, F).
+        """
+        x = tokens.embeddings
+        projected = self.attention.project(self.attention_norm(x))
+        attended, _ = self.attention(projected, projected, tokens.attention_mask)
+        x = x + self.attention_scale(attended)
+        hidden = self.expand(self.feedforward_norm(x))
+        x = x + self.feedforward_scale(self.contract(gelu(hidden)))
+        return tokens._replace(embeddings=x), hidden[:, 0]

@@ -1,0 +1,130 @@
+"""Multi-head attention that takes what a position hands it."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear, scaled_dot_product_attention
+
+from xmodal import functional as F
+from xmodal.models.necks.position import CrossTerms, LowRank
+from xmodal.structures import select_rows
+
+NO_TERMS = CrossTerms()
+
+
+class QKV(NamedTuple):
+    """Query, key and value of one token set: what depends on that set alone.
+
+    Attributes:
+        query: (B, L, D), None where the tokens only serve as context.
+        key: (B, L, D), None where the tokens only ask.
+        value: (B, L, D), None with the key.
+    """
+
+    query: Tensor | None
+    key: Tensor | None
+    value: Tensor | None
+
+    def select(self, rows: Tensor) -> 'QKV':
+        """Picks batch rows, (K,) int64."""
+        return QKV(*(None if x is None else select_rows(x, rows) for x in self))
+
+
+class Attention(nn.Module):
+    """Scaled dot-product attention over H heads.
+
+    Args:
+        embed_dims: D.
+        num_heads: H.
+        dropout: probability on the attention's probabilities.
+        output_projection: whether a linear layer follows the heads.
+    """
+
+    def __init__(
+        self, embed_dims: int, num_heads: int, dropout: float = 0.0, output_projection: bool = True
+    ) -> None:
+        super().__init__()
+        if embed_dims % num_heads:
+            raise ValueError(f'num_heads={num_heads} must divide embed_dims={embed_dims}')
+        self.num_heads, self.dropout = num_heads, dropout
+        self.query = nn.Linear(embed_dims, embed_dims)
+        self.key = nn.Linear(embed_dims, embed_dims)
+        self.value = nn.Linear(embed_dims, embed_dims)
+        self.output = nn.Linear(embed_dims, embed_dims) if output_projection else nn.Identity()
+
+    def project(self, tokens: Tensor, ask: bool = True, answer: bool = True) -> QKV:
+        """Projects (B, L, D) to a query (``ask``) and to key and value (``answer``)."""
+        return QKV(
+            self.query(tokens) if ask else None,
+            self.key(tokens) if answer else None,
+            self.value(tokens) if answer else None,
+        )
+
+    def forward(
+        self,
+        asking: QKV,
+        context: QKV,
+        context_mask: Tensor | None = None,
+        terms: CrossTerms = NO_TERMS,
+        need_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attends from one token set to another.
+
+        A position's additions to tokens are linear, x̄ W^Q = x W^Q + (features · weight) W^Q, so
+        that they are added after the projection: it is done once for all pairs of a token set, and
+        nothing of width D is made for each pair.
+
+        Args:
+            asking: the queries' side, Lq tokens.
+            context: the keys' and values' side, Lk tokens.
+            context_mask: True for real context tokens, (B, Lk) bool.
+            terms: what a position adds.
+            need_weights: also return the attention's probabilities.
+
+        Returns:
+            The attended tokens (B, Lq, D), and the probabilities (B, H, Lq, Lk) or None.
+        """
+        query = self._heads(_add(asking.query, terms.query, self.query))
+        key = self._heads(_add(context.key, terms.key, self.key))
+        value = self._heads(_add(context.value, terms.value, self.value))
+        bias = _attention_bias(context_mask, terms.bias, query)
+        dropout = self.dropout if self.training else 0.0
+        if terms.pairs is None and not need_weights:
+            probabilities = None
+            attended = _merge(scaled_dot_product_attention(query, key, value, bias, dropout))
+        else:
+            logits = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+            if bias is not None:
+                logits = logits + bias
+            probabilities = logits.softmax(-1)
+            dropped = nn.functional.dropout(probabilities, dropout)
+            attended = _merge(dropped.to(value.dtype) @ value)
+            if terms.pairs is not None:
+                attended = attended + F.value_term(dropped, *terms.pairs).to(attended.dtype)
+        return self.output(attended), probabilities if need_weights else None
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+
+def _add(projected: Tensor, addition: LowRank | None, projection: nn.Linear) -> Tensor:
+    """``projection(tokens + addition)``, given ``projection(tokens)``."""
+    if addition is None:
+        return projected
+    weight = addition.weight @ projection.weight.T  # (C, D)
+    return projected + linear(addition.features.to(projected.dtype), weight.T)
+
+
+def _attention_bias(mask: Tensor | None, bias: Tensor | None, query: Tensor) -> Tensor | None:
+    """Joins a padding mask and a position's bias into one addition to the scaled logits."""
+    if bias is not None:
+        bias = bias.to(query.dtype) * query.shape[-1] ** -0.5
+    if mask is None:
+        return bias
+    blank = torch.zeros((), dtype=query.dtype, device=query.device) if bias is None else bias
+    return torch.where(mask[:, None, None, :], blank, torch.finfo(query.dtype).min)
+
+
+def _merge(heads: Tensor) -> Tensor:
+    return heads.transpose(1, 2).flatten(2)

@@ -1,0 +1,143 @@
+"""T-EMDE: the trainable sketch of a token set."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from xmodal import functional as F
+from xmodal.models.necks.emde import SketchPooling
+from xmodal.registry import MODELS
+
+
+@MODELS.register_module()
+class TEMDE(SketchPooling):
+    """Trainable Efficient Manifold Density Estimator (T-EMDE, Sec. 3.2 and Listing 1).
+
+    A token is projected to N·K places in spaces of D dimensions and batch-normalised; its squared
+    distance to the centroid of each becomes, by a softmax over K, soft assignments in each of N
+    partitions. A set's sketch is their sum over its tokens, L2-normalised partition by partition.
+    Padding is left out before the projection: it costs nothing and enters no statistic.
+
+    Where the paper leaves a choice, the default is the listing's. Parameters have the listing's
+    names (``l1``, ``bn1``, ``centroids``, ``temp``), so that weights of its ``Coder`` load.
+
+    Args:
+        embed_dims: width of the tokens.
+        partitions: N, the sketch's depth.
+        centroids: K, the sketch's width.
+        inner_dims: D.
+        sign: a) of the distance in the softmax: -1 as in the listing, 1 as in the text, which
+            makes far centroids the likely ones.
+        shared_projection: b) the K centroids of a partition live in one space: N·D features a
+            token. In the listing every centroid has a space of its own: N·K·D.
+        bn_affine: c) scale and shift after the batch norm. The shift is redundant: only its
+            difference from the centroid matters.
+        softplus_temperature: d) keep the temperature positive, as softplus(temp); in the listing
+            it may cross 0.
+        bn_scope: e) what gives the batch norm's statistics in training: the tokens of the whole
+            'batch', or those of each item, 'per_item', as where a loop calls the coder caption by
+            caption.
+        norm_scope: l) see :class:`SketchPooling`.
+        init: m) of the projection: 'pytorch', or 'xavier' with zero bias as SGRAF's own layers.
+
+    Raises:
+        ValueError: for an unknown choice.
+    """
+
+    def __init__(
+        self,
+        embed_dims: int,
+        partitions: int = 20,
+        centroids: int = 8,
+        inner_dims: int = 8,
+        sign: int = -1,
+        shared_projection: bool = False,
+        bn_affine: bool = True,
+        softplus_temperature: bool = False,
+        bn_scope: str = 'batch',
+        norm_scope: str = 'partition',
+        init: str = 'pytorch',
+    ) -> None:
+        super().__init__(partitions, centroids, norm_scope)
+        self._check_choice('sign', sign, (-1, 1))
+        self._check_choice('bn_scope', bn_scope, ('batch', 'per_item'))
+        self._check_choice('init', init, ('pytorch', 'xavier'))
+        self.inner_dims, self.sign, self.bn_scope = inner_dims, sign, bn_scope
+        self.softplus_temperature = softplus_temperature
+        self.spaces = 1 if shared_projection else centroids
+        features = partitions * self.spaces * inner_dims
+        self.l1 = nn.Linear(embed_dims, features)
+        self.bn1 = nn.BatchNorm1d(features, affine=bn_affine)
+        self.centroids = nn.Parameter(torch.randn(partitions * centroids * inner_dims))
+        start = math.log(math.e - 1) if softplus_temperature else 1.0  # softplus(ln(e − 1)) = 1
+        self.temp = nn.Parameter(torch.tensor([start]))
+        if init == 'xavier':
+            nn.init.xavier_uniform_(self.l1.weight)
+            nn.init.zeros_(self.l1.bias)
+
+    @property
+    def temperature(self) -> Tensor:
+        """The temperature in use, (1,)."""
+        return softplus(self.temp) if self.softplus_temperature else self.temp
+
+    def assign(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Soft assignments Y of each token, (B, L, N, K); zeros for padding."""
+        if attention_mask is None:
+            batch, length = embeddings.shape[:2]
+            item = torch.arange(batch, device=embeddings.device).repeat_interleave(length)
+            return self._assign(embeddings.flatten(0, 1), item).unflatten(0, (batch, length))
+        item = attention_mask.nonzero()[:, 0]
+        assigned = self._assign(embeddings[attention_mask], item)
+        padded = assigned.new_zeros(*attention_mask.shape, self.partitions, self.regions)
+        padded[attention_mask] = assigned
+        return padded
+
+    def _assign(self, tokens: Tensor, item: Tensor) -> Tensor:
+        """Y (T, N, K) of real tokens (T, C), of which each belongs to an item (T,)."""
+        projected = self._normalized(self.l1(tokens).float(), item)
+        distance = F.centroid_distance(
+            projected.view(-1, self.partitions, self.spaces, self.inner_dims),
+            self.centroids.view(self.partitions, self.regions, self.inner_dims),
+        )
+        return F.soft_assignment(distance, -self.sign * self.temperature)
+
+    def _normalized(self, tokens: Tensor, item: Tensor) -> Tensor:
+        """Batch-normalises the projected tokens."""
+        if self.bn_scope == 'batch' or not self.training:
+            return self.bn1(tokens)
+        return _normalize_items(self.bn1, tokens, item)
+
+
+def _normalize_items(norm: nn.BatchNorm1d, tokens: Tensor, item: Tensor) -> Tensor:
+    """What a batch norm in training gives when it is called item by item, in their order.
+
+    Its running statistics end up where one update an item leaves them. An item of one token has no
+    variance; it becomes zero.
+
+    Args:
+        norm: the batch norm.
+        tokens: (T, C).
+        item: the item of each token, ascending, (T,) int64.
+
+    Returns:
+        (T, C).
+    """
+    _, item, count = item.unique_consecutive(return_inverse=True, return_counts=True)
+    items, sums = len(count), tokens.new_zeros(len(count), tokens.shape[1])
+    mean = sums.index_add(0, item, tokens) / count[:, None]
+    centred = tokens - mean[item]
+    squares = sums.index_add(0, item, centred.square())
+    scale = (squares / count[:, None] + norm.eps).rsqrt()
+    with torch.no_grad():
+        kept = 1 - norm.momentum
+        weight = norm.momentum * tokens.new_tensor(kept) ** torch.arange(items - 1, -1, -1).to(item)
+        unbiased = squares / (count[:, None] - 1).clamp(min=1)
+        for running, found in ((norm.running_mean, mean), (norm.running_var, unbiased)):
+            running.mul_(kept**items).add_((weight[:, None] * found).sum(0))
+        norm.num_batches_tracked += items
+    normalized = centred * scale[item]
+    if not norm.affine:
+        return normalized
+    return normalized * norm.weight + norm.bias

@@ -1,0 +1,95 @@
+"""Image-text matching: SAF, SGR, T-EMDE in them, and dual encoders."""
+
+from functools import partial
+
+from torch import Tensor
+
+from xmodal.models.base.model import CrossModalModel
+from xmodal.models.sgraf import score_all_pairs
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, Regions, RegionTextBatch, Tokens
+
+
+@MODELS.register_module()
+class ImageTextMatcher(CrossModalModel):
+    """Two encoders and a similarity of their token sets: encode → compare.
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        image_encoder: config of an encoder of regions.
+        text_encoder: config of an encoder of words; ``vocab_size=None`` in it stands for the size
+            of the preprocessor's vocabulary.
+        similarity: config of the similarity, without its width.
+        loss: config of the head that compares all pairs of a batch.
+
+    Raises:
+        ValueError: when the encoders differ in width, or the text encoder and the vocabulary in
+            size.
+    """
+
+    def __init__(
+        self,
+        data_preprocessor: dict,
+        image_encoder: dict,
+        text_encoder: dict,
+        similarity: dict,
+        loss: dict,
+    ) -> None:
+        super().__init__(data_preprocessor)
+        text_encoder = self._with_vocabulary(text_encoder)
+        self.image_encoder = MODELS.build(image_encoder)
+        self.text_encoder = MODELS.build(text_encoder)
+        widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
+        if widths[0] != widths[1]:
+            raise ValueError(
+                f'image_encoder.embed_dims={widths[0]} and text_encoder.embed_dims={widths[1]}: '
+                'regions and words are compared and must have one width'
+            )
+        self.similarity = MODELS.build({**similarity, 'embed_dims': widths[0]})
+        self.head = MODELS.build(loss)
+
+    def loss(
+        self, batch: RegionTextBatch, samples: list[DataSample] | None = None
+    ) -> dict[str, Tensor]:
+        """The losses of a batch with one caption an image."""
+        same = batch.image_ids[:, None] == batch.text_image_ids
+        needed = partial(self.head.needed, same=same)
+        images, texts = self._encode(batch)
+        logits = self.similarity(images, texts, needed)
+        return self.head.loss(
+            logits if self.head.takes_logits else self.similarity.to_scores(logits), same
+        )
+
+    def tensor(self, batch: RegionTextBatch, samples: list[DataSample] | None = None) -> Tensor:
+        """Logits of all images with all captions, (B, T)."""
+        return self.similarity(*self._encode(batch))
+
+    def encode_image(self, regions: Regions) -> Tokens:
+        """Regions to tokens (B, R, D)."""
+        return self.image_encoder(regions)
+
+    def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """(T, L) words to tokens (T, L, D)."""
+        return self.text_encoder(input_ids, attention_mask)
+
+    def score_all_pairs(self, images: Tokens, texts: list[Tensor] | Tokens, **options) -> Tensor:
+        """Logits of a whole test set, (I, T); see :func:`.similarity.score_all_pairs`."""
+        return score_all_pairs(self.similarity, images, texts, **options)
+
+    def _with_vocabulary(self, text_encoder: dict) -> dict:
+        """The encoder's config with the size of the preprocessor's vocabulary."""
+        if 'vocab_size' not in text_encoder:
+            return text_encoder
+        known, words = text_encoder['vocab_size'], self.data_preprocessor.vocab_size
+        if known not in (None, words):
+            raise ValueError(
+                f'text_encoder.vocab_size={known}, but the vocabulary of data_preprocessor has '
+                f'{words} words: set it to None, or name the vocabulary that belongs to it'
+            )
+        return {**text_encoder, 'vocab_size': words}
+
+    def _encode(self, batch: RegionTextBatch) -> tuple[Tokens, Tokens]:
+        return (
+            self.encode_image(batch.regions),
+            self.encode_text(batch.input_ids, batch.attention_mask),
+        )

@@ -1,0 +1,168 @@
+"""From the similarity vectors of a pair to one: SAF and SGR.
+
+A pair has one vector a word and, where there is a global pooling, the global one before them: its
+nodes, (…, N, S).
+"""
+
+import torch
+from torch import Tensor, nn
+
+from xmodal import functional as F
+from xmodal.models.sgraf.products import product, xavier_linear
+from xmodal.registry import MODELS
+
+
+class GraphStep(nn.Module):
+    """One step of reasoning: X' = ReLU(W_r (E X) + b), E = softmax(Q Kᵀ), not scaled.
+
+    Q Kᵀ = X (W_q'ᵀ W_k') Xᵀ + …: of queries and keys only one bilinear map is left, and a bias of
+    the keys adds the same to a whole row, which the softmax takes away; so keys have none.
+
+    Args:
+        dim: S.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.query = xavier_linear(dim, dim)
+        self.key = xavier_linear(dim, dim, bias=False)
+        self.linear = xavier_linear(dim, dim)
+
+    def edge_map(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Weight (S, S) and bias (S,) of x ↦ W_kᵀ (W_q x + b_q)."""
+        weight = self.key.weight.T @ self.query.weight
+        return weight.to(dtype), (self.query.bias @ self.key.weight).to(dtype)
+
+    def forward(self, nodes: Tensor, edge_map: tuple[Tensor, Tensor], targets: int) -> Tensor:
+        """The first ``targets`` nodes after the step, (…, targets, S)."""
+        queries = product(nodes[..., :targets, :], *edge_map)
+        edges = (queries @ nodes.mT).float().softmax(-1).to(nodes.dtype)
+        return product(edges @ nodes, self.linear.weight, self.linear.bias).relu_()
+
+
+@MODELS.register_module()
+class SGR(nn.Module):
+    """Similarity graph reasoning (Diao et al., AAAI 2021, Sec. 3.3): node 0 after some steps.
+
+    Node 0 is the global one. Without a global pooling it is the first word, <start>, as in the
+    reference. The last step is computed for node 0 alone.
+
+    Args:
+        dim: S, width of a node.
+        steps: number of steps, each with its own weights.
+    """
+
+    separable = True  # a pair's result depends on no other pair
+
+    def __init__(self, dim: int, steps: int = 3) -> None:
+        super().__init__()
+        self.steps = nn.ModuleList(GraphStep(dim) for _ in range(steps))
+
+    def precompute(self, dtype: torch.dtype) -> list[tuple[Tensor, Tensor]]:
+        """What depends on the weights alone."""
+        return [step.edge_map(dtype) for step in self.steps]
+
+    def forward(self, nodes: Tensor, weights: list[tuple[Tensor, Tensor]]) -> Tensor:
+        """(…, N, S) to (…, S)."""
+        nodes = nodes.to(weights[0][0].dtype)
+        for number, (step, edge_map) in enumerate(zip(self.steps, weights, strict=True), 1):
+            targets = 1 if number == len(self.steps) else nodes.shape[-2]
+            nodes = step(nodes, edge_map, targets)
+        return nodes[..., 0, :].float()
+
+
+@MODELS.register_module()
+class SAF(nn.Module):
+    """Similarity attention filtration (Diao et al., AAAI 2021, Sec. 3.4).
+
+    β = sigmoid(BN(W_f x + b)) for each node x; the result is l2norm(Σ β x / Σ β).
+
+    Args:
+        dim: S, width of a node.
+        bn_scope: what gives the batch norm its statistics in training: the nodes of one 'caption'
+            with all images, as in the reference, where it is called caption by caption and its
+            running statistics are moved as often; or those of all pairs of the 'batch'.
+
+    Raises:
+        ValueError: for another ``bn_scope``.
+    """
+
+    def __init__(self, dim: int, bn_scope: str = 'caption') -> None:
+        super().__init__()
+        if bn_scope not in ('caption', 'batch'):
+            raise ValueError(f"SAF.bn_scope='{bn_scope}', expected 'caption' or 'batch'")
+        self.relevance = xavier_linear(dim, 1)
+        self.bn = nn.BatchNorm1d(1)
+        self.bn_scope = bn_scope
+
+    @property
+    def separable(self) -> bool:
+        """Whether a pair's result depends on no other pair: not while statistics are theirs."""
+        return not self.training
+
+    def precompute(self, dtype: torch.dtype) -> list:
+        """Nothing depends on the weights alone."""
+        return []
+
+    def forward(self, nodes: Tensor, weights: list) -> Tensor:
+        """(…, N, S) to (…, S), with the running statistics."""
+        relevance = self._relevance(nodes)
+        return self._filter(nodes, self.bn(relevance.reshape(-1, 1)).view_as(relevance))
+
+    def filter_jointly(self, nodes: list[Tensor], columns: list[Tensor]) -> list[Tensor]:
+        """All pairs of a batch in training, with statistics of their own.
+
+        Args:
+            nodes: of tiles of captions of one length with all images, (I, T, N, S) each.
+            columns: the places of the captions of each tile in the batch.
+
+        Returns:
+            (I, T, S) of each tile.
+        """
+        relevance = [self._relevance(own) for own in nodes]
+        if self.bn_scope == 'batch':
+            normalized = self.bn(torch.cat([own.flatten() for own in relevance])[:, None])
+            parts = normalized.split([own.numel() for own in relevance])
+            relevance = [part.view_as(own) for part, own in zip(parts, relevance, strict=True)]
+        else:
+            relevance = self._normalize_captions(relevance, torch.cat(columns))
+        return [self._filter(*pair) for pair in zip(nodes, relevance, strict=True)]
+
+    def _normalize_captions(self, relevance: list[Tensor], columns: Tensor) -> list[Tensor]:
+        """What the batch norm in training gives when it is called caption by caption.
+
+        Args:
+            relevance: (I, T, N) of each tile.
+            columns: the order in which the captions, tile after tile, are called.
+        """
+        moments = [torch.var_mean(own, (0, 2), correction=0) for own in relevance]
+        with torch.no_grad():
+            counts = [own.shape[0] * own.shape[2] for own in relevance]
+            variance = [v * n / max(n - 1, 1) for (v, _), n in zip(moments, counts, strict=True)]
+            order = columns.argsort().to(relevance[0].device)
+            self._move_statistics(
+                torch.cat([mean for _, mean in moments])[order], torch.cat(variance)[order]
+            )
+        return [
+            (own - mean[:, None]) * (variance[:, None] + self.bn.eps).rsqrt() * self.bn.weight
+            + self.bn.bias
+            for own, (variance, mean) in zip(relevance, moments, strict=True)
+        ]
+
+    def _move_statistics(self, means: Tensor, variances: Tensor) -> None:
+        """Moves the running statistics as T calls in a row do: the last weighs most."""
+        calls, kept = len(means), 1 - self.bn.momentum
+        ages = torch.arange(calls - 1, -1, -1, device=means.device)
+        weight = self.bn.momentum * torch.full_like(means, kept) ** ages
+        self.bn.running_mean.mul_(kept**calls).add_(weight @ means)
+        self.bn.running_var.mul_(kept**calls).add_(weight @ variances)
+        self.bn.num_batches_tracked += calls
+
+    def _relevance(self, nodes: Tensor) -> Tensor:
+        """W_f x + b, (…, N)."""
+        return nodes @ self.relevance.weight[0] + self.relevance.bias
+
+    def _filter(self, nodes: Tensor, relevance: Tensor) -> Tensor:
+        """The weighted mean of the nodes, (…, S)."""
+        weights = F.l1_normalize(relevance.sigmoid())
+        return F.l2_normalize((weights[..., None, :] @ nodes).squeeze(-2))

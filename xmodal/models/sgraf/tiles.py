@@ -1,0 +1,67 @@
+"""How pairs are cut into tiles."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from xmodal.models.sgraf.pairwise import PairwiseSimilarity, take
+
+WORDS = 2048  # of a tile: what lets matrix products run at full rate
+CUDA_BYTES = 4 * 2**30  # enough for every multiprocessor
+# What stays in a cache. In training a tile has all images, and few captions make slow products.
+CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 8 * 2**20, 64 * 2**20
+
+
+def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
+    """Cuts captions into tiles of one length each, shortest first.
+
+    Attention normalises over the words of a caption, and reasoning over its nodes. With captions of
+    one length neither needs padding or masks.
+
+    Args:
+        lengths: words of each caption, (T,) int64, on the CPU.
+        words: most words of a tile; a tile has at least one caption.
+
+    Returns:
+        Rows of the captions of each tile, int64.
+    """
+    tiles = []
+    for length in lengths.unique().tolist():
+        rows = (lengths == length).nonzero().squeeze(1)
+        tiles += rows.split(max(1, words // length))
+    return tiles
+
+
+def pair_budget(
+    similarity: PairwiseSimilarity, device: torch.device, dtype: torch.dtype, cpu_bytes: int
+) -> int:
+    """How many pairs of an image and a word a tile may have.
+
+    Args:
+        similarity: tells what a pair takes.
+        device: that computes; on CUDA at most half of its free memory is used.
+        dtype: of the products.
+        cpu_bytes: that a tile may take on a CPU.
+    """
+    budget = cpu_bytes
+    if device.type == 'cuda':
+        budget = min(CUDA_BYTES, torch.cuda.mem_get_info(device)[0] // 2)
+    return max(1, budget // similarity.word_bytes(dtype))
+
+
+def score_captions(
+    score: Callable, images: tuple, texts: tuple, weights: list, rows: int
+) -> Tensor:
+    """Logits of all images with captions of one length, (I, T), some images at a time.
+
+    Args:
+        score: :meth:`PairwiseSimilarity.score`.
+        images: precomputed, I rows.
+        texts: precomputed, T captions of one length.
+        weights: precomputed.
+        rows: images of a tile.
+    """
+    starts = range(0, len(images[0]), rows)
+    tiles = [take(images, slice(start, start + rows)) for start in starts]
+    return torch.cat([score(tile, texts, weights) for tile in tiles])
