@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from xmodal.engine.hooks import CollapseHook, NegativesWarmupHook
-from xmodal.models.heads import InfoNCEHead, TripletHead
+from xmodal.models.heads import InfoNCELoss, TripletLoss
 
 
 class Model(nn.Module):
@@ -20,7 +20,7 @@ class Model(nn.Module):
 def runner():
     warnings = []
     return SimpleNamespace(
-        model=Model(TripletHead(0.2)),
+        model=Model(TripletLoss(0.2)),
         epoch=0,
         warnings=warnings,
         logger=SimpleNamespace(warning=warnings.append),
@@ -75,6 +75,6 @@ def test_a_resumed_run_is_where_it_was(runner):
 
 @pytest.mark.parametrize('hook', [CollapseHook, NegativesWarmupHook])
 def test_another_loss_is_an_error(runner, hook):
-    runner.model.head = InfoNCEHead()
-    with pytest.raises(TypeError, match='model.loss is InfoNCEHead: leave the hook out'):
+    runner.model.head = InfoNCELoss()
+    with pytest.raises(TypeError, match='model.loss is InfoNCELoss: leave the hook out'):
         hook().before_train(runner)

@@ -210,7 +210,7 @@ def test_the_recipes_are_the_published_ones(name, epochs, step, sketch):
     assert config.optim_wrapper.optimizer == dict(type='Adam', lr=2e-4)
     assert config.optim_wrapper.clip_grad == dict(max_norm=2.0)
     assert config.train_dataloader.global_batch_size == 128
-    assert config.model.loss == dict(type='TripletHead', margin=0.2)
+    assert config.model.loss == dict(type='TripletLoss', margin=0.2)
 
 
 TABLES = [

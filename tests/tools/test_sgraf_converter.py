@@ -155,7 +155,7 @@ def config_file(reasoning, tmp_path):
                 ),
                 **similarity,
             },
-            loss=dict(type='TripletHead'),
+            loss=dict(type='TripletLoss'),
         )
         Config(dict(model=model)).dump(tmp_path / 'tiny.py')
         return tmp_path / 'tiny.py'

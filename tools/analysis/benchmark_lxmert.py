@@ -34,7 +34,7 @@ from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, read_config
 from xmodal.models.lxmert import LxmertPretrainer
 from xmodal.registry import MODELS, register_all
-from xmodal.structures import DataSample, ObjectLabels, Regions, RegionTextBatch
+from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, Regions
 
 WARM_UP = 2
 SIDES = ('transformers', 'xmodal')
@@ -105,7 +105,7 @@ def their_model(own: LxmertPretrainer) -> LxmertForPreTraining:
     )
 
 
-def random_batch(args: argparse.Namespace, own: LxmertPretrainer, device: str) -> RegionTextBatch:
+def random_batch(args: argparse.Namespace, own: LxmertPretrainer, device: str) -> ImageTextBatch:
     """Noise; every word and region is real."""
     shape, objects = (args.batch_size, args.regions), own.heads['objects']
     labels = ObjectLabels(
@@ -123,7 +123,7 @@ def random_batch(args: argparse.Namespace, own: LxmertPretrainer, device: str) -
     )
     ids = torch.arange(args.batch_size, device=device)
     words = (args.batch_size, args.words)
-    return RegionTextBatch(
+    return ImageTextBatch(
         regions,
         torch.randint(5, args.vocabulary, words, device=device),
         torch.ones(words, dtype=torch.bool, device=device),

@@ -214,7 +214,7 @@ class Gauge:
         images.requires_grad_()
         padded.requires_grad_()
         same = torch.eye(batch, dtype=torch.bool, device=device)
-        head = MODELS.build(dict(type='TripletHead'))
+        head = MODELS.build(dict(type='TripletLoss'))
 
         def finish(logits: Tensor) -> Tensor:
             loss = head.loss(self.module.to_scores(logits), same)['loss_triplet']

@@ -7,8 +7,8 @@ Usage::
     python tools/analysis/get_params.py configs/temde/saf_temde_f30k.py --vocab-size 8481
     python tools/analysis/get_params.py configs/lxmert/gqa.py --answers 1842
 
-Nothing is downloaded and no weights are read. Teachers (a momentum teacher, a frozen model) are apart.
-What shares parameters has them once, in the part that comes first.
+Nothing is downloaded and no weights are read. Teachers (a momentum teacher, a
+frozen model) are apart. What shares parameters has them once, in the part that comes first.
 """
 
 import argparse

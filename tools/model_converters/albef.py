@@ -6,8 +6,8 @@
         --config configs/acerpe/pretrain_4m.py --image-blocks 0 1 2 3 4 5
 
 Then `load_from = 'albef_4m.pth'` in a config, or `tools/test.py CONFIG albef_4m.pth`. Files with
-everything under 'model' and flat ones (the fine-tuned weights) are read alike. A momentum teacher that
-the file lacks is made by copy when the checkpoint is loaded.
+everything under 'model' and flat ones (the fine-tuned weights) are read alike. A momentum teacher
+that the file lacks is made by copy when the checkpoint is loaded.
 """
 
 import argparse

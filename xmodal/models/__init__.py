@@ -1,42 +1,49 @@
-"""Models, and the parts they are assembled from."""
+"""Parts of models, and the models assembled from them, a folder a family."""
 
-from xmodal.models import backbones, fusion, heads, necks, similarity
-from xmodal.models.albef.backbone import AlbefBackbone
-from xmodal.models.albef.classifier import AlbefClassifier
-from xmodal.models.albef.nlvr import AlbefNLVR, TextAssignmentPretrainer
-from xmodal.models.albef.pretrainer import AlbefPretrainer
-from xmodal.models.albef.vqa import AlbefVQA
-from xmodal.models.base.preprocessor import ImageTextPreprocessor
-from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
-from xmodal.models.emkum.model import EmkumModel
-from xmodal.models.lxmert import (
-    LxmertBackbone,
-    LxmertNLVR,
-    LxmertPretrainer,
-    LxmertVQA,
+from xmodal.models import backbones, fusion, heads, layers, losses, necks
+from xmodal.models.albef import (
+    AlbefBackbone,
+    AlbefClassifier,
+    AlbefNLVR,
+    AlbefPretrainer,
+    AlbefVQA,
+    TextAssignmentPretrainer,
 )
-from xmodal.models.sgraf.matcher import ImageTextMatcher
-from xmodal.models.unimodal.multi_label_classifier import MultiLabelClassifier
+from xmodal.models.base import (
+    CrossModalBackbone,
+    CrossModalModel,
+    ImageTextPreprocessor,
+    MomentumModel,
+    RegionTextPreprocessor,
+)
+from xmodal.models.emkum import EmkumModel
+from xmodal.models.lxmert import LxmertBackbone, LxmertNLVR, LxmertPretrainer, LxmertVQA
+from xmodal.models.sgraf import ImageTextMatcher
+from xmodal.models.unimodal import MultiLabelClassifier
 
 __all__ = [
-    'LxmertVQA',
-    'AlbefVQA',
-    'AlbefClassifier',
     'AlbefBackbone',
-    'AlbefPretrainer',
+    'AlbefClassifier',
     'AlbefNLVR',
+    'AlbefPretrainer',
+    'AlbefVQA',
+    'CrossModalBackbone',
+    'CrossModalModel',
     'EmkumModel',
-    'MultiLabelClassifier',
+    'ImageTextMatcher',
     'ImageTextPreprocessor',
     'LxmertBackbone',
-    'LxmertPretrainer',
     'LxmertNLVR',
-    'ImageTextMatcher',
+    'LxmertPretrainer',
+    'LxmertVQA',
+    'MomentumModel',
+    'MultiLabelClassifier',
     'RegionTextPreprocessor',
     'TextAssignmentPretrainer',
     'backbones',
     'fusion',
     'heads',
+    'layers',
+    'losses',
     'necks',
-    'similarity',
 ]

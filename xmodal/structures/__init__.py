@@ -1,27 +1,30 @@
 """The typed objects that travel between the stages of a model."""
 
+from xmodal.structures.batch import Identities, ImageTextBatch
 from xmodal.structures.data_sample import DataSample
-from xmodal.structures.tokens import (
-    CrossAttentions,
-    Encoded,
-    Fused,
-    ImageTextBatch,
-    ObjectLabels,
-    Regions,
-    RegionTextBatch,
-    Tokens,
-    select_rows,
-)
+from xmodal.structures.encoded import CrossAttentions, Encoded, Fused
+from xmodal.structures.keys import EMPTY, Keys
+from xmodal.structures.relation import CrossTerms, LowRank, Relation
+from xmodal.structures.step import LxmertStep, PretrainStep, Shown
+from xmodal.structures.tokens import ObjectLabels, Regions, Tokens, select_rows
 
 __all__ = [
+    'EMPTY',
     'CrossAttentions',
+    'CrossTerms',
     'DataSample',
     'Encoded',
     'Fused',
+    'Identities',
     'ImageTextBatch',
+    'Keys',
+    'LowRank',
+    'LxmertStep',
     'ObjectLabels',
-    'RegionTextBatch',
+    'PretrainStep',
     'Regions',
+    'Relation',
+    'Shown',
     'Tokens',
     'select_rows',
 ]

@@ -1,4 +1,4 @@
-"""Token sets and batches: what each stage of a model hands to the next.
+"""Token sets: what an encoder gets of an image, and what it hands on.
 
 Letters used throughout: B batch, M image patches, R regions, N words, D width, G groups. In the
 fusion models index 0 of every token axis is [CLS], so that an image has 1 + M tokens. In the
@@ -12,30 +12,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 
-class ImageTextBatch(NamedTuple):
-    """A batch on the model's device.
-
-    In training there is one text an image (T = B); in test mode an image brings all its captions.
-
-    Attributes:
-        images: normalised pixels, (B, 3, H, W).
-        input_ids: word pieces, (T, N), starting with [CLS].
-        attention_mask: True for words, False for padding, (T, N) bool.
-        image_ids: equal for equal images, (B,) int64.
-        text_ids: equal for equal captions, (T,) int64.
-        text_image_ids: the image each text belongs to, (T,) int64.
-    """
-
-    images: Tensor
-    input_ids: Tensor
-    attention_mask: Tensor
-    image_ids: Tensor
-    text_ids: Tensor
-    text_image_ids: Tensor
-
-
 class ObjectLabels(NamedTuple):
-    """What a detector says its regions are, and how sure it is.
+    """The detector's classes of regions, with its confidences.
 
     Attributes:
         objects: class ids, (B, R) int64.
@@ -51,39 +29,19 @@ class ObjectLabels(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """What a detector saw in images.
+    """The regions that a detector found in B images.
 
     Attributes:
         features: float32, (B, R, F).
         attention_mask: True for regions, False for padding, (B, R) bool.
         boxes: normalised x1, y1, x2, y2, (B, R, 4); None when unknown.
-        labels: what the regions are; None when unknown.
+        labels: classes of the regions; None when unknown.
     """
 
     features: Tensor
     attention_mask: Tensor
     boxes: Tensor | None = None
     labels: ObjectLabels | None = None
-
-
-class RegionTextBatch(NamedTuple):
-    """A batch of regions and texts on the model's device, otherwise as :class:`ImageTextBatch`.
-
-    Attributes:
-        regions: of B images.
-        input_ids: words or word pieces, (T, N).
-        attention_mask: True for words, False for padding, (T, N) bool.
-        image_ids: equal for equal images, (B,) int64.
-        text_ids: equal for equal captions, (T,) int64.
-        text_image_ids: the image each text belongs to, (T,) int64.
-    """
-
-    regions: Regions
-    input_ids: Tensor
-    attention_mask: Tensor
-    image_ids: Tensor
-    text_ids: Tensor
-    text_image_ids: Tensor
 
 
 def select_rows(x: Tensor, rows: Tensor) -> Tensor:
@@ -107,7 +65,7 @@ class Tokens(NamedTuple):
     boxes: Tensor | None = None
 
     def select(self, rows: Tensor) -> 'Tokens':
-        """Picks batch rows, (K,) int64, of every tensor."""
+        """Selects batch rows, (K,) int64, of every tensor."""
         fields = (self.embeddings, self.attention_mask, self.boxes)
         embeddings, mask, boxes = (None if x is None else select_rows(x, rows) for x in fields)
         return Tokens(embeddings, mask, self.grid_size, boxes)
@@ -136,7 +94,7 @@ class Tokens(NamedTuple):
         return Tokens(moved[0], moved[1], self.grid_size, moved[2])
 
     def full_mask(self) -> Tensor:
-        """The mask, also where all tokens are real, (B, L) bool."""
+        """The attention mask, all True where there is none, (B, L) bool."""
         if self.attention_mask is not None:
             return self.attention_mask
         return torch.ones(
@@ -146,44 +104,3 @@ class Tokens(NamedTuple):
     def detach(self) -> 'Tokens':
         """The same tokens outside the graph."""
         return self._replace(embeddings=self.embeddings.detach())
-
-
-class Encoded(NamedTuple):
-    """One modality after its encoder.
-
-    Attributes:
-        tokens: the token set, D wide.
-        vector: the L2-normalised projection of [CLS], or of a pooling of the tokens, (B, d).
-    """
-
-    tokens: Tokens
-    vector: Tensor
-
-
-class CrossAttentions(NamedTuple):
-    """Attention probabilities of one fusion layer, in the graph.
-
-    Attributes:
-        text_to_image: words look at the image, (B, heads, 1 + N, 1 + M).
-        image_to_text: patches look at the text, (B, heads, 1 + M, 1 + N); None in a layer that
-            has no image stream.
-    """
-
-    text_to_image: Tensor
-    image_to_text: Tensor | None
-
-
-class Fused(NamedTuple):
-    """Both modalities after fusion.
-
-    Attributes:
-        image_tokens: (B, 1 + M, D); None when the caller did not ask for the image stream.
-        text_tokens: (B, 1 + N, D).
-        attentions: one entry a layer, or None when not asked for.
-        relation: what the position plug-in found between words and patches, or None.
-    """
-
-    image_tokens: Tensor | None
-    text_tokens: Tensor
-    attentions: list[CrossAttentions] | None = None
-    relation: tuple | None = None

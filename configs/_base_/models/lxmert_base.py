@@ -15,7 +15,7 @@ model = dict(
         position=dict(type='none'),
     ),
     heads=dict(  # equal weights (Sec. 3.3)
-        mlm=dict(type='MLMHead', mask_probability=0.15),
+        mlm=dict(type='LxmertMLMHead', mask_probability=0.15),
         # The paper's losses; the released code's are in pretrain_released.py.
         objects=dict(
             type='ObjectHead', mask_probability=0.15, num_objects=1600, num_attributes=400,

@@ -28,7 +28,7 @@ model = dict(
         position=dict(type='none'),
     ),
     heads=dict(
-        mlm=dict(type='MLMHead'),
+        mlm=dict(type='LxmertMLMHead'),
         # As the paper has it; the detector of this world says how sure it is, which is of use.
         objects=dict(
             type='ObjectHead', num_objects=8, num_attributes=48,

@@ -15,5 +15,5 @@ model = dict(
         ),
         reasoning=dict(type='SAF'),
     ),
-    loss=dict(type='TripletHead', margin=0.2),
+    loss=dict(type='TripletLoss', margin=0.2),
 )

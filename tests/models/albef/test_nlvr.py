@@ -60,7 +60,7 @@ def test_each_text_is_fused_with_its_own_images_in_order(build, several, streams
     text = backbone.encode_text(data.input_ids, data.attention_mask).tokens
     own = data.images.view(3, count, 3, 24, 24)
     images = [backbone.encode_image(own[:, place]).tokens for place in range(count)]
-    words = backbone.fuse_several(images, text)[0].text_tokens
+    words = backbone.fuse_images(images, text)[0].text_tokens
     torch.testing.assert_close(found, head(words), atol=1e-5, rtol=1e-4)
 
 
@@ -186,7 +186,7 @@ def test_the_loss_is_that_of_the_drawn_images(build, batch, monkeypatch):
         image = backbone.encode_image(data.images).tokens
         text = backbone.encode_text(data.input_ids, data.attention_mask).tokens
         shown = [image.select(rows) for rows in pairs.unbind(1)]
-        words = backbone.fuse_several(shown, text)[1].text_tokens
+        words = backbone.fuse_images(shown, text)[1].text_tokens
         logits = model.heads['assignment'](words[:, 0])
     torch.testing.assert_close(found, cross_entropy(logits[:2], labels[:2]))
 

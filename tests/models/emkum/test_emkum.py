@@ -9,10 +9,10 @@ import torch.multiprocessing as mp
 from timm.models.vision_transformer import Block
 from torch import distributed
 from torch.nn.functional import cross_entropy
-from xmodal.models.emkum.model.shared_block import SharedBlock
 
 from xmodal.engine.optim.constructor import NoDecayConstructor
 from xmodal.models.backbones import TimmTeacher
+from xmodal.models.emkum.shared_block import SharedBlock
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch, Tokens
 

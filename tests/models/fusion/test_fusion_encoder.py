@@ -213,7 +213,7 @@ def test_several_images_are_literal_passes_through_each_layer(
 ):
     images, (_, text) = [tokens()[0] for _ in range(count)], tokens()
     encoder, position = make_encoder(streams).eval(), build_position(position_name)
-    found = encoder.fuse_several(images, text, position)
+    found = encoder.fuse_images(images, text, position)
 
     words = [position.embed_inputs(image, text) for image in images][0][1]
     patches = [position.embed_inputs(image, text)[0] for image in images]
@@ -261,7 +261,7 @@ def test_several_images_are_literal_passes_through_each_layer(
 def test_one_of_several_images_is_the_encoder_itself(tokens, build_position, streams):
     image, text = tokens()
     encoder, position = make_encoder(streams).eval(), build_position('ace_rpe')
-    (found,) = encoder.fuse_several([image], text, position, need_attentions=True)
+    (found,) = encoder.fuse_images([image], text, position, need_attentions=True)
     expected = encoder(image, text, position, need_attentions=True)
     torch.testing.assert_close(found.text_tokens, expected.text_tokens)
     torch.testing.assert_close(found.image_tokens, expected.image_tokens)
@@ -272,7 +272,7 @@ def test_one_of_several_images_is_the_encoder_itself(tokens, build_position, str
 def test_each_image_relates_to_the_words_by_its_own_position(tokens, build_position):
     images, (_, text) = [tokens()[0] for _ in range(2)], tokens()
     encoder, position = make_encoder().eval(), build_position('ace_rpe')
-    found = encoder.fuse_several(images, text, position, need_image=False)
+    found = encoder.fuse_images(images, text, position, need_image=False)
     for image, fused in zip(images, found, strict=True):
         torch.testing.assert_close(fused.relation, position.relate(image, text))
         assert fused.image_tokens is None

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from xmodal.models.heads import InfoNCEHead, TripletHead
+from xmodal.models.heads import InfoNCELoss, TripletLoss
 
 B = 5
 
@@ -41,14 +41,14 @@ def test_the_loss_is_the_hinge_over_its_negatives_summed_over_the_batch(
     scores, same, margin, negatives, reduce
 ):
     hinges = [reduce(own) for own in literal_hinges(scores, same, margin)]
-    found = TripletHead(margin, negatives).loss(scores, same)
+    found = TripletLoss(margin, negatives).loss(scores, same)
     assert found['loss_triplet'].item() == pytest.approx(sum(hinges))
     assert found['hinge_open'].item() == pytest.approx(sum(h > 0 for h in hinges) / (2 * B))
 
 
 @pytest.mark.parametrize('margin', [0.05, 2.0])
 def test_only_needed_pairs_have_gradients(scores, same, margin):
-    head = TripletHead(margin)
+    head = TripletLoss(margin)
     needed = head.needed(scores.detach(), same)
     (gradient,) = torch.autograd.grad(head.loss(scores, same)['loss_triplet'], scores)
     assert not gradient[~needed].any() and gradient[needed].any()
@@ -61,13 +61,13 @@ def test_only_needed_pairs_have_gradients(scores, same, margin):
 
 @pytest.mark.parametrize('negatives', ['sum', 'mean'])
 def test_all_negatives_need_all_pairs(scores, same, negatives):
-    assert TripletHead(negatives=negatives).needed(scores, same) is None
-    assert InfoNCEHead().needed(scores, same) is None
+    assert TripletLoss(negatives=negatives).needed(scores, same) is None
+    assert InfoNCELoss().needed(scores, same) is None
 
 
 @pytest.mark.parametrize('negatives', ['hardest', 'mean', 'sum'])
 def test_pairs_that_score_alike_leave_the_loss_on_its_plateau(negatives):
-    head = TripletHead(0.2, negatives)
+    head = TripletLoss(0.2, negatives)
     loss = head.loss(torch.full((128, 128), 0.3), torch.eye(128, dtype=torch.bool))
     assert loss['loss_triplet'].item() == pytest.approx(head.plateau(128), rel=1e-5)
     assert negatives == 'sum' or head.plateau(128) == pytest.approx(51.2)
@@ -76,14 +76,14 @@ def test_pairs_that_score_alike_leave_the_loss_on_its_plateau(negatives):
 @pytest.mark.parametrize('negatives', ['hardest', 'mean', 'sum'])
 def test_a_batch_of_one_image_has_no_loss_and_finite_gradients(scores, negatives):
     same = torch.ones(B, B, dtype=torch.bool)
-    loss = TripletHead(negatives=negatives).loss(scores, same)['loss_triplet']
+    loss = TripletLoss(negatives=negatives).loss(scores, same)['loss_triplet']
     loss.backward()
     assert loss == 0 and not scores.grad.any()
 
 
 def test_unknown_negatives_are_an_error():
     with pytest.raises(ValueError, match="negatives='easiest', expected one of .*'hardest'"):
-        TripletHead(negatives='easiest')
+        TripletLoss(negatives='easiest')
 
 
 def test_info_nce_shares_the_target_between_captions_of_an_image(scores, same):
@@ -95,13 +95,13 @@ def test_info_nce_shares_the_target_between_captions_of_an_image(scores, same):
             mates = [t for t in range(B) if same[b, t]]
             logs = [math.log(math.exp(row[t]) / total) for t in mates]
             losses.append(-math.fsum(logs) / len(mates))
-    found = InfoNCEHead(0.1).loss(logits, same)
+    found = InfoNCELoss(0.1).loss(logits, same)
     assert found['loss_info_nce'].item() == pytest.approx(sum(losses) / len(losses), rel=1e-5)
     assert found['temperature'].item() == pytest.approx(0.1)
 
 
 def test_the_temperature_of_info_nce_is_learned_and_bounded(scores, same):
-    head = InfoNCEHead(0.1)
+    head = InfoNCELoss(0.1)
     head.loss(scores, same)['loss_info_nce'].backward()
     assert head.log_temperature.grad.isfinite() and head.log_temperature.grad != 0
-    assert InfoNCEHead(5.0).loss(scores, same)['temperature'].item() == pytest.approx(0.5)
+    assert InfoNCELoss(5.0).loss(scores, same)['temperature'].item() == pytest.approx(0.5)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, ObjectLabels, Regions, RegionTextBatch
+from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, Regions
 
 WIDTH, FEATURES, OBJECTS, ATTRIBUTES, WORDS = 32, 12, 9, 4, 7
 ANSWERS = ['yes', 'no', 'red', 'blue', '2']
@@ -65,7 +65,7 @@ def backbone():
 def heads(answer_list):
     """Makes the heads of a pre-training, by name."""
     every = dict(
-        mlm=dict(type='MLMHead', mask_probability=0.5),
+        mlm=dict(type='LxmertMLMHead', mask_probability=0.5),
         objects=dict(
             type='ObjectHead', num_objects=OBJECTS, num_attributes=ATTRIBUTES, mask_probability=0.5
         ),
@@ -150,7 +150,7 @@ def region_batch():
         input_ids[:, 0] = 2
         input_ids[torch.arange(size), lengths - 1] = 3
         ids = torch.tensor(image_ids or list(range(size)))
-        return RegionTextBatch(
+        return ImageTextBatch(
             make_regions(size * images_per_text, regions),
             input_ids.masked_fill(~mask, 0),
             mask,

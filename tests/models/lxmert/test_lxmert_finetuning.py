@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import gelu, layer_norm
 
-from xmodal.structures import DataSample, RegionTextBatch
+from xmodal.structures import DataSample, ImageTextBatch
 
 HEADS = ('mlm', 'objects', 'matching', 'answers')
 
@@ -45,7 +45,7 @@ def row(batch, text, images):
         labels=None,
     )
     rest = [x[text : text + 1] for x in batch[1:]]
-    return RegionTextBatch(own, *rest)
+    return ImageTextBatch(own, *rest)
 
 
 @pytest.mark.parametrize('loss', ['ce', 'bce'])

@@ -1,7 +1,7 @@
 """SAF and SGR as a plain loop over captions and images, from the description of SGRAF.
 
-In float64, one pair at a time, with the weights of the similarity under test. Nothing is precomputed,
-merged, split, padded or bucketed.
+In float64, one pair at a time, with the weights of the similarity under test. Nothing is
+precomputed, merged, split, padded or bucketed.
 """
 
 import torch

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, Regions, RegionTextBatch, Tokens
+from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
 
 SIMILARITIES = {
     'fusion': dict(
@@ -54,7 +54,7 @@ def matcher(words_file):
                     dropout=0.0,
                 ),
                 similarity=SIMILARITIES[similarity],
-                loss=loss or dict(type='TripletHead'),
+                loss=loss or dict(type='TripletLoss'),
             )
         )
 
@@ -67,7 +67,7 @@ def regions_batch():
     lengths = torch.tensor([5, 3, 5, 4])
     mask = torch.arange(5) < lengths[:, None]
     image_ids = torch.tensor([1, 2, 3, 1])
-    return RegionTextBatch(
+    return ImageTextBatch(
         regions=Regions(torch.randn(4, 3, 7), torch.ones(4, 3, dtype=torch.bool)),
         input_ids=torch.randint(4, 8, (4, 5)).masked_fill(~mask, 0),
         attention_mask=mask,
@@ -78,7 +78,7 @@ def regions_batch():
 
 
 @pytest.mark.parametrize('similarity', list(SIMILARITIES))
-@pytest.mark.parametrize('loss', ['TripletHead', 'InfoNCEHead'])
+@pytest.mark.parametrize('loss', ['TripletLoss', 'InfoNCELoss'])
 def test_the_loss_is_the_heads_over_all_pairs(matcher, regions_batch, similarity, loss):
     model = matcher(similarity, dict(type=loss)).eval()
     batch = regions_batch
@@ -94,7 +94,7 @@ def test_the_loss_is_the_heads_over_all_pairs(matcher, regions_batch, similarity
     torch.testing.assert_close(model(batch), logits)
     same = torch.eye(4, dtype=torch.bool)
     same[0, 3] = same[3, 0] = True
-    scores = logits if loss == 'InfoNCEHead' or similarity == 'pooled' else logits.sigmoid()
+    scores = logits if loss == 'InfoNCELoss' or similarity == 'pooled' else logits.sigmoid()
     expected = model.head.loss(scores, same)
     found = model(batch, mode='loss')
     assert found.keys() == expected.keys()
@@ -103,7 +103,7 @@ def test_the_loss_is_the_heads_over_all_pairs(matcher, regions_batch, similarity
 
 
 @pytest.mark.parametrize('similarity', list(SIMILARITIES))
-@pytest.mark.parametrize('loss', ['TripletHead', 'InfoNCEHead'])
+@pytest.mark.parametrize('loss', ['TripletLoss', 'InfoNCELoss'])
 def test_a_step_of_gradient_descent_lowers_the_loss(matcher, regions_batch, similarity, loss):
     model = matcher(similarity, dict(type=loss))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

@@ -7,7 +7,7 @@ import torch
 from literal import dense, literal_logits, nodes_of_pair
 from token_sets import REGIONS, WIDTH, padded, token_sets
 
-from xmodal.models.heads import TripletHead
+from xmodal.models.heads import TripletLoss
 from xmodal.models.sgraf import fusion
 from xmodal.structures import Tokens
 
@@ -56,7 +56,7 @@ def test_gradients_are_those_of_the_literal_loop(
 def test_pairs_that_the_hardest_negatives_need_give_the_gradients_of_all(
     build, reasoning, pooling, tokens, margin
 ):
-    module, head = build(reasoning, pooling), TripletHead(margin)
+    module, head = build(reasoning, pooling), TripletLoss(margin)
     same = torch.eye(len(LENGTHS), dtype=torch.bool)
     logits = literal_logits(module, *tokens)
     loss = hardest_loss(head, logits.sigmoid())
@@ -89,7 +89,7 @@ def test_a_batch_norm_by_caption_is_that_of_the_literal_loop(build, pooling, tok
 def test_all_pairs_have_gradients_while_they_share_statistics(build, tokens):
     module = build('SAF')
     module.reasoning.train()
-    needed = partial(TripletHead().needed, same=torch.eye(len(LENGTHS), dtype=torch.bool))
+    needed = partial(TripletLoss().needed, same=torch.eye(len(LENGTHS), dtype=torch.bool))
     found = module(Tokens(torch.stack(tokens[0])), padded(tokens[1]), needed)
     assert found.isfinite().all()
 
@@ -139,7 +139,7 @@ def test_zero_rows_and_padding_give_finite_gradients(build, reasoning, pooling, 
 def test_every_parameter_gets_a_gradient(build, reasoning, pooling):
     # With several processes one without would be an error.
     module = build(reasoning, pooling).train()
-    head, same = TripletHead(), torch.eye(4, dtype=torch.bool)
+    head, same = TripletLoss(), torch.eye(4, dtype=torch.bool)
     images, texts = Tokens(torch.randn(4, REGIONS, WIDTH)), padded(token_sets([5, 3, 5, 7]))
     logits = module(images, texts, partial(head.needed, same=same))
     hardest_loss(head, module.to_scores(logits)).backward()

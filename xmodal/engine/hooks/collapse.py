@@ -29,10 +29,10 @@ class CollapseHook(Hook):
         Raises:
             TypeError: when the model's loss has no such plateau.
         """
-        head = getattr(unwrap(runner.model), 'head', None)
+        head = getattr(unwrap(runner.model), 'loss_module', None)
         if not hasattr(head, 'plateau'):
             raise TypeError(
-                'CollapseHook watches a TripletHead, but model.loss is '
+                'CollapseHook watches a TripletLoss, but model.loss is '
                 f'{type(head).__name__}: leave the hook out'
             )
 
@@ -44,7 +44,7 @@ class CollapseHook(Hook):
         outputs: dict | None = None,
     ) -> None:
         """Counts the iterations on the plateau; warns where they become too many."""
-        head, batch = unwrap(runner.model).head, len(data_batch['data_samples'])
+        head, batch = unwrap(runner.model).loss_module, len(data_batch['data_samples'])
         plateau = head.plateau(batch)
         distance = abs(float(outputs['loss_triplet'].detach()) - plateau)
         self.iterations = self.iterations + 1 if distance < self.tolerance * plateau else 0
@@ -54,7 +54,7 @@ class CollapseHook(Hook):
                 f'the triplet loss has stood at {plateau:g} = 2 · margin {head.margin:g} · batch '
                 f'{batch}{each} for {self.iterations} iterations: all pairs score alike '
                 '(collapse). Begin with mean negatives (custom_hooks: NegativesWarmupHook), lower '
-                'the learning rate or warm it up, or train with InfoNCEHead'
+                'the learning rate or warm it up, or train with InfoNCELoss'
             )
 
 
@@ -75,15 +75,15 @@ class NegativesWarmupHook(Hook):
         Raises:
             TypeError: when the model's loss has no negatives to choose.
         """
-        head = getattr(unwrap(runner.model), 'head', None)
+        head = getattr(unwrap(runner.model), 'loss_module', None)
         if not hasattr(head, 'negatives'):
             raise TypeError(
-                'NegativesWarmupHook needs a TripletHead, but model.loss is '
+                'NegativesWarmupHook needs a TripletLoss, but model.loss is '
                 f'{type(head).__name__}: leave the hook out'
             )
         self.negatives = head.negatives
 
     def before_train_epoch(self, runner: Runner) -> None:
         """Chooses the negatives of this epoch."""
-        head = unwrap(runner.model).head
+        head = unwrap(runner.model).loss_module
         head.negatives = 'mean' if runner.epoch < self.epochs else self.negatives

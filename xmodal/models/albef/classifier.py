@@ -4,22 +4,23 @@ import torch
 from torch import Tensor, nn
 
 from xmodal.models.albef.backbone import AlbefBackbone
-from xmodal.models.base.momentum_model import MomentumModel
+from xmodal.models.albef.model import AlbefModel
+from xmodal.models.base import set_classes
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, Tokens
 
 
 @MODELS.register_module()
-class AlbefClassifier(MomentumModel):
-    """The backbone of the pre-training, and a class for each image with its text.
+class AlbefClassifier(AlbefModel):
+    """The pre-trained backbone, and a class for each image with its text.
 
-    encode → relate → fuse → classify. The momentum teacher of backbone and head gives soft targets.
+    encode → relate → fuse → classify. A momentum teacher of backbone and head gives soft targets.
 
     Args:
         data_preprocessor: config of the preprocessor.
         backbone: arguments of :class:`AlbefBackbone`.
         head: config of the head, without its width.
-        momentum: m of the teacher; None for no teacher.
+        momentum: m of the momentum teacher; None for no teacher.
     """
 
     def __init__(
@@ -47,18 +48,18 @@ class AlbefClassifier(MomentumModel):
 
     def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
         """Sets ``probabilities`` (C,) and ``predicted``, the class."""
-        return self.heads['classification'].predict(self.tensor(batch), samples)
+        return set_classes(samples, self.tensor(batch))
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits (B, C)."""
-        return self._classify(self._momentum_modules(), batch)
+        return self._classify(self.online_modules(), batch)
 
     def fuse(self, backbone: AlbefBackbone, images: Tokens, text: Tokens) -> Tensor:
         """The words after fusion, (B, 1 + N, D); ``images`` has B rows."""
         return backbone.fuse(images, text, need_image=False).text_tokens
 
     def _classify(self, modules: nn.ModuleDict, batch: ImageTextBatch) -> Tensor:
-        """Logits (B, C) of the model's own modules or the teacher's."""
+        """Logits (B, C) of the online modules or the teacher's."""
         backbone = modules['backbone']
         images = backbone.encode_image(batch.images).tokens
         text = backbone.encode_text(batch.input_ids, batch.attention_mask).tokens

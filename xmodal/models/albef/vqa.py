@@ -1,4 +1,4 @@
-"""Visual question answering by writing the answer."""
+"""Visual question answering by generating the answer."""
 
 from typing import NamedTuple
 
@@ -8,15 +8,17 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.models.albef.backbone import AlbefBackbone
-from xmodal.models.base.momentum_model import MomentumModel
-from xmodal.models.heads.answer import AnswerDecoder
-from xmodal.models.heads.answer_table import read_answer_list
+from xmodal.models.albef.model import AlbefModel
+from xmodal.models.base import set_answers
+from xmodal.models.heads import AnswerDecoder
+from xmodal.models.heads.answer_list import read_answer_list
+from xmodal.models.losses import distilled_cross_entropy
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, Tokens
 
 
 class Answers(NamedTuple):
-    """Answers in word pieces, [CLS] in front and [SEP] at the end.
+    """Answers in word pieces, [CLS] first and [SEP] last.
 
     Attributes:
         ids: (…, L) int64.
@@ -27,26 +29,27 @@ class Answers(NamedTuple):
     mask: Tensor
 
     def select(self, rows: Tensor) -> 'Answers':
-        """Picks answers, and cuts what is padding for all of them."""
+        """Selects answers, without the columns that are padding in all of them."""
         ids, mask = self.ids[rows], self.mask[rows]
         length = int(mask.sum(-1).max())
         return Answers(ids[..., :length], mask[..., :length])
 
 
 @MODELS.register_module()
-class AlbefVQA(MomentumModel):
-    """The backbone reads image and question, a decoder writes the answer (ALBEF, Sec. 5).
+class AlbefVQA(AlbefModel):
+    """The backbone encodes image and question, a decoder generates the answer (ALBEF, Sec. 5).
 
     Trained on the distinct answers of each question, each weighted by the share of people who gave
-    it. In a test the decoder ranks the answers of a closed list by their likelihood, or writes
-    freely where there is no list. A pre-trained model's weights start both backbone and decoder.
+    it. In a test the decoder ranks the answers of a closed list by their likelihood, or generates
+    them where there is no list. A pre-trained model's weights start both backbone and decoder.
 
     Args:
         data_preprocessor: config of the preprocessor.
         backbone: arguments of :class:`AlbefBackbone`.
-        momentum: m of the teacher, whose logits are soft targets; None for no teacher.
-        answer_list: JSON file with the list of answers to choose from; None writes freely.
-        candidates: k, the answers ranked by likelihood, those with the likeliest first word piece.
+        momentum: m of the momentum teacher, whose logits are soft targets; None for no teacher.
+        answer_list: JSON file with the list of answers to choose from; None generates answers.
+        candidates: k, the number of answers ranked by likelihood, preselected by the likelihood of
+                their first word piece.
         answer_batch: answers decoded at once in a test, of all questions together.
         report: answers reported for each question, the best first.
         max_answer_length: longest answer, in word pieces without [CLS] and [SEP]; longer ones are
@@ -78,11 +81,11 @@ class AlbefVQA(MomentumModel):
             listed = self._tokenize(self.answer_list, whole=True)
             self.register_buffer('listed_ids', listed.ids, persistent=False)
             self.register_buffer('listed_mask', listed.mask, persistent=False)
-        self.register_load_state_dict_pre_hook(_make_missing_decoder)  # before the teacher's
+        self.register_load_state_dict_pre_hook(_fill_missing_decoder)  # before the teacher's
         self.make_teacher(momentum)
 
     def momentum_modules(self) -> dict[str, str]:
-        """Network and decoder."""
+        """The backbone and the decoder."""
         return super().momentum_modules() | {'decoder': 'decoder'}
 
     def init_weights(self) -> None:
@@ -90,7 +93,7 @@ class AlbefVQA(MomentumModel):
         self.backbone.init_weights()
         self.decoder.copy_from(self.backbone.text_encoder, self.backbone.fusion)
         if self.teacher:
-            self.teacher.copy_from(self._momentum_modules())
+            self.teacher.copy_from(self.online_modules())
 
     def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
         """Σ over answers of weight · Σ over word pieces of cross-entropy, mean over images."""
@@ -98,28 +101,28 @@ class AlbefVQA(MomentumModel):
         real = answers.mask[..., 1:]
 
         def predict(backbone: AlbefBackbone, decoder: AnswerDecoder) -> Tensor:
-            tokens = decoder(answers.ids[..., :-1], _read(backbone, batch))
+            tokens = decoder(answers.ids[..., :-1], _encode_question(backbone, batch))
             return decoder.logits(tokens[real])
 
-        logits = predict(self.backbone, self.decoder).float()
-        losses = cross_entropy(logits, answers.ids[..., 1:][real], reduction='none')
+        logits = predict(self.backbone, self.decoder)
+        teacher_logits = None
         if self.teacher and self.distillation_weight:
             with torch.no_grad():
                 teacher = self.teacher.module
-                soft_targets = predict(teacher['backbone'], teacher['decoder']).float().softmax(-1)
-            soft = cross_entropy(logits, soft_targets, reduction='none')
-            losses = torch.lerp(losses, soft, self.distillation_weight)
+                teacher_logits = predict(teacher['backbone'], teacher['decoder'])
+        labels = answers.ids[..., 1:][real]
+        losses = distilled_cross_entropy(
+            logits, labels, teacher_logits, self.distillation_weight, reduction='none'
+        )
         token_weights = weights[..., None].expand_as(real)[real]
         return {'loss_answer': (losses * token_weights).sum() / len(samples)}
 
     def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
         """Sets ``predicted``, and ``top_answers``: the best, each with its probability."""
-        question = _read(self.backbone, batch)
-        best = self.rank(question) if self.answer_list else self.write(question)
-        for sample, answers in zip(samples, best, strict=True):
-            sample.predicted = answers[0][0]
-            sample.top_answers = answers
-        return samples
+        question = _encode_question(self.backbone, batch)
+        return set_answers(
+            samples, self.rank(question) if self.answer_list else self.generate(question)
+        )
 
     def rank(self, question: Tokens) -> list[list[tuple[str, float]]]:
         """The likeliest answers of the list for each question, with their probabilities."""
@@ -133,8 +136,8 @@ class AlbefVQA(MomentumModel):
             for of_question in zip(best, scores, strict=True)
         ]
 
-    def write(self, question: Tokens) -> list[list[tuple[str, float]]]:
-        """The answer of each question that takes the likeliest word piece at each step."""
+    def generate(self, question: Tokens) -> list[list[tuple[str, float]]]:
+        """An answer for each question by greedy decoding."""
         tokenizer = self.data_preprocessor.tokenizer
         ids = self._starts(question)
         likelihood = torch.zeros(len(ids), device=ids.device)
@@ -154,7 +157,7 @@ class AlbefVQA(MomentumModel):
     def _candidates(self, question: Tokens) -> Tensor:
         """Rows of the list to rank, (B, k): those whose first word piece is likeliest.
 
-        Answers that begin alike come in the order of the list.
+        Answers with the same first word piece keep the order of the list.
         """
         count = len(self.answer_list)
         if self.candidates >= count:
@@ -167,7 +170,7 @@ class AlbefVQA(MomentumModel):
     def _likelihood(self, question: Tokens, rows: Tensor) -> Tensor:
         """Log-probability of answers of the list, rows (B, K) to (B, K).
 
-        All word pieces count, [SEP] too, and each once.
+        All word pieces count once, [SEP] included.
         """
         answers = Answers(self.listed_ids, self.listed_mask).select(rows)
         real = answers.mask[..., 1:]
@@ -183,7 +186,7 @@ class AlbefVQA(MomentumModel):
         return torch.full(size, start, device=question.embeddings.device)
 
     def _gather_answers(self, samples: list[DataSample]) -> tuple[Answers, Tensor]:
-        """Answers (B, K, L) of K the most that a sample has, and weights (B, K), 0 for padding."""
+        """Answers (B, K, L), padded to the most of a sample, and weights (B, K), 0 for padding."""
         answers = self._tokenize([text for sample in samples for text in sample.answers])
         counts = [len(sample.answers) for sample in samples]
         ids, mask = (pad_sequence(x.split(counts), batch_first=True) for x in answers)
@@ -194,7 +197,7 @@ class AlbefVQA(MomentumModel):
         return Answers(ids.to(device), mask.to(device)), weights.to(device)
 
     def _tokenize(self, texts: list[str], whole: bool = False) -> Answers:
-        """(A, L), on the CPU; longer ones are cut unless they must be ``whole``."""
+        """Answers (A, L), on the CPU; long ones are cut, or refused if they must be ``whole``."""
         tokenizer = self.data_preprocessor.tokenizer
         rows = []
         for text, pieces in zip(
@@ -212,8 +215,8 @@ class AlbefVQA(MomentumModel):
         return Answers(ids, pad_sequence(mask, batch_first=True))
 
 
-def _make_missing_decoder(model: AlbefVQA, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
-    """Fills in a decoder, of which ``state_dict`` has nothing, from the parts it begins as."""
+def _fill_missing_decoder(model: AlbefVQA, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
+    """Starts a decoder that ``state_dict`` lacks from the parts that it is copied from."""
     if any(name.startswith(f'{prefix}decoder.') for name in state_dict):
         return
     for part, source in model.decoder.SOURCES.items():
@@ -222,8 +225,8 @@ def _make_missing_decoder(model: AlbefVQA, state_dict: dict[str, Tensor], prefix
             state_dict[f'{prefix}decoder.{part}{rest}'] = state_dict[name]
 
 
-def _read(backbone: AlbefBackbone, batch: ImageTextBatch) -> Tokens:
-    """The fused words of the questions, which have seen the images."""
+def _encode_question(backbone: AlbefBackbone, batch: ImageTextBatch) -> Tokens:
+    """The words of the questions after fusion with the images."""
     image = backbone.encode_image(batch.images).tokens
     text = backbone.encode_text(batch.input_ids, batch.attention_mask).tokens
     fused = backbone.fuse(image, text, need_image=False)

@@ -1,6 +1,7 @@
-"""Encoders: each sees one modality alone and hands on tokens."""
+"""Encoders: each encodes one modality to tokens."""
 
-from xmodal.models.backbones.frozen import EncoderTeacher, TimmTeacher
+from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.backbones.frozen import EncoderTeacher, FrozenTeacher, TimmTeacher
 from xmodal.models.backbones.gru import GruTextEncoder
 from xmodal.models.backbones.image import ViTImageEncoder
 from xmodal.models.backbones.objects import ObjectEncoder
@@ -10,7 +11,9 @@ from xmodal.models.backbones.text import BertTextEncoder, BertWordEncoder
 __all__ = [
     'BertTextEncoder',
     'BertWordEncoder',
+    'Encoder',
     'EncoderTeacher',
+    'FrozenTeacher',
     'GruTextEncoder',
     'ObjectEncoder',
     'RegionEncoder',

@@ -1,4 +1,4 @@
-"""Frozen teachers: image models that only look."""
+"""Frozen teachers: image models that are not trained."""
 
 import timm
 import torch
@@ -50,7 +50,7 @@ class TimmTeacher(nn.Module):
         except Exception as error:  # timm, the hub client and the network raise many kinds
             raise FileNotFoundError(
                 f"teacher.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't be "
-                f'had: {error}\nDownload them on a machine with a network and give the file '
+                f'loaded: {error}\nDownload them on a machine with a network and give the file '
                 "(pretrained='path/to/weights.pth')."
             ) from error
         missing, _ = self.model.load_state_dict(weights, strict=False)
@@ -62,15 +62,15 @@ class TimmTeacher(nn.Module):
             )
 
     def forward(self, images: Tensor) -> Tensor:
-        """A vector an image."""
+        """The embedding of each image."""
         return self.model.forward_head(self.model.forward_features(images), pre_logits=True)
 
 
 @MODELS.register_module()
 class EncoderTeacher(nn.Module):
-    """An image encoder of ours as a teacher: the mean of its patches.
+    """An image encoder of this package as a teacher: the mean of its patches.
 
-    Encoders that :class:`xmodal.models.MultiLabelClassifier` trains have learned nothing for [CLS].
+    :class:`xmodal.models.MultiLabelClassifier` does not train the [CLS] of an encoder.
 
     Args:
         encoder: config of an image encoder.
@@ -93,24 +93,24 @@ class EncoderTeacher(nn.Module):
         self.encoder.init_weights()
 
     def forward(self, images: Tensor) -> Tensor:
-        """A vector an image."""
+        """The embedding of each image."""
         return self.encoder(images).embeddings[:, 1:].mean(1)
 
 
 class FrozenTeacher(nn.Module):
-    """A teacher that does not learn, is always in eval mode, and is in no checkpoint.
+    """A teacher that is not trained, is always in eval mode, and is in no checkpoint.
 
-    Its weights are read where they come from whenever training starts or goes on.
+    Its weights are loaded from their source whenever training starts or resumes.
 
     Args:
-        teacher: config of a model from images (B, 3, H, W) to vectors (B, T).
+        teacher: config of a model from images (B, 3, H, W) to embeddings (B, T).
     """
 
     def __init__(self, teacher: dict) -> None:
         super().__init__()
         self.model = MODELS.build(teacher).requires_grad_(False)
         self.model.eval()
-        self.register_load_state_dict_pre_hook(_fill_in)
+        self.register_load_state_dict_pre_hook(_add_current_weights)
 
     @property
     def embed_dims(self) -> int:
@@ -118,7 +118,7 @@ class FrozenTeacher(nn.Module):
         return self.model.embed_dims
 
     def train(self, mode: bool = True) -> 'FrozenTeacher':
-        """Stays in eval mode: training loops set the whole model to train, every epoch."""
+        """Stays in eval mode: training loops set the whole model to train mode every epoch."""
         return super().train(False)
 
     def state_dict(self, *args, destination: dict | None = None, **kwargs) -> dict:
@@ -131,10 +131,12 @@ class FrozenTeacher(nn.Module):
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:
-        """A vector an image, outside of the graph."""
+        """The embedding of each image, outside the graph."""
         return self.model(images)
 
 
-def _fill_in(frozen: FrozenTeacher, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
-    """Lets strict loading pass what no checkpoint holds."""
+def _add_current_weights(
+    frozen: FrozenTeacher, state_dict: dict[str, Tensor], prefix: str, *_
+) -> None:
+    """Adds the teacher's weights, which no checkpoint has, so that strict loading passes."""
     state_dict |= {f'{prefix}model.{name}': x for name, x in frozen.model.state_dict().items()}

@@ -8,13 +8,14 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from xmodal import functional as F
+from xmodal.models.backbones.encoder import Encoder
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 from xmodal.vocabulary import Vocabulary
 
 
 @MODELS.register_module()
-class GruTextEncoder(nn.Module):
+class GruTextEncoder(Encoder):
     """A bidirectional GRU over word vectors, both directions averaged, L2-normalised (SGRAF).
 
     Args:
@@ -67,28 +68,34 @@ class GruTextEncoder(nn.Module):
         """
         if self.word_vectors is None:
             return
-        number = Vocabulary.read(self.vocabulary).numbers
+        ids = Vocabulary.read(self.vocabulary).numbers
         vocab_size, word_dims = self.embedding.weight.shape
-        if len(number) != vocab_size:
+        if len(ids) != vocab_size:
             raise ValueError(
-                f'{self.vocabulary} has {len(number)} words, but text_encoder.vocab_size='
-                f'{vocab_size}'
+                f'{self.vocabulary} has {len(ids)} words, but text_encoder.vocab_size={vocab_size}'
             )
-        found = read_word_vectors(self.word_vectors, word_dims, number)
-        for word, vector in found.items():
-            self.embedding.weight[number[word]] = vector
-        print_log(f'{self.word_vectors}: vectors of {len(found)} of {vocab_size} words', 'current')
+        vectors = read_word_vectors(self.word_vectors, word_dims, ids)
+        for word, vector in vectors.items():
+            self.embedding.weight[ids[word]] = vector
+        print_log(
+            f'{self.word_vectors}: vectors of {len(vectors)} of {vocab_size} words', 'current'
+        )
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
-        """Encodes words, the text alone."""
-        words = self.dropout(self.embedding(input_ids))
-        lengths = attention_mask.sum(1).cpu()
-        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """Words to word vectors, (B, L, word_dims)."""
+        return Tokens(self.dropout(self.embedding(input_ids)), attention_mask)
+
+    def encode(self, tokens: Tokens) -> Tokens:
+        """The GRU, the mean of both directions, and the norm."""
+        lengths = tokens.attention_mask.sum(1).cpu()
+        packed = pack_padded_sequence(
+            tokens.embeddings, lengths, batch_first=True, enforce_sorted=False
+        )
         states, _ = pad_packed_sequence(
-            self.gru(packed)[0], batch_first=True, total_length=input_ids.shape[1]
+            self.gru(packed)[0], batch_first=True, total_length=tokens.embeddings.shape[1]
         )
         forward, backward = states.chunk(2, -1)
-        return Tokens(F.l2_normalize((forward + backward) / 2), attention_mask)
+        return tokens._replace(embeddings=F.l2_normalize((forward + backward) / 2))
 
 
 def read_word_vectors(file: str, dims: int, words: dict[str, int]) -> dict[str, Tensor]:
@@ -105,17 +112,17 @@ def read_word_vectors(file: str, dims: int, words: dict[str, int]) -> dict[str, 
         )
     vectors = {}
     with open(file, encoding='utf-8') as lines:
-        for place, line in enumerate(lines, 1):
-            word, *numbers = line.rstrip().rsplit(' ', dims)
+        for line_number, line in enumerate(lines, 1):
+            word, *values = line.rstrip().rsplit(' ', dims)
             if word not in words:
                 continue
             try:
-                vector = torch.tensor([float(number) for number in numbers])
+                vector = torch.tensor([float(value) for value in values])
             except ValueError:
                 vector = torch.empty(0)
             if len(vector) != dims or not vector.isfinite().all():
                 raise ValueError(
-                    f'{file}, line {place}: expected a word and {dims} numbers '
+                    f'{file}, line {line_number}: expected a word and {dims} numbers '
                     f'(text_encoder.word_dims), found {line[:60].rstrip()!r}…'
                 )
             vectors[word] = vector

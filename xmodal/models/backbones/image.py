@@ -1,6 +1,5 @@
 """Image encoders."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import timm
@@ -8,14 +7,14 @@ import torch
 from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
-from xmodal.models.layers.conv_stem import ConvStem
-from xmodal.models.layers.post_norm import PostNormBlock
+from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.layers import ConvStem, PostNormBlock
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
 
 @MODELS.register_module()
-class ViTImageEncoder(nn.Module):
+class ViTImageEncoder(Encoder):
     """The first L blocks of a Vision Transformer, from ``timm``.
 
     Weights made at another resolution load as they are: the position embedding is resampled.
@@ -106,37 +105,33 @@ class ViTImageEncoder(nn.Module):
         own = self.vit.state_dict()
         self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in own})
 
-    def forward(
+    def embed(
         self,
         images: Tensor,
         patch_mask: Tensor | None = None,
         mask_token: Tensor | None = None,
-        before_blocks: Callable[[Tensor], Tensor] | None = None,
     ) -> Tokens:
-        """Encodes pixels, the image alone; SimMIM's mask token (D,) stands for masked patches.
-
-        ``before_blocks`` changes what enters the first block, (B, 1 + M, D).
+        """Pixels to patch embeddings with positions; a mask token (D,) replaces masked patches.
 
         Raises:
             ValueError: when the images are of another size.
         """
-        vit = self.vit
-        if images.shape[-2:] != (self.image_size, self.image_size):
+        height, width = images.shape[-2:]
+        if (height, width) != (self.image_size, self.image_size):
             raise ValueError(
-                f'images are {images.shape[-2]} x {images.shape[-1]} pixels, and '
+                f'images are {height} x {width} pixels, and '
                 f'image_encoder.image_size={self.image_size}: bring them to it in the pipeline '
                 f"(dict(type='ResizeImage', size={self.image_size})), or change the other"
             )
-        patches = vit.patch_embed(images)
+        patches = self.vit.patch_embed(images)
         if patch_mask is not None:
             patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
-        embeddings = vit.norm_pre(vit._pos_embed(patches))
-        if before_blocks is not None:
-            embeddings = before_blocks(embeddings)
-        embeddings = vit.norm(vit.blocks(embeddings))
-        height, width = images.shape[-2:]
-        grid_size = (height // self.patch_size, width // self.patch_size)
-        return Tokens(embeddings, grid_size=grid_size)
+        embeddings = self.vit.norm_pre(self.vit._pos_embed(patches))
+        return Tokens(embeddings, grid_size=(height // self.patch_size, width // self.patch_size))
+
+    def encode(self, tokens: Tokens) -> Tokens:
+        """The L blocks and the last norm."""
+        return tokens._replace(embeddings=self.vit.norm(self.vit.blocks(tokens.embeddings)))
 
 
 def _read_own(file: str) -> dict[str, Tensor]:

@@ -1,10 +1,9 @@
-"""LXMERT's encoder of objects: regions with their places, related to one another."""
-
-from collections.abc import Callable
+"""LXMERT's object encoder: regions with their boxes, related to one another."""
 
 from torch import Tensor, nn
 
-from xmodal.models.layers.encoder_layer import EncoderLayer, init_linear
+from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.layers import EncoderLayer, init_linear
 from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
 
@@ -33,7 +32,7 @@ class ObjectEmbedding(nn.Module):
 
 
 @MODELS.register_module()
-class ObjectEncoder(nn.Module):
+class ObjectEncoder(Encoder):
     """Object-level embeddings and the object relationship encoder (LXMERT, Secs. 2.1 and 2.2).
 
     Args:
@@ -73,20 +72,17 @@ class ObjectEncoder(nn.Module):
         # after it would have a slope of 1e6, in which the clipping drowns all other gradients.
         nn.init.normal_(self.embedding.features.bias, std=0.02)
 
-    def forward(
-        self, regions: Regions, before_blocks: Callable[[Tensor], Tensor] | None = None
-    ) -> Tokens:
-        """Encodes regions, the image alone.
+    def embed(self, regions: Regions) -> Tokens:
+        """Object-level embeddings of the regions of B images.
 
-        Args:
-            regions: of B images.
-            before_blocks: changes what enters the first layer, (B, R, D).
+        Raises:
+            ValueError: when the features have another width, or boxes are missing.
         """
-        found = regions.features.shape[-1]
-        if found != self.feature_dims:
+        width = regions.features.shape[-1]
+        if width != self.feature_dims:
             raise ValueError(
-                f'region features are {found} wide, but image_encoder.feature_dims='
-                f'{self.feature_dims}: set it to {found}, or read the features that the model was '
+                f'region features are {width} wide, but image_encoder.feature_dims='
+                f'{self.feature_dims}: set it to {width}, or read the features that the model was '
                 'made for'
             )
         if regions.boxes is None:
@@ -94,9 +90,12 @@ class ObjectEncoder(nn.Module):
                 'ObjectEncoder embeds the boxes of regions, and these have none: read features '
                 'that come with boxes (docs/regions.md)'
             )
-        tokens = self.embedding(regions.features, regions.boxes)
-        if before_blocks is not None:
-            tokens = before_blocks(tokens)
+        embeddings = self.embedding(regions.features, regions.boxes)
+        return Tokens(embeddings, regions.attention_mask, boxes=regions.boxes)
+
+    def encode(self, tokens: Tokens) -> Tokens:
+        """The N_R layers."""
+        embeddings = tokens.embeddings
         for layer in self.layers:
-            tokens = layer(tokens, regions.attention_mask)
-        return Tokens(tokens, regions.attention_mask, boxes=regions.boxes)
+            embeddings = layer(embeddings, tokens.attention_mask)
+        return tokens._replace(embeddings=embeddings)

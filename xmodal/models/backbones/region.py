@@ -1,14 +1,15 @@
-"""Image encoders of region features that a detector has made."""
+"""Image encoders of a detector's region features."""
 
 from torch import nn
 
 from xmodal import functional as F
+from xmodal.models.backbones.encoder import Encoder
 from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
 
 
 @MODELS.register_module()
-class RegionEncoder(nn.Module):
+class RegionEncoder(Encoder):
     """One linear layer over the regions of an image, L2-normalised (SCAN, SGRAF).
 
     Args:
@@ -30,13 +31,21 @@ class RegionEncoder(nn.Module):
         nn.init.xavier_uniform_(self.projection.weight)
         nn.init.zeros_(self.projection.bias)
 
-    def forward(self, regions: Regions) -> Tokens:
-        """Encodes regions, the image alone."""
-        found, expected = regions.features.shape[-1], self.projection.in_features
-        if found != expected:
+    def embed(self, regions: Regions) -> Tokens:
+        """The linear layer over the regions of B images.
+
+        Raises:
+            ValueError: when the features have another width.
+        """
+        width, expected = regions.features.shape[-1], self.projection.in_features
+        if width != expected:
             raise ValueError(
-                f'region features are {found} wide, but image_encoder.feature_dims={expected}: '
-                f'set it to {found}, or read the features that the model was made for'
+                f'region features are {width} wide, but image_encoder.feature_dims={expected}: '
+                f'set it to {width}, or read the features that the model was made for'
             )
-        embeddings = F.l2_normalize(self.projection(regions.features))
+        embeddings = self.projection(regions.features)
         return Tokens(embeddings, regions.attention_mask, boxes=regions.boxes)
+
+    def encode(self, tokens: Tokens) -> Tokens:
+        """The L2 norm: a region is related to no other."""
+        return tokens._replace(embeddings=F.l2_normalize(tokens.embeddings))

@@ -1,17 +1,17 @@
 """Text encoders."""
 
-from collections.abc import Callable
-
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
+from transformers.masking_utils import create_bidirectional_mask
 
 from xmodal import functional as F
+from xmodal.models.backbones.encoder import Encoder
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
 
 @MODELS.register_module()
-class BertTextEncoder(nn.Module):
+class BertTextEncoder(Encoder):
     """The first L layers of a BERT, from ``transformers``.
 
     Args:
@@ -85,25 +85,18 @@ class BertTextEncoder(nn.Module):
             ) from error
         self.bert.load_state_dict(loaded.state_dict())
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        before_blocks: Callable[[Tensor], Tensor] | None = None,
-    ) -> Tokens:
-        """Encodes word pieces, the text alone.
+    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """Word pieces (B, N) to the sum of word, position and segment embeddings, normalised."""
+        return Tokens(self.bert.embeddings(input_ids), attention_mask)
 
-        ``before_blocks`` changes what enters the first layer, (B, N, D).
-        """
-        hook = None
-        if before_blocks is not None:  # BERT has no other door there
-            hook = self.bert.embeddings.register_forward_hook(lambda *args: before_blocks(args[-1]))
-        try:
-            output = self.bert(input_ids=input_ids, attention_mask=attention_mask.long())
-        finally:
-            if hook is not None:
-                hook.remove()
-        return Tokens(output.last_hidden_state, attention_mask)
+    def encode(self, tokens: Tokens) -> Tokens:
+        """The L layers of BERT."""
+        # Positional arguments: transformers 5 renamed one of them between its releases.
+        mask = create_bidirectional_mask(
+            self.bert.config, tokens.embeddings, tokens.attention_mask.long()
+        )
+        output = self.bert.encoder(tokens.embeddings, attention_mask=mask)
+        return tokens._replace(embeddings=output.last_hidden_state)
 
 
 @MODELS.register_module()
@@ -132,7 +125,7 @@ class BertWordEncoder(BertTextEncoder):
         """D, the width of the tokens."""
         return self.projection.out_features
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
-        """Encodes word pieces, the text alone."""
-        tokens = super().forward(input_ids, attention_mask)
+    def encode(self, tokens: Tokens) -> Tokens:
+        """The layers of BERT, the linear layer and the norm."""
+        tokens = super().encode(tokens)
         return tokens._replace(embeddings=F.l2_normalize(self.projection(tokens.embeddings)))

@@ -9,7 +9,7 @@ from torch import nn
 class EMATeacher(nn.Module):
     """An exponential moving average of a module, without gradients and always in eval mode.
 
-    Called as the module itself: ``teacher.module.encode_image(…)``.
+    Its methods are called on the copy: ``teacher.module.encode_image(…)``.
 
     Args:
         module: the online module.
@@ -23,7 +23,7 @@ class EMATeacher(nn.Module):
         self.module.eval()
 
     def train(self, mode: bool = True) -> 'EMATeacher':
-        """Stays in eval mode: a teacher with dropout would teach noise."""
+        """Stays in eval mode: dropout would make its targets noisy."""
         return super().train(False)
 
     @torch.no_grad()
@@ -33,11 +33,11 @@ class EMATeacher(nn.Module):
 
     @torch.no_grad()
     def update(self, module: nn.Module) -> None:
-        """Moves the teacher's parameters towards those of ``module``; buffers are copied."""
+        """Moves the teacher's parameters towards those of ``module``; copies buffers."""
         online = dict(module.named_parameters())
-        teachers = dict(self.module.named_parameters())
+        averaged = dict(self.module.named_parameters())
         torch._foreach_lerp_(
-            list(teachers.values()), [online[name] for name in teachers], 1 - self.decay
+            list(averaged.values()), [online[name] for name in averaged], 1 - self.decay
         )
         buffers = dict(module.named_buffers())
         for name, buffer in self.module.named_buffers():

@@ -1,30 +1,31 @@
-"""From regions and captions to the tensors a matching model takes."""
+"""Preprocessing of region features and texts."""
 
 import torch
-from mmengine.model import BaseDataPreprocessor
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from xmodal.models.base.preprocessor import build_tokenizer, text_identity
+from xmodal.models.base.preprocessor import CrossModalPreprocessor
+from xmodal.models.base.tokenizer import build_tokenizer
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, RegionTextBatch
+from xmodal.structures import Regions
 from xmodal.vocabulary import Vocabulary
 
 
 @MODELS.register_module()
-class RegionTextPreprocessor(BaseDataPreprocessor):
-    """Moves regions to the device and numbers the words of captions.
+class RegionTextPreprocessor(CrossModalPreprocessor):
+    """Moves regions to the device and tokenises texts.
 
-    A checkpoint remembers the words that it was trained with; another vocabulary is refused when it
-    is loaded.
+    A checkpoint holds a fingerprint of the vocabulary that it was trained with; loading it with
+    another vocabulary is an error.
 
     Args:
         tokenizer: ``vocabulary``: a file of words (:class:`xmodal.vocabulary.Vocabulary`); or else
-            arguments of :func:`xmodal.models.base.preprocessor.build_tokenizer`, for BERT.
+            arguments of :func:`xmodal.models.base.tokenizer.build_tokenizer`, for BERT.
         max_length: longest text, special words included; longer ones are cut. None cuts none.
 
     Attributes:
-        vocab_size: number of words, or of word pieces.
+        mask_id: id of [MASK]; BERT only.
+        special_ids: ids of the special word pieces, (S,) int64; BERT only.
 
     Raises:
         FileNotFoundError: when the vocabulary is not there.
@@ -32,54 +33,39 @@ class RegionTextPreprocessor(BaseDataPreprocessor):
     """
 
     def __init__(self, tokenizer: dict, max_length: int | None = None) -> None:
-        super().__init__(non_blocking=True)
+        super().__init__(max_length)
         self.vocabulary_file = tokenizer.get('vocabulary', tokenizer.get('pretrained'))
         self.vocabulary = self.tokenizer = None
         if 'vocabulary' in tokenizer:
             self.vocabulary = Vocabulary.read(tokenizer['vocabulary'])
         else:
             self.tokenizer = build_tokenizer(**tokenizer)
-        self.max_length = max_length
+            self.mask_id = self.tokenizer.mask_token_id
+            special_ids = torch.tensor(self.tokenizer.all_special_ids)
+            self.register_buffer('special_ids', special_ids, persistent=False)
         self.vocab_size = len(self.vocabulary or self.tokenizer)
 
-    def forward(self, data: dict, training: bool = False) -> dict:
-        """Turns ``dict(inputs, data_samples)``, regions and a list, into a model's arguments.
-
-        In test mode a sample's text is a list: all its captions stand one after another in the
-        text rows, and ``text_image_ids`` says whose they are.
-        """
-        samples: list[DataSample] = data['data_samples']
-        captions = [[s.text] if isinstance(s.text, str) else s.text for s in samples]
-        texts = [text for own in captions for text in own]
-        owners = [s.image_id for s, own in zip(samples, captions, strict=True) for _ in own]
-        input_ids, attention_mask = self.tokenize(texts)
-        batch = RegionTextBatch(
-            regions=self.cast_data(data['inputs']),
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            image_ids=self._ids([s.image_id for s in samples]),
-            text_ids=self._ids([text_identity(text) for text in texts]),
-            text_image_ids=self._ids(owners),
-        )
-        return {'inputs': batch, 'data_samples': samples}
+    def prepare_images(self, inputs: Regions) -> Regions:
+        """The regions, on the model's device."""
+        return self.cast_data(inputs)
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
-        """Texts to ``input_ids``, (T, N) int64, and ``attention_mask``, (T, N) bool."""
+        """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
         if self.vocabulary:
-            numbers = [self._cut(self.vocabulary.encode(text)) for text in texts]
+            ids = [self._truncate(self.vocabulary.encode(text)) for text in texts]
         else:
-            numbers = self.tokenizer(
+            ids = self.tokenizer(
                 texts, truncation=self.max_length is not None, max_length=self.max_length
             )['input_ids']
-        lengths = torch.tensor([len(own) for own in numbers])
-        ids = pad_sequence([torch.tensor(own) for own in numbers], batch_first=True)
-        mask = torch.arange(ids.shape[1]) < lengths[:, None]
-        return self._move(ids), self._move(mask)
+        lengths = torch.tensor([len(of_text) for of_text in ids])
+        padded = pad_sequence([torch.tensor(of_text) for of_text in ids], batch_first=True)
+        mask = torch.arange(padded.shape[1]) < lengths[:, None]
+        return self._move(padded), self._move(mask)
 
     def words(self, input_ids: Tensor) -> list[str]:
-        """The words, or word pieces, of numbers (L,)."""
+        """The words, or word pieces, of ids (L,)."""
         if self.vocabulary:
-            return [self.vocabulary.words[number] for number in input_ids.tolist()]
+            return [self.vocabulary.words[word_id] for word_id in input_ids.tolist()]
         return self.tokenizer.convert_ids_to_tokens(input_ids.tolist())
 
     def get_extra_state(self) -> Tensor:
@@ -99,14 +85,8 @@ class RegionTextPreprocessor(BaseDataPreprocessor):
                 'the file that it was trained with'
             )
 
-    def _cut(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    def _truncate(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """At most ``max_length`` words, the last one <end>."""
-        if self.max_length is None or len(numbers) <= self.max_length:
-            return numbers
-        return (*numbers[: self.max_length - 1], numbers[-1])
-
-    def _move(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self.device, non_blocking=True)
-
-    def _ids(self, numbers: list[int]) -> Tensor:
-        return self._move(torch.tensor(numbers, dtype=torch.int64))
+        if self.max_length is None or len(ids) <= self.max_length:
+            return ids
+        return (*ids[: self.max_length - 1], ids[-1])

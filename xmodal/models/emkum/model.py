@@ -1,23 +1,20 @@
-"""EMKUM: two pretrained encoders, and one block that both modalities pass through, each alone."""
+"""EMKUM: two pretrained encoders, and one block that both modalities pass through separately."""
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
-from xmodal.models.emkum.model.shared_block import SharedBlock
 
 from xmodal.models.backbones.frozen import FrozenTeacher
-from xmodal.models.base.model import CrossModalModel
-from xmodal.models.base.preprocessor import check_vocabulary
-from xmodal.models.heads import CLIPHead, DistillationHead
-from xmodal.models.heads.clip import gather_with_gradient
-from xmodal.models.necks.token_type import encode_typed
+from xmodal.models.base import CrossModalModel, check_vocabulary, encode
+from xmodal.models.emkum.shared_block import SharedBlock
+from xmodal.models.heads import DistillationHead
+from xmodal.models.losses import CLIPLoss
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Encoded, ImageTextBatch, Tokens
 
 
-class Passed(NamedTuple):
+class BlockOutput(NamedTuple):
     """One modality after the shared block.
 
     Attributes:
@@ -38,10 +35,10 @@ class Passed(NamedTuple):
 class EmkumModel(CrossModalModel):
     """Extracting Multimodal Knowledge from Unimodal Models.
 
-    encode → type → shared block → heads. The modalities never meet: each passes the block alone,
-    and what aligns them is the contrastive loss on [CLS] at two levels, inside the block's
-    feed-forward part and after the block, beside the regression of a frozen teacher's vector of the
-    image. The normalised [CLS] after the block is the vector of an image or a text.
+    encode → type → shared block → heads. Each modality passes the block separately. A contrastive
+    loss on [CLS] aligns them at two levels, inside the block's feed-forward part and after the
+    block; a regression of a frozen teacher's image embedding is added. The normalised [CLS] after
+    the block is the embedding of an image or a text.
 
     Args:
         data_preprocessor: config of the preprocessor.
@@ -49,13 +46,13 @@ class EmkumModel(CrossModalModel):
         text_encoder: config of a text encoder.
         shared_block: arguments of :class:`SharedBlock`, without its width.
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
-        temperature: initial one of both levels' :class:`CLIPHead`.
+        temperature: initial temperature of the contrastive loss of both levels.
         teacher: config of a teacher, ``TimmTeacher`` or ``EncoderTeacher``; None for no
             distillation.
 
     Raises:
-        ValueError: when the encoders differ in width, or the tokenizer knows more words than the
-            text encoder.
+        ValueError: when the encoders differ in width, or the tokenizer has more words than the text
+            encoder.
     """
 
     def __init__(
@@ -71,7 +68,7 @@ class EmkumModel(CrossModalModel):
         super().__init__(data_preprocessor)
         self.image_encoder = MODELS.build(image_encoder)
         self.text_encoder = MODELS.build(text_encoder)
-        check_vocabulary(len(self.data_preprocessor.tokenizer), self.text_encoder)
+        check_vocabulary(self.data_preprocessor.vocab_size, self.text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
         if widths[0] != widths[1]:
             raise ValueError(
@@ -83,7 +80,7 @@ class EmkumModel(CrossModalModel):
         if token_type is not None:
             self.token_type = MODELS.build({**token_type, 'embed_dims': widths[0]})
         self.heads = nn.ModuleDict(
-            {'hidden': CLIPHead(temperature), 'output': CLIPHead(temperature)}
+            {'hidden': CLIPLoss(temperature), 'output': CLIPLoss(temperature)}
         )
         self.teacher = None
         if teacher is not None:
@@ -106,12 +103,12 @@ class EmkumModel(CrossModalModel):
         )
 
     def encode_image(self, images: Tensor) -> Encoded:
-        """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and vectors (B, D)."""
-        return _encoded(self._pass('image', images))
+        """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and embeddings (B, D)."""
+        return _encoded(self._pass_block('image', images))
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
-        """(B, N) word pieces to tokens (B, N, D) and vectors (B, D)."""
-        return _encoded(self._pass('text', input_ids, attention_mask))
+        """(B, N) word pieces to tokens (B, N, D) and embeddings (B, D)."""
+        return _encoded(self._pass_block('text', input_ids, attention_mask))
 
     def loss(
         self, batch: ImageTextBatch, samples: list[DataSample] | None = None
@@ -121,43 +118,37 @@ class EmkumModel(CrossModalModel):
         ``batch.images`` has a row an image, or two, which are two crops (``TwoViews``): the
         student's and then the teacher's.
         """
-        own = shown = batch.images
-        if len(own) == 2 * len(batch.image_ids):
-            own, shown = own.unflatten(0, (-1, 2)).unbind(1)
-        image = self._pass('image', own)
-        text = self._pass('text', batch.input_ids, batch.attention_mask)
-        same = _same(batch)
-        logs = {}
-        for level, vectors in (
+        student_images = teacher_images = batch.images
+        if len(student_images) == 2 * len(batch.image_ids):
+            student_images, teacher_images = student_images.unflatten(0, (-1, 2)).unbind(1)
+        image = self._pass_block('image', student_images)
+        text = self._pass_block('text', batch.input_ids, batch.attention_mask)
+        positives = batch.identities.positives(batch.identities.gather())
+        values = {}
+        for level, embeddings in (
             ('hidden', (image.hidden, text.hidden)),
             ('output', (image.cls_token, text.cls_token)),
         ):
-            found = self.heads[level].loss(*(_normalized(x) for x in vectors), same)
-            logs |= {
-                f'loss_{level}': found['loss'] / 2,
-                f'temperature_{level}': found['temperature'],
+            head = self.heads[level]
+            loss = head(*(_normalized(x) for x in embeddings), positives)
+            values |= {
+                f'loss_{level}': loss / 2,
+                f'temperature_{level}': head.temperature().detach(),
             }
         if self.teacher is not None:
             head = self.heads['distillation']
-            logs |= head.loss(image.cls_token, text.cls_token, self.teacher(shown))
-        return logs
+            values |= head.loss(image.cls_token, text.cls_token, self.teacher(teacher_images))
+        return values
 
-    def _pass(self, modality: str, *inputs: Tensor) -> Passed:
+    def _pass_block(self, modality: str, *inputs: Tensor) -> BlockOutput:
         """One modality through its encoder, its type and the shared block."""
         encoder = self.image_encoder if modality == 'image' else self.text_encoder
-        tokens = encode_typed(encoder, self.token_type, modality, *inputs)
-        return Passed(*self.shared_block(tokens))
+        return BlockOutput(*self.shared_block(encode(encoder, self.token_type, modality, *inputs)))
 
 
-def _encoded(passed: Passed) -> Encoded:
-    return Encoded(passed.tokens, _normalized(passed.cls_token))
+def _encoded(output: BlockOutput) -> Encoded:
+    return Encoded(output.tokens, _normalized(output.cls_token))
 
 
 def _normalized(x: Tensor) -> Tensor:
     return normalize(x.float(), dim=-1)
-
-
-def _same(batch: ImageTextBatch) -> Tensor:
-    """Which pairs of all ranks share image or text with each of this batch's, bool."""
-    ids = torch.stack([batch.image_ids, batch.text_ids], 1)
-    return (ids[:, None] == gather_with_gradient(ids)).any(-1)

@@ -1,17 +1,17 @@
-"""One block that both modalities pass through, each alone."""
+"""The block that both modalities of EMKUM pass through separately."""
 
 from timm.layers import LayerScale
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
-from xmodal.models.layers.attention import Attention
+from xmodal.models.layers import Attention, init_linear
 from xmodal.structures import Tokens
 
 
 class SharedBlock(nn.Module):
     """A pre-norm Transformer block with LayerScale on both branches (BEiT's, VLMo's).
 
-    x ← x + λ₁ ⊙ attention(norm(x)), x ← x + λ₂ ⊙ contract(gelu(expand(norm(x)))).
+    x ← x + λ₁ ⊙ attention(norm(x)), x ← x + λ₂ ⊙ fc2(gelu(fc1(norm(x)))).
 
     Args:
         embed_dims: D.
@@ -33,14 +33,10 @@ class SharedBlock(nn.Module):
         self.attention = Attention(embed_dims, num_heads)
         self.attention_scale = LayerScale(embed_dims, layer_scale)
         self.feedforward_norm = nn.LayerNorm(embed_dims, eps=1e-6)
-        self.expand = nn.Linear(embed_dims, self.feedforward_dims)
-        self.contract = nn.Linear(self.feedforward_dims, embed_dims)
+        self.fc1 = nn.Linear(embed_dims, self.feedforward_dims)
+        self.fc2 = nn.Linear(self.feedforward_dims, embed_dims)
         self.feedforward_scale = LayerScale(embed_dims, layer_scale)
-        # BERT's 0.02 at its width of 768; narrower blocks start larger, as 1 / √width does.
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=0.02 * (768 / embed_dims) ** 0.5)
-                nn.init.zeros_(module.bias)
+        init_linear(self, embed_dims)
 
     def forward(self, tokens: Tokens) -> tuple[Tokens, Tensor]:
         """The tokens of one modality after the block, and [CLS] inside of it.
@@ -52,6 +48,6 @@ class SharedBlock(nn.Module):
         projected = self.attention.project(self.attention_norm(x))
         attended, _ = self.attention(projected, projected, tokens.attention_mask)
         x = x + self.attention_scale(attended)
-        hidden = self.expand(self.feedforward_norm(x))
-        x = x + self.feedforward_scale(self.contract(gelu(hidden)))
+        hidden = self.fc1(self.feedforward_norm(x))
+        x = x + self.feedforward_scale(self.fc2(gelu(hidden)))
         return tokens._replace(embeddings=x), hidden[:, 0]

@@ -1,4 +1,4 @@
-"""The fusion encoders and their attention."""
+"""The fusion encoders."""
 
 from xmodal.models.fusion.cross_modality import CrossModalityEncoder
 from xmodal.models.fusion.encoder import FusionEncoder

@@ -2,11 +2,10 @@
 
 from torch import Tensor, nn
 
-from xmodal.models.layers.attention import Attention
-from xmodal.models.layers.encoder_layer import EncoderLayer, init_linear
-from xmodal.models.necks.position import CrossTerms, NoPosition
+from xmodal.models.layers import Attention, EncoderLayer, init_linear
+from xmodal.models.necks.position import NoPosition
 from xmodal.registry import MODELS
-from xmodal.structures import CrossAttentions, Fused, Tokens
+from xmodal.structures import CrossAttentions, CrossTerms, Fused, Relation, Tokens
 
 
 class CrossAttention(nn.Module):
@@ -25,17 +24,17 @@ class CrossAttention(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, asking: Tokens, context: Tokens, terms: CrossTerms, need_weights: bool
+        self, query: Tokens, context: Tokens, terms: CrossTerms, need_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """The asking tokens (B, L, D) having seen the context, and probabilities or None."""
+        """The query tokens (B, L, D) after attention to the context, and probabilities or None."""
         attended, weights = self.attention(
-            self.attention.project(asking.embeddings, answer=False),
-            self.attention.project(context.embeddings, ask=False),
+            self.attention.project(query.embeddings, context=False),
+            self.attention.project(context.embeddings, query=False),
             context.attention_mask,
             terms,
             need_weights,
         )
-        return self.norm(asking.embeddings + self.dropout(attended)), weights
+        return self.norm(query.embeddings + self.dropout(attended)), weights
 
 
 class CrossModalityLayer(nn.Module):
@@ -72,7 +71,7 @@ class CrossModalityLayer(nn.Module):
         text: Tokens,
         position: NoPosition,
         index: int,
-        relation: tuple | None,
+        relation: Relation | None,
         need_image: bool,
         need_weights: bool,
     ) -> tuple[Tensor | None, Tensor, CrossAttentions]:
@@ -145,20 +144,20 @@ class CrossModalityEncoder(nn.Module):
         Args:
             image: (B, R, D), without [CLS].
             text: (B, 1 + N, D).
-            position: the plug-in that relates them.
-            need_image: whether the image stream of the last layer is wanted.
+            position: the position plug-in.
+            need_image: whether to compute the image stream of the last layer.
             need_attentions: whether to return the cross-attention's probabilities.
 
         Returns:
-            Both streams; ``image_tokens`` None where not wanted.
+            Both streams; ``image_tokens`` is None without ``need_image``.
         """
         image, text = position.embed_inputs(image, text)
         relation = position.relate(image, text)
         attentions = []
         for index, layer in enumerate(self.layers):
-            see_text = need_image or index + 1 < self.depth
+            keep_image = need_image or index + 1 < self.depth
             regions, words, weights = layer(
-                image, text, position, index, relation, see_text, need_attentions
+                image, text, position, index, relation, keep_image, need_attentions
             )
             image, text = image._replace(embeddings=regions), text._replace(embeddings=words)
             attentions.append(weights)

@@ -2,25 +2,25 @@
 
 from torch import Tensor, nn
 
-from xmodal.models.layers.attention import QKV
-from xmodal.models.layers.encoder_layer import FusionLayer, init_linear
-from xmodal.models.necks.position import NoPosition, Relation
+from xmodal.models.fusion.layer import FusionLayer
+from xmodal.models.layers import QKV, init_linear
+from xmodal.models.necks.position import NoPosition
 from xmodal.registry import MODELS
-from xmodal.structures import CrossAttentions, Fused, Tokens
+from xmodal.structures import CrossAttentions, Fused, Relation, Tokens
 
 
 class _Stream:
-    """One modality on its way through the layers.
+    """The tokens of one modality on their way through the layers.
 
-    Until it has met the other modality, a stream holds a row for each *distinct* image or text of
-    the call; ``rows`` says which of them each pair takes.
+    Before its first cross-attention a stream has a row for each *distinct* image or text of the
+    call; ``rows`` says which row each pair takes. After it, a stream has a row for each pair.
     """
 
     def __init__(self, tokens: Tokens, rows: Tensor | None) -> None:
         self.tokens, self.rows = tokens, rows
 
     def update(self, embeddings: Tensor) -> None:
-        """Replaces the embeddings, still a row for each distinct one."""
+        """Replaces the embeddings; the rows stay."""
         self.tokens = self.tokens._replace(embeddings=embeddings)
 
     def pair(self, projected: QKV) -> QKV:
@@ -36,8 +36,8 @@ class _Stream:
         mask = self.tokens.attention_mask
         return mask if mask is None or self.rows is None else mask[self.rows]
 
-    def meet(self, tokens: Tokens) -> None:
-        """Takes over tokens that have seen the other modality, a row for each pair."""
+    def set_paired(self, tokens: Tokens) -> None:
+        """Replaces the tokens by those after cross-attention, a row for each pair."""
         self.tokens, self.rows = tokens, None
 
 
@@ -46,9 +46,9 @@ class FusionEncoder(nn.Module):
     """Layers of self-attention, cross-attention and feed-forward over two streams.
 
     ``streams='both'``: words look at patches and patches at words, with one set of weights, and
-    cross-attention has no output projection (ACE-RPE; it is what 53.3M parameters leave room
-    for). ``streams='text'``: only words look, at the image encoder's tokens, with an output
-    projection (ALBEF).
+    cross-attention has no output projection (ACE-RPE; this gives its 53.3M parameters).
+    ``streams='text'``: only words look, at the image encoder's tokens, with an output projection
+    (ALBEF).
 
     Args:
         depth: number of layers.
@@ -72,14 +72,14 @@ class FusionEncoder(nn.Module):
         if streams not in ('both', 'text'):
             raise ValueError(f"fusion.streams='{streams}', expected 'both' or 'text'")
         self.depth, self.embed_dims, self.num_heads = depth, embed_dims, num_heads
-        self.both = streams == 'both'
+        self.has_image_stream = streams == 'both'
         self.layers = nn.ModuleList(
             FusionLayer(
                 embed_dims,
                 num_heads,
                 feedforward_dims or 4 * embed_dims,
                 dropout,
-                output_projection=not self.both,
+                output_projection=not self.has_image_stream,
             )
             for _ in range(depth)
         )
@@ -99,22 +99,22 @@ class FusionEncoder(nn.Module):
         Args:
             image: (B, 1 + M, D).
             text: (B, 1 + N, D).
-            position: the plug-in that relates them.
+            position: the position plug-in.
             pairs: rows of image and text to fuse, (P, 2) int64; None fuses row by row. What
                 depends on an image or a text alone is computed once for all its pairs.
-            need_image: whether the image stream of the last layer is wanted.
+            need_image: whether to compute the image stream of the last layer.
             need_attentions: whether to return the cross-attention's probabilities.
 
         Returns:
-            Both streams with a row for each pair; ``image_tokens`` None where not wanted or, in the
-            'text' layout, the tokens as they came.
+            Both streams with a row for each pair. ``image_tokens`` is None without ``need_image``;
+            with ``streams='text'`` it is the input.
         """
         image_rows, text_rows = (None, None) if pairs is None else pairs.unbind(1)
         image, text = position.embed_inputs(image, text)
         streams = [_Stream(image, image_rows)], _Stream(text, text_rows)
         return self._run(*streams, position, need_image, need_attentions)[0]
 
-    def fuse_several(
+    def fuse_images(
         self,
         images: list[Tokens],
         text: Tokens,
@@ -131,15 +131,15 @@ class FusionEncoder(nn.Module):
         Args:
             images: K of them, (B, 1 + M, D) each.
             text: (B, 1 + N, D).
-            position: the plug-in that relates each image with the text.
-            need_image: whether the image streams of the last layer are wanted.
+            position: the position plug-in, applied to each image with the text.
+            need_image: whether to compute the image streams of the last layer.
             need_attentions: whether to return the cross-attention's probabilities.
 
         Returns:
-            One result an image; the words, having seen all images, are the same in each.
+            One result an image; all have the same words, which have seen all images.
         """
-        entered = [position.embed_inputs(image, text) for image in images]
-        streams = [_Stream(image, None) for image, _ in entered], _Stream(entered[0][1], None)
+        embedded = [position.embed_inputs(image, text) for image in images]
+        streams = [_Stream(image, None) for image, _ in embedded], _Stream(embedded[0][1], None)
         return self._run(*streams, position, need_image, need_attentions)
 
     def _run(
@@ -156,20 +156,20 @@ class FusionEncoder(nn.Module):
         ]
         attentions: list[list[CrossAttentions]] = [[] for _ in images]
         for index, layer in enumerate(self.layers):
-            see_text = self.both and (need_image or index + 1 < self.depth)
-            for image, relation, own in zip(images, relations, attentions, strict=True):
+            image_queries = self.has_image_stream and (need_image or index + 1 < self.depth)
+            for image, relation, of_image in zip(images, relations, attentions, strict=True):
                 attention = self._fuse(
-                    index, layer, image, text, position, relation, see_text, need_attentions
+                    index, layer, image, text, position, relation, image_queries, need_attentions
                 )
-                own.append(attention)
+                of_image.append(attention)
         return [
             Fused(
                 image.paired_tokens().embeddings if need_image else None,
                 text.paired_tokens().embeddings,
-                own if need_attentions else None,
+                of_image if need_attentions else None,
                 relation,
             )
-            for image, relation, own in zip(images, relations, attentions, strict=True)
+            for image, relation, of_image in zip(images, relations, attentions, strict=True)
         ]
 
     def _fuse(
@@ -180,39 +180,39 @@ class FusionEncoder(nn.Module):
         text: _Stream,
         position: NoPosition,
         relation: Relation | None,
-        see_text: bool,
+        image_queries: bool,
         need_weights: bool,
     ) -> CrossAttentions:
-        """One layer; changes both streams. ``see_text``: whether patches look at words."""
-        for stream in (image, text) if self.both else (text,):
+        """One layer; changes both streams. ``image_queries``: patches look at words, too."""
+        for stream in (image, text) if self.has_image_stream else (text,):
             bias = position.self_bias(index, stream.tokens)
             embeddings, mask = stream.tokens.embeddings, stream.tokens.attention_mask
             stream.update(layer.attend_self(embeddings, mask, bias))
 
         project = layer.cross_attention.project
-        image_side = image.pair(project(image.tokens.embeddings, ask=see_text))
-        text_side = text.pair(project(text.tokens.embeddings, answer=see_text))
+        image_qkv = image.pair(project(image.tokens.embeddings, query=image_queries))
+        text_qkv = text.pair(project(text.tokens.embeddings, context=image_queries))
         text_tokens, text_mask = text.paired_tokens(), text.paired_mask()
 
-        seeing, text_to_image = layer.attend_cross(
+        words, text_to_image = layer.attend_cross(
             text_tokens.embeddings,
-            text_side,
-            image_side,
+            text_qkv,
+            image_qkv,
             image.paired_mask(),
             position.cross_terms(index, relation, 'text'),
             need_weights,
         )
-        text.meet(text_tokens._replace(embeddings=seeing))
+        text.set_paired(text_tokens._replace(embeddings=words))
         image_to_text = None
-        if see_text:
+        if image_queries:
             image_tokens = image.paired_tokens()
-            seen, image_to_text = layer.attend_cross(
+            patches, image_to_text = layer.attend_cross(
                 image_tokens.embeddings,
-                image_side,
-                text_side,
+                image_qkv,
+                text_qkv,
                 text_mask,
                 position.cross_terms(index, relation, 'image'),
                 need_weights,
             )
-            image.meet(image_tokens._replace(embeddings=seen))
+            image.set_paired(image_tokens._replace(embeddings=patches))
         return CrossAttentions(text_to_image, image_to_text)

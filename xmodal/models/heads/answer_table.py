@@ -1,86 +1,41 @@
-"""Answers chosen out of a table: LXMERT's image question answering."""
+"""Answers chosen from a table: LXMERT's visual question answering."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from mmengine.logging import print_log
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
-from xmodal.files import read_json
+from xmodal.models.heads.answer_list import AnswerTable, read_answer_list
+from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.registry import MODELS
+from xmodal.structures import LxmertStep
 
 UNKNOWN = -1  # a label that does not count
-# Ways to write an answer, the first by which two are the same counts.
-_WRITINGS = (str, normalize_lxmert_answer, normalize_answer)
-
-
-def read_answer_list(file: str | Path, key: str) -> list[str]:
-    """The answers of a JSON file, a list of strings; ``key`` of the config names it.
-
-    Raises:
-        FileNotFoundError: when it is not there.
-        ValueError: when it is no list of answers.
-    """
-    file = Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(
-            f'{key}: {file} is not there (from {Path.cwd()}). docs/tasks/vqa.md and '
-            'docs/regions.md say how to make it'
-        )
-    answers = read_json(file)
-    if not (isinstance(answers, list) and answers and all(isinstance(a, str) for a in answers)):
-        raise ValueError(f'{key}: {file} is no JSON list of answers, ["yes", …]')
-    return answers
-
-
-class AnswerTable:
-    """Finds answers in a list: by their text, or written as LXMERT's table or VQA's evaluation.
-
-    Args:
-        answers: the list; of several that are written alike, the first counts.
-    """
-
-    def __init__(self, answers: Sequence[str]) -> None:
-        self.answers = list(answers)
-        self._places = [{} for _ in _WRITINGS]
-        for place, answer in enumerate(self.answers):
-            for places, write in zip(self._places, _WRITINGS, strict=True):
-                places.setdefault(write(answer), place)
-
-    def __len__(self) -> int:
-        return len(self.answers)
-
-    def find(self, answer: str) -> int | None:
-        """The place of an answer, None where the table lacks it."""
-        for places, write in zip(self._places, _WRITINGS, strict=True):
-            if (place := places.get(write(answer))) is not None:
-                return place
-        return None
 
 
 @MODELS.register_module()
-class AnswerTableHead(nn.Module):
+class AnswerTableHead(PretrainHead):
     """A score for every answer of a table, from the cross-modality output.
 
-    A checkpoint holds the table with the weights. Where another table is loaded, the weights of an
-    answer go to the same answer, whatever its place, and answers that were not there get zeros:
-    fine-tuning begins with what pre-training knows of each answer.
+    A checkpoint holds the table with the weights. A model with another table loads the weights
+    answer by answer, whatever the order, and answers that the checkpoint lacks get zeros: so
+    fine-tuning starts from what pre-training has learned of each answer.
 
     Args:
         embed_dims: D.
         answer_list: JSON file, a list of answers.
-        loss: 'ce', of one answer; 'bce', of every answer by itself, whose target is its weight,
-            summed over the table.
+        loss: 'ce', cross-entropy with one answer; 'bce', binary cross-entropy of each answer with
+            its weight, summed over the table.
         loss_weight: factor of the loss.
 
     Raises:
         FileNotFoundError: when ``answer_list`` is not there.
         ValueError: when it is no list of answers, or ``loss`` is unknown.
     """
+
+    reads_image_tokens = False
 
     def __init__(
         self,
@@ -100,47 +55,58 @@ class AnswerTableHead(nn.Module):
             nn.LayerNorm(2 * embed_dims, eps=1e-12),
             nn.Linear(2 * embed_dims, len(self.table)),
         )
-        self.register_load_state_dict_pre_hook(_rearrange)
+        self.register_load_state_dict_pre_hook(_reorder_answers)
 
     def forward(self, pooled: Tensor) -> Tensor:
         """Cross-modality output (B, D) to logits (B, A)."""
         return self.classifier(pooled)
 
-    def draw(self, answers: list[list[str]], weights: list[list[float]]) -> Tensor:
-        """An answer of the table for each question, drawn in proportion to the weights.
+    def loss(self, model: nn.Module, step: LxmertStep) -> dict[str, Tensor]:
+        """:meth:`label_loss` where the question belongs to the image.
+
+        Samples have ``answers`` and ``answer_weights``, empty where the text is no question.
+        """
+        matched = step.shown.matched
+        answers = [sample.answers for sample in step.samples]
+        weights = [sample.answer_weights for sample in step.samples]
+        labels = self.sample_labels(answers, weights).to(matched.device)
+        return self.label_loss(self(step.pooled), labels.masked_fill(~matched, UNKNOWN))
+
+    def sample_labels(self, answers: list[list[str]], weights: list[list[float]]) -> Tensor:
+        """Samples an answer of the table for each question, in proportion to the weights.
 
         Args:
-            answers: of each sample; none where its text is no question.
+            answers: of each question; none where the text is no question.
             weights: of the answers.
 
         Returns:
-            (B,) int64, ``UNKNOWN`` where the table has none of them.
+            (B,) int64, ``UNKNOWN`` where the table has none of the answers.
         """
         labels = torch.full((len(answers),), UNKNOWN)
-        for row, (own, shares) in enumerate(zip(answers, weights, strict=True)):
-            known = [(self.table.find(a), w) for a, w in zip(own, shares, strict=True) if w > 0]
-            known = [(place, weight) for place, weight in known if place is not None]
+        for row, pairs in enumerate(zip(answers, weights, strict=True)):
+            indexed = [(self.table.find(a), w) for a, w in zip(*pairs, strict=True) if w > 0]
+            known = [(index, weight) for index, weight in indexed if index is not None]
             if known:
-                places, shares = zip(*known, strict=True)
-                labels[row] = places[int(torch.multinomial(torch.tensor(shares), 1))]
+                indices, shares = zip(*known, strict=True)
+                labels[row] = indices[int(torch.multinomial(torch.tensor(shares), 1))]
         return labels
 
     def targets(self, answers: list[list[str]], weights: list[list[float]]) -> Tensor:
-        """Scores (B, A) in 0…1; answers that the table lacks count for nothing.
+        """Scores (B, A) in 0…1; answers that the table lacks do not count.
 
-        Where several answers are the same in the table, their weights add.
+        The weights of answers that are the same in the table add up.
         """
         targets = torch.zeros(len(answers), len(self.table))
-        for row, (own, shares) in enumerate(zip(answers, weights, strict=True)):
-            for answer, weight in zip(own, shares, strict=True):
-                if (place := self.table.find(answer)) is not None:
-                    targets[row, place] += weight
+        for row, pairs in enumerate(zip(answers, weights, strict=True)):
+            for answer, weight in zip(*pairs, strict=True):
+                if (index := self.table.find(answer)) is not None:
+                    targets[row, index] += weight
         return targets.clamp(max=1)
 
     def label_loss(self, logits: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Cross-entropy with (B,) labels, mean over those known; 0, with gradient 0, without any.
 
-        ``answer_accuracy`` is the share of the known ones that is found.
+        ``answer_accuracy`` is the share of the known ones that are predicted.
         """
         known = labels != UNKNOWN
         count = known.sum().clamp(min=1)
@@ -167,10 +133,10 @@ class AnswerTableHead(nn.Module):
         """The likeliest answers of each question, the best first, with their probabilities."""
         logits = logits.float()
         scores = logits.sigmoid() if self.loss_name == 'bce' else logits.softmax(1)
-        scores, places = (x.tolist() for x in scores.topk(min(count, len(self.table)), dim=1))
+        scores, indices = (x.tolist() for x in scores.topk(min(count, len(self.table)), dim=1))
         return [
-            [(self.table.answers[place], score) for place, score in zip(*own, strict=True)]
-            for own in zip(places, scores, strict=True)
+            [(self.table.answers[index], score) for index, score in zip(*of_question, strict=True)]
+            for of_question in zip(indices, scores, strict=True)
         ]
 
     def get_extra_state(self) -> Tensor:
@@ -178,27 +144,27 @@ class AnswerTableHead(nn.Module):
         return torch.tensor(list(json.dumps(self.table.answers).encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Nothing to do: weights were put in order before they were loaded."""
+        """Nothing to do: the weights are reordered before they are loaded."""
 
 
-def _rearrange(head: AnswerTableHead, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
-    """Puts the last layer of a checkpoint in the order of the head's table, by the answers."""
+def _reorder_answers(head: AnswerTableHead, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
+    """Brings the last layer of a checkpoint into the order of the head's table, by the answers."""
     key, names = f'{prefix}_extra_state', [f'{prefix}classifier.3.{x}' for x in ('weight', 'bias')]
     if key not in state_dict or any(name not in state_dict for name in names):
         return
     source = AnswerTable(json.loads(bytes(state_dict[key].tolist())))
     if source.answers == head.table.answers:
         return
-    places = [source.find(answer) for answer in head.table.answers]
-    found = torch.tensor([place is not None for place in places])
-    rows = torch.tensor([place or 0 for place in places])
+    indices = [source.find(answer) for answer in head.table.answers]
+    is_known = torch.tensor([index is not None for index in indices])
+    rows = torch.tensor([index or 0 for index in indices])
     for name in names:
         value = state_dict[name][rows.to(state_dict[name].device)]
-        value[~found.to(value.device)] = 0
+        value[~is_known.to(value.device)] = 0
         state_dict[name] = value
     state_dict[key] = head.get_extra_state()
     print_log(
-        f'{int(found.sum())} of {len(found)} answers begin with the weights of the checkpoint, '
-        'found by their text; the others with zeros',
+        f'{int(is_known.sum())} of {len(is_known)} answers start from the weights of the '
+        'checkpoint, matched by their text; the others start from zeros',
         logger='current',
     )

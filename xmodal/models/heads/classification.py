@@ -1,11 +1,9 @@
 """Classification of an image, or several, with a text."""
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
+from xmodal.models.losses import distilled_cross_entropy
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample
 
 
 @MODELS.register_module()
@@ -28,44 +26,32 @@ class ClassificationHead(nn.Module):
         return self.classifier(text_tokens[:, 0])
 
     def loss(
-        self, logits: Tensor, labels: Tensor, teacher_logits: Tensor | None, weight: float
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        teacher_logits: Tensor | None = None,
+        weight: float = 0.0,
     ) -> dict[str, Tensor]:
-        """Cross-entropy, and the share judged rightly.
+        """``loss_classification``, cross-entropy, and the ``accuracy``.
 
         Args:
             logits: (B, C).
             labels: (B,) int64.
-            teacher_logits: the momentum model's, (B, C), or None.
-            weight: α; targets are (1 − α) · one-hot + α · the teacher's softmax.
+            teacher_logits: the momentum teacher's, (B, C), or None.
+            weight: α, the share of the teacher's soft targets.
         """
-        logits = logits.float()
-        loss = cross_entropy(logits, labels)
-        if teacher_logits is not None:
-            soft_targets = teacher_logits.float().softmax(1)
-            loss = torch.lerp(loss, cross_entropy(logits, soft_targets), weight)
-        accuracy = (logits.argmax(1) == labels).float().mean()
-        return {'loss_classification': loss, 'accuracy': accuracy}
-
-    def predict(self, logits: Tensor, samples: list[DataSample]) -> list[DataSample]:
-        """Sets ``probabilities`` (C,) and ``predicted``, the class, of each sample.
-
-        Raises:
-            ValueError: when a logit is not finite, of which any class would come out.
-        """
-        if not logits.isfinite().all():
-            raise ValueError('logits are not finite: the weights of the model hold NaN or inf')
-        for sample, probabilities in zip(samples, logits.float().cpu().softmax(1), strict=True):
-            sample.probabilities = probabilities
-            sample.predicted = int(probabilities.argmax())
-        return samples
+        return {
+            'loss_classification': distilled_cross_entropy(logits, labels, teacher_logits, weight),
+            'accuracy': (logits.argmax(1) == labels).float().mean(),
+        }
 
 
 @MODELS.register_module()
 class PooledClassificationHead(ClassificationHead):
     """Classes from the cross-modality outputs of K images with a text (LXMERT, Sec. 4.2).
 
-    NLVR2's two images are K = 2: linear, GELU, layer norm, linear. Two logits under a softmax are
-    the sigmoid that the paper writes, of their difference.
+    Linear, GELU, layer norm, linear; K = 2 for NLVR2. The softmax of two logits is the sigmoid of
+    their difference, which the paper writes.
 
     Args:
         embed_dims: D.

@@ -1,4 +1,4 @@
-"""Regression of a teacher's vector."""
+"""Regression of a teacher's embedding."""
 
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
@@ -8,10 +8,10 @@ from xmodal.registry import MODELS
 
 @MODELS.register_module()
 class DistillationHead(nn.Module):
-    """Norm and linear layer between [CLS] and the teacher's vector of the image.
+    """Norm and linear layer between [CLS] and the teacher's embedding of the image.
 
-    It takes the regression off [CLS] itself, which is left to the contrastive loss ("projections
-    for task separation").
+    It separates the regression from the contrastive loss on [CLS] ("projections for task
+    separation").
 
     Args:
         embed_dims: D.
@@ -30,11 +30,11 @@ class DistillationHead(nn.Module):
         return self.projection(self.norm(cls_token))
 
     def loss(self, image: Tensor, text: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Mean squared error of both modalities' [CLS] (B, D) with ``target`` (B, T), halved sum.
+        """Mean over both modalities of the squared error of [CLS] (B, D) with ``target`` (B, T).
 
-        The part of either is logged.
+        The error of each modality is logged.
         """
-        errors = [mse_loss(self(own).float(), target.float()) for own in (image, text)]
+        errors = [mse_loss(self(x).float(), target.float()) for x in (image, text)]
         return {
             'loss_distillation': sum(errors) / 2,
             'image_error': errors[0].detach(),

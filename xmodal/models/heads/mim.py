@@ -5,22 +5,24 @@ import math
 import torch
 from torch import Tensor, nn
 
+from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.registry import MODELS
+from xmodal.structures import PretrainStep
 
 
 @MODELS.register_module()
-class MIMHead(nn.Module):
-    """Predicts the pixels of hidden patches by one linear layer (SimMIM, Xie et al., 2021).
+class MIMHead(PretrainHead):
+    """Predicts the pixels of masked patches by one linear layer (SimMIM, Xie et al., 2021).
 
-    Squares of ``block`` pixels are hidden together; the ℓ1 loss is taken on hidden pixels of the
+    Squares of ``block`` pixels are masked together; the ℓ1 loss is taken on masked pixels of the
     normalised image.
 
     Args:
         embed_dims: D.
         patch_size: side of a patch, in pixels.
-        block: side of a hidden square, in pixels; a multiple of ``patch_size``.
-        ratio: share of the squares that are hidden.
-        source: where the patches come from: the image stream of the 'fusion' encoder, or the
+        block: side of a masked square, in pixels; a multiple of ``patch_size``.
+        ratio: share of the squares that are masked.
+        source: encoder whose patches are decoded: 'fusion', its image stream, or
             'image_encoder'.
     """
 
@@ -44,27 +46,37 @@ class MIMHead(nn.Module):
         nn.init.trunc_normal_(self.mask_token, std=0.02)
         self.decoder = nn.Linear(embed_dims, 3 * patch_size**2)
 
-    def mask(self, images: Tensor) -> Tensor:
-        """Draws the patches to hide, (B, M) bool, for images (B, 3, H, W)."""
-        batch, _, height, width = images.shape
+    def mask_patches(self, images: Tensor) -> Tensor:
+        """Samples the patches to mask, (B, M) bool, of images (B, 3, H, W)."""
+        batch_size, _, height, width = images.shape
         rows, columns = math.ceil(height / self.block), math.ceil(width / self.block)
-        hidden = math.ceil(rows * columns * self.ratio)
-        order = torch.rand(batch, rows * columns, device=images.device).argsort(1)
-        squares = (order < hidden).view(batch, rows, columns)
+        count = math.ceil(rows * columns * self.ratio)
+        order = torch.rand(batch_size, rows * columns, device=images.device).argsort(1)
+        squares = (order < count).view(batch_size, rows, columns)
         scale = self.block // self.patch_size
         patches = squares.repeat_interleave(scale, 1).repeat_interleave(scale, 2)
         return patches[:, : height // self.patch_size, : width // self.patch_size].flatten(1)
 
-    def loss(self, patches: Tensor, images: Tensor, mask: Tensor) -> dict[str, Tensor]:
-        """ℓ1 between hidden pixels and their prediction.
+    def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
+        """``loss_mim``: patches from the rest and, after fusion, the text."""
+        images = step.batch.images
+        patch_mask = self.mask_patches(images)
+        image = model.backbone.image_tokens(images, patch_mask, self.mask_token)
+        patches = image.embeddings
+        if self.source == 'fusion':
+            patches = model.backbone.fuse(image, step.text.tokens).image_tokens
+        return {'loss_mim': self.pixel_loss(patches, images, patch_mask)}
+
+    def pixel_loss(self, patches: Tensor, images: Tensor, patch_mask: Tensor) -> Tensor:
+        """ℓ1 between masked pixels and their prediction.
 
         Args:
             patches: tokens of the masked image, (B, 1 + M, D).
             images: the whole images, normalised, (B, 3, H, W).
-            mask: hidden patches, (B, M) bool.
+            patch_mask: masked patches, (B, M) bool.
         """
         size = self.patch_size
         pixels = nn.functional.unfold(images.float(), size, stride=size).transpose(1, 2)
         predicted = self.decoder(patches[:, 1:]).float()
         error = (predicted - pixels).abs().mean(-1)
-        return {'loss_mim': (error * mask).sum() / mask.sum()}
+        return (error * patch_mask).sum() / patch_mask.sum()

@@ -4,36 +4,40 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, gelu, linear
+from torch.nn.functional import gelu, linear
 
+from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.losses import distilled_cross_entropy
 from xmodal.registry import MODELS
+from xmodal.structures import Encoded, LxmertStep, PretrainStep, Shown
 
 
 class MaskedText(NamedTuple):
-    """A text with words hidden.
+    """A text with words masked.
 
     Attributes:
         input_ids: (B, N), some words replaced.
-        chosen: words to predict, (B, N) bool.
+        targets: words to predict, (B, N) bool.
     """
 
     input_ids: Tensor
-    chosen: Tensor
+    targets: Tensor
 
 
 @MODELS.register_module()
-class MLMHead(nn.Module):
-    """Predicts hidden words from the fused words; logits at hidden places only.
+class MLMHead(PretrainHead):
+    """Predicts masked words from the fused words and the whole image; logits of these words alone.
 
-    15 % of the words are chosen: 80 % of them become [MASK], 10 % a random word, 10 % stay, as in
-    BERT. Special tokens and padding are never chosen. The decoder is tied to the word embeddings,
-    which the caller hands over.
+    15 % of the words are targets: 80 % of them become [MASK], 10 % a random word, 10 % stay, as in
+    BERT. Special tokens and padding are never targets. The decoder is tied to the word embeddings.
 
     Args:
         embed_dims: D.
         vocab_size: number of words.
-        mask_probability: share of words chosen.
+        mask_probability: share of words that are targets.
     """
+
+    has_teacher = True
 
     def __init__(self, embed_dims: int, vocab_size: int, mask_probability: float = 0.15) -> None:
         super().__init__()
@@ -42,36 +46,76 @@ class MLMHead(nn.Module):
         self.norm = nn.LayerNorm(embed_dims, eps=1e-12)
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
-    def mask(self, input_ids: Tensor, special_ids: Tensor, mask_id: int) -> MaskedText:
-        """Hides words of (B, N) ``input_ids``; ``special_ids`` are never hidden."""
-        candidate = ~torch.isin(input_ids, special_ids)
-        chosen = candidate & (torch.rand_like(input_ids, dtype=torch.float) < self.mask_probability)
-        fate = torch.rand_like(input_ids, dtype=torch.float)
-        random_words = torch.randint_like(input_ids, self.vocab_size)
-        hidden = torch.where(chosen & (fate < 0.8), mask_id, input_ids)
-        hidden = torch.where(chosen & (fate >= 0.9), random_words, hidden)
-        return MaskedText(hidden, chosen)
-
     def forward(self, words: Tensor, word_embeddings: Tensor) -> Tensor:
         """Fused words (K, D) to logits (K, vocabulary)."""
         return linear(self.norm(gelu(self.transform(words))), word_embeddings, self.bias)
 
-    def loss(
-        self, logits: Tensor, targets: Tensor, teacher_logits: Tensor | None, weight: float
+    def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
+        """``loss_mlm``, with the momentum teacher's soft targets by their weight α."""
+        masked = self.mask_words(step.batch.input_ids, model.data_preprocessor)
+        mask, teacher = step.batch.attention_mask, model.teacher
+        teacher_logits = None
+        if teacher and step.distillation_weight:
+            with torch.no_grad():
+                teacher_logits = model.teacher_of(self).predict(
+                    teacher.module['backbone'], step.teacher_image, masked, mask
+                )
+        logits = self.predict(model.backbone, step.image, masked, mask)
+        targets = step.batch.input_ids[masked.targets]
+        return self.word_loss(logits, targets, teacher_logits, step.distillation_weight)
+
+    def predict(
+        self, backbone: nn.Module, image: Encoded, masked: MaskedText, attention_mask: Tensor
+    ) -> Tensor:
+        """Logits of the targets, (K, vocabulary)."""
+        text = backbone.text_tokens(masked.input_ids, attention_mask)
+        fused = backbone.fuse(image.tokens, text, need_image=False)
+        return self(fused.text_tokens[masked.targets], backbone.text_encoder.word_embeddings)
+
+    def mask_words(self, input_ids: Tensor, preprocessor: nn.Module) -> MaskedText:
+        """Masks words of (B, N) ``input_ids``, none of the tokenizer's special ones."""
+        candidates = ~torch.isin(input_ids, preprocessor.special_ids)
+        targets = candidates & (
+            torch.rand_like(input_ids, dtype=torch.float) < self.mask_probability
+        )
+        action = torch.rand_like(input_ids, dtype=torch.float)
+        random_words = torch.randint_like(input_ids, self.vocab_size)
+        masked = torch.where(targets & (action < 0.8), preprocessor.mask_id, input_ids)
+        masked = torch.where(targets & (action >= 0.9), random_words, masked)
+        return MaskedText(masked, targets)
+
+    @staticmethod
+    def word_loss(
+        logits: Tensor, targets: Tensor, teacher_logits: Tensor | None = None, weight: float = 0.0
     ) -> dict[str, Tensor]:
-        """Cross-entropy over the K chosen words; 0, with gradient 0, where there are none.
+        """Cross-entropy over the K targets; 0, with gradient 0, where there are none.
 
         Args:
             logits: (K, vocabulary).
             targets: the words, (K,) int64.
-            teacher_logits: the momentum model's, (K, vocabulary), or None.
+            teacher_logits: the momentum teacher's, (K, vocabulary), or None.
             weight: α, the share of the teacher's soft targets.
         """
         if not len(targets):
             return {'loss_mlm': logits.sum() * 0}
-        logits = logits.float()
-        loss = cross_entropy(logits, targets)
-        if teacher_logits is not None:
-            soft_targets = teacher_logits.float().softmax(1)
-            loss = torch.lerp(loss, cross_entropy(logits, soft_targets), weight)
-        return {'loss_mlm': loss}
+        return {'loss_mlm': distilled_cross_entropy(logits, targets, teacher_logits, weight)}
+
+
+@MODELS.register_module()
+class LxmertMLMHead(MLMHead):
+    """Masked cross-modality language modelling in LXMERT's one pass (Sec. 3.1)."""
+
+    reads_image_tokens = False
+
+    def mask(self, model: nn.Module, shown: Shown) -> Shown:
+        """Masks words of the texts that are shown."""
+        masked = self.mask_words(shown.input_ids, model.data_preprocessor)
+        batch = shown.batch._replace(input_ids=masked.input_ids)
+        return shown._replace(batch=batch, masked_words=masked.targets)
+
+    def loss(self, model: nn.Module, step: LxmertStep) -> dict[str, Tensor]:
+        """``loss_mlm``."""
+        targets = step.shown.masked_words
+        words = step.fused.text_tokens[targets]
+        logits = self(words, model.backbone.text_encoder.word_embeddings)
+        return self.word_loss(logits, step.shown.input_ids[targets])

@@ -7,31 +7,32 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu, smooth_l1_loss
 
+from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.registry import MODELS
-from xmodal.structures import Regions
+from xmodal.structures import LxmertStep, Regions, Shown
 
 TASKS = ('features', 'objects', 'attributes')
 
 
 class MaskedRegions(NamedTuple):
-    """Regions with features hidden.
+    """Regions with features masked.
 
     Attributes:
-        regions: some features replaced; boxes are never hidden.
-        chosen: regions to predict, (B, R) bool.
+        regions: some features replaced; boxes are never masked.
+        targets: regions to predict, (B, R) bool.
     """
 
     regions: Regions
-    chosen: Tensor
+    targets: Tensor
 
 
 @MODELS.register_module()
-class ObjectHead(nn.Module):
-    """Predicts hidden regions: RoI-feature regression and detected-label classification (Sec. 3.1).
+class ObjectHead(PretrainHead):
+    """Predicts masked regions: RoI-feature regression and detected-label classification (Sec. 3.1).
 
-    15 % of the regions are chosen: 80 % of them get features of zeros, 10 % those of a random
-    region of the batch, 10 % keep theirs. Every loss is a sum over regions, divided by the number
-    that is chosen in expectation.
+    15 % of the regions are targets: 80 % of them get features of zeros, 10 % those of a random
+    region of the batch, 10 % keep theirs. Every loss is a sum over regions, divided by the expected
+    number of targets.
 
     Where the paper and the released code differ, the defaults are the paper's; the code's are
     ``feature_loss='smooth_l1'``, ``label_scope='all'`` and ``confidence_weight=True``.
@@ -44,10 +45,10 @@ class ObjectHead(nn.Module):
         tasks: some of 'features', 'objects', 'attributes' (Table 5).
         feature_loss: 'l2', the squared error, or 'smooth_l1', Huber's with β = 1; both are means
             over F.
-        label_scope: 'masked': classes of the chosen regions are learned; 'all': those of every
-            region, seen or not.
-        confidence_weight: weigh a region's classes by how sure the detector is of them.
-        mask_probability: share of regions chosen.
+        label_scope: 'masked': the classes of masked regions are learned; 'all': those of every
+            region.
+        confidence_weight: weigh a region's classes by the confidence of the detector.
+        mask_probability: share of regions that are targets.
 
     Raises:
         ValueError: when a switch has an unknown value.
@@ -90,45 +91,57 @@ class ObjectHead(nn.Module):
             {task: nn.Linear(embed_dims, widths[task]) for task in TASKS if task in tasks}
         )
 
-    def mask(self, regions: Regions) -> MaskedRegions:
-        """Hides features of regions."""
-        real, features = regions.attention_mask, regions.features
-        chosen = real & (torch.rand(real.shape, device=real.device) < self.mask_probability)
-        fate = torch.rand(real.shape, device=real.device)
-        hidden = features.masked_fill((chosen & (fate < 0.8))[..., None], 0)
-        swapped, pool = chosen & (fate >= 0.9), real.flatten().nonzero().squeeze(1)
-        drawn = torch.randint(len(pool), (int(swapped.sum()),), device=pool.device)
-        hidden[swapped] = features.flatten(0, 1)[pool[drawn]]
-        return MaskedRegions(regions._replace(features=hidden), chosen)
+    def mask(self, model: nn.Module, shown: Shown) -> Shown:
+        """Masks features of the regions that are shown."""
+        masked = self.mask_regions(shown.batch.images)
+        batch = shown.batch._replace(images=masked.regions)
+        return shown._replace(batch=batch, masked_regions=masked.targets)
 
-    def loss(self, tokens: Tensor, regions: Regions, chosen: Tensor) -> dict[str, Tensor]:
+    def mask_regions(self, regions: Regions) -> MaskedRegions:
+        """Masks features of regions."""
+        real, features = regions.attention_mask, regions.features
+        targets = real & (torch.rand(real.shape, device=real.device) < self.mask_probability)
+        action = torch.rand(real.shape, device=real.device)
+        masked = features.masked_fill((targets & (action < 0.8))[..., None], 0)
+        swapped, pool = targets & (action >= 0.9), real.flatten().nonzero().squeeze(1)
+        sampled = torch.randint(len(pool), (int(swapped.sum()),), device=pool.device)
+        masked[swapped] = features.flatten(0, 1)[pool[sampled]]
+        return MaskedRegions(regions._replace(features=masked), targets)
+
+    def loss(self, model: nn.Module, step: LxmertStep) -> dict[str, Tensor]:
+        """See :meth:`region_loss`."""
+        return self.region_loss(
+            step.fused.image_tokens, step.batch.images, step.shown.masked_regions
+        )
+
+    def region_loss(self, tokens: Tensor, regions: Regions, targets: Tensor) -> dict[str, Tensor]:
         """``loss_features``, ``loss_objects`` and ``loss_attributes``, those that are trained.
 
-        Nothing is computed of regions that no loss asks for.
+        Regions that no loss reads are not computed.
 
         Args:
             tokens: fused regions, (B, R, D).
-            regions: as they were before any was hidden.
-            chosen: those hidden, (B, R) bool.
+            regions: before any was masked.
+            targets: the masked ones, (B, R) bool.
 
         Raises:
             ValueError: when labels are to be learned and there are none.
         """
-        asked = regions.attention_mask if self.predicts_all else chosen
-        hidden = self.norm(gelu(self.transform(tokens[asked])))
-        expected = regions.attention_mask.sum() * self.mask_probability
+        predicted = regions.attention_mask if self.predicts_all else targets
+        hidden = self.norm(gelu(self.transform(tokens[predicted])))
+        expected_count = regions.attention_mask.sum() * self.mask_probability
         losses = {}
         if 'features' in self.decoders:
-            predicted = self.decoders['features'](hidden[chosen[asked]]).float()
-            error = self._error(predicted, regions.features[chosen].float())
-            losses['loss_features'] = error.sum() / expected
+            features = self.decoders['features'](hidden[targets[predicted]]).float()
+            error = self._error(features, regions.features[targets].float())
+            losses['loss_features'] = error.sum() / expected_count
         for name in self.label_names:
             classes, confidences = self._labels(regions, name)
             logits = self.decoders[name](hidden).float()
-            error = cross_entropy(logits, classes[asked], reduction='none')
+            error = cross_entropy(logits, classes[predicted], reduction='none')
             if self.confidence_weight:
-                error = error * confidences[asked]
-            losses[f'loss_{name}'] = error.sum() / expected
+                error = error * confidences[predicted]
+            losses[f'loss_{name}'] = error.sum() / expected_count
         return losses
 
     def _error(self, predicted: Tensor, features: Tensor) -> Tensor:

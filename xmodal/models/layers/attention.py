@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, scaled_dot_product_attention
 
 from xmodal import functional as F
-from xmodal.models.necks.position import CrossTerms, LowRank
-from xmodal.structures import select_rows
+from xmodal.structures import CrossTerms, LowRank, select_rows
 
 NO_TERMS = CrossTerms()
 
@@ -17,8 +16,8 @@ class QKV(NamedTuple):
     """Query, key and value of one token set: what depends on that set alone.
 
     Attributes:
-        query: (B, L, D), None where the tokens only serve as context.
-        key: (B, L, D), None where the tokens only ask.
+        query: (B, L, D), None where the tokens serve as context only.
+        key: (B, L, D), None where the tokens serve as queries only.
         value: (B, L, D), None with the key.
     """
 
@@ -27,7 +26,7 @@ class QKV(NamedTuple):
     value: Tensor | None
 
     def select(self, rows: Tensor) -> 'QKV':
-        """Picks batch rows, (K,) int64."""
+        """Selects batch rows, (K,) int64."""
         return QKV(*(None if x is None else select_rows(x, rows) for x in self))
 
 
@@ -48,22 +47,22 @@ class Attention(nn.Module):
         if embed_dims % num_heads:
             raise ValueError(f'num_heads={num_heads} must divide embed_dims={embed_dims}')
         self.num_heads, self.dropout = num_heads, dropout
-        self.query = nn.Linear(embed_dims, embed_dims)
-        self.key = nn.Linear(embed_dims, embed_dims)
-        self.value = nn.Linear(embed_dims, embed_dims)
-        self.output = nn.Linear(embed_dims, embed_dims) if output_projection else nn.Identity()
+        self.q_proj = nn.Linear(embed_dims, embed_dims)
+        self.k_proj = nn.Linear(embed_dims, embed_dims)
+        self.v_proj = nn.Linear(embed_dims, embed_dims)
+        self.out_proj = nn.Linear(embed_dims, embed_dims) if output_projection else nn.Identity()
 
-    def project(self, tokens: Tensor, ask: bool = True, answer: bool = True) -> QKV:
-        """Projects (B, L, D) to a query (``ask``) and to key and value (``answer``)."""
+    def project(self, tokens: Tensor, query: bool = True, context: bool = True) -> QKV:
+        """Projects (B, L, D) to a query, and to the key and value of a context."""
         return QKV(
-            self.query(tokens) if ask else None,
-            self.key(tokens) if answer else None,
-            self.value(tokens) if answer else None,
+            self.q_proj(tokens) if query else None,
+            self.k_proj(tokens) if context else None,
+            self.v_proj(tokens) if context else None,
         )
 
     def forward(
         self,
-        asking: QKV,
+        query: QKV,
         context: QKV,
         context_mask: Tensor | None = None,
         terms: CrossTerms = NO_TERMS,
@@ -76,35 +75,35 @@ class Attention(nn.Module):
         nothing of width D is made for each pair.
 
         Args:
-            asking: the queries' side, Lq tokens.
-            context: the keys' and values' side, Lk tokens.
+            query: projections of the Lq query tokens.
+            context: projections of the Lk context tokens.
             context_mask: True for real context tokens, (B, Lk) bool.
-            terms: what a position adds.
+            terms: additions of a position.
             need_weights: also return the attention's probabilities.
 
         Returns:
             The attended tokens (B, Lq, D), and the probabilities (B, H, Lq, Lk) or None.
         """
-        query = self._heads(_add(asking.query, terms.query, self.query))
-        key = self._heads(_add(context.key, terms.key, self.key))
-        value = self._heads(_add(context.value, terms.value, self.value))
-        bias = _attention_bias(context_mask, terms.bias, query)
+        q = self._split_heads(_add(query.query, terms.query, self.q_proj))
+        k = self._split_heads(_add(context.key, terms.key, self.k_proj))
+        v = self._split_heads(_add(context.value, terms.value, self.v_proj))
+        bias = _attention_bias(context_mask, terms.bias, q)
         dropout = self.dropout if self.training else 0.0
         if terms.pairs is None and not need_weights:
             probabilities = None
-            attended = _merge(scaled_dot_product_attention(query, key, value, bias, dropout))
+            attended = _merge_heads(scaled_dot_product_attention(q, k, v, bias, dropout))
         else:
-            logits = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+            logits = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
             if bias is not None:
                 logits = logits + bias
             probabilities = logits.softmax(-1)
             dropped = nn.functional.dropout(probabilities, dropout)
-            attended = _merge(dropped.to(value.dtype) @ value)
+            attended = _merge_heads(dropped.to(v.dtype) @ v)
             if terms.pairs is not None:
                 attended = attended + F.value_term(dropped, *terms.pairs).to(attended.dtype)
-        return self.output(attended), probabilities if need_weights else None
+        return self.out_proj(attended), probabilities if need_weights else None
 
-    def _heads(self, x: Tensor) -> Tensor:
+    def _split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
 
@@ -126,5 +125,5 @@ def _attention_bias(mask: Tensor | None, bias: Tensor | None, query: Tensor) -> 
     return torch.where(mask[:, None, None, :], blank, torch.finfo(query.dtype).min)
 
 
-def _merge(heads: Tensor) -> Tensor:
+def _merge_heads(heads: Tensor) -> Tensor:
     return heads.transpose(1, 2).flatten(2)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 
-class _Within(torch.autograd.Function):
-    """Clamps; at a bound and beyond, only a gradient whose step leads back inside passes."""
+class _Clamp(torch.autograd.Function):
+    """Clamps; at a bound and beyond it, passes only a gradient whose step leads back inside."""
 
     @staticmethod
     def forward(ctx, value: Tensor, low: float, high: float) -> Tensor:
@@ -22,9 +22,36 @@ class _Within(torch.autograd.Function):
         return gradient.masked_fill(leads_out, 0), None, None
 
 
-def exp_within(logarithm: nn.Parameter, low: float, high: float) -> Tensor:
-    """The number whose logarithm is learned, held in [low, high].
+class LearnedTemperature(nn.Module):
+    """A learned temperature T, of which logits are similarity / T.
 
-    At a bound it can come back, which a clamp alone, whose gradient is zero there, prevents.
+    The learned parameter is a logarithm, so that a step of Adam changes T by a share and never
+    crosses zero. At a bound T can come back, which a plain clamp, with its zero gradient, prevents.
+
+    Args:
+        initial: T at the start.
+        minimum: smallest T.
+        maximum: largest T.
+        inverse: learn log (1 / T), as CLIP does, instead of log T.
     """
-    return _Within.apply(logarithm, math.log(low), math.log(high)).exp()
+
+    def __init__(
+        self, initial: float, minimum: float, maximum: float, inverse: bool = False
+    ) -> None:
+        super().__init__()
+        self.inverse = inverse
+        bounds = (1 / maximum, 1 / minimum) if inverse else (minimum, maximum)
+        self.low, self.high = map(math.log, bounds)
+        self.log = nn.Parameter(
+            torch.tensor(-math.log(initial)) if inverse else torch.tensor(initial).log()
+        )
+
+    def forward(self) -> Tensor:
+        """T, a scalar."""
+        value = _Clamp.apply(self.log, self.low, self.high).exp()
+        return 1 / value if self.inverse else value
+
+    def scale(self, similarity: Tensor) -> Tensor:
+        """Similarities as logits."""
+        value = _Clamp.apply(self.log, self.low, self.high).exp()
+        return value * similarity if self.inverse else similarity / value

@@ -1,11 +1,12 @@
 """Reasoning over several images and a text: LXMERT on NLVR2."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from xmodal.models.lxmert.backbone import LxmertModel
+from xmodal.models.base import set_classes
+from xmodal.models.lxmert.model import LxmertModel
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, RegionTextBatch
+from xmodal.structures import DataSample, ImageTextBatch
 
 
 @MODELS.register_module()
@@ -20,35 +21,37 @@ class LxmertNLVR(LxmertModel):
     """
 
     def __init__(self, data_preprocessor: dict, backbone: dict, head: dict) -> None:
-        super().__init__(data_preprocessor, backbone, {'classification': head})
+        super().__init__(data_preprocessor, backbone)
+        head = MODELS.build({**head, 'embed_dims': self.backbone.embed_dims})
+        self.set_heads(nn.ModuleDict({'classification': head}))
 
-    def loss(self, batch: RegionTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
+    def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
         """``loss_classification`` and the accuracy on the batch; samples have a ``label``."""
         logits = self.tensor(batch)
         labels = torch.tensor([sample.label for sample in samples], device=logits.device)
-        return self.heads['classification'].loss(logits, labels, None, 0.0)
+        return self.heads['classification'].loss(logits, labels)
 
-    def predict(self, batch: RegionTextBatch, samples: list[DataSample]) -> list[DataSample]:
+    def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
         """Sets ``probabilities`` (C,) and ``predicted``, the class."""
-        return self.heads['classification'].predict(self.tensor(batch), samples)
+        return set_classes(samples, self.tensor(batch))
 
-    def tensor(self, batch: RegionTextBatch, samples: list[DataSample] | None = None) -> Tensor:
-        """Logits (B, C) of B texts with B · K images, a text's images together.
+    def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
+        """Logits (B, C) of B texts with B · K images, grouped by text.
 
         Raises:
             ValueError: when the batch has another number of images.
         """
-        head, texts = self.heads['classification'], len(batch.input_ids)
-        images = len(batch.regions.features)
-        if images != texts * head.images:
+        head, num_texts = self.heads['classification'], len(batch.input_ids)
+        num_images = len(batch.images.features)
+        if num_images != num_texts * head.images:
             raise ValueError(
-                f'{images} images for {texts} texts, but head.images={head.images}: each text '
-                'needs as many, one after another'
+                f'{num_images} images for {num_texts} texts, but head.images={head.images}: each '
+                'text needs as many, grouped by text'
             )
-        rows = torch.arange(texts, device=batch.input_ids.device)
+        rows = torch.arange(num_texts, device=batch.input_ids.device)
         text = self.backbone.encode_text(batch.input_ids, batch.attention_mask)
         fused = self.backbone.fuse(
-            self.backbone.encode_image(batch.regions),
+            self.backbone.encode_image(batch.images),
             text.select(rows.repeat_interleave(head.images)),
             need_image=False,
         )

@@ -1,35 +1,22 @@
-"""What stands between encoders and fusion: positions, poolings and token types."""
+"""Necks between encoders and fusion: positions, sketches and token types."""
 
-from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanPooling
+from xmodal.models.necks.absolute_position import AbsolutePosition
 from xmodal.models.necks.ace_rpe import AnchorRelativePosition, UniformPosition
 from xmodal.models.necks.emde import EMDE, SketchPooling
-from xmodal.models.necks.position import (
-    AbsolutePosition,
-    AbsoluteRelativePosition,
-    CrossTerms,
-    LowRank,
-    NoPosition,
-    Relation,
-    RelativePosition,
-)
+from xmodal.models.necks.position import NoPosition
+from xmodal.models.necks.relative_position import AbsoluteRelativePosition, RelativePosition
 from xmodal.models.necks.temde import TEMDE
 from xmodal.models.necks.token_type import TokenTypeEmbedding
 
 __all__ = [
+    'EMDE',
+    'TEMDE',
     'AbsolutePosition',
     'AbsoluteRelativePosition',
     'AnchorRelativePosition',
-    'CrossTerms',
-    'EMDE',
-    'GPOPooling',
-    'LowRank',
-    'MaxPooling',
-    'MeanPooling',
     'NoPosition',
-    'Relation',
     'RelativePosition',
     'SketchPooling',
-    'TEMDE',
     'TokenTypeEmbedding',
     'UniformPosition',
 ]

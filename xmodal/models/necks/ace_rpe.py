@@ -6,23 +6,23 @@ import torch
 from torch import Tensor, nn
 
 from xmodal import functional as F
-from xmodal.models.necks.position import CrossTerms, LowRank, NoPosition, Relation
+from xmodal.models.necks.position import NoPosition
 from xmodal.registry import MODELS
-from xmodal.structures import Tokens
+from xmodal.structures import CrossTerms, LowRank, Relation, Tokens
 
 
-@MODELS.register_module(name=['ace_rpe', 'AnchorRelativePosition'])
+@MODELS.register_module(name=['AnchorRelativePosition', 'ace_rpe'])
 class AnchorRelativePosition(NoPosition):
     """Anchor-based relative position embedding (ACE-RPE, Eqs. 3-12).
 
-    A word and a patch that resemble each other are an anchor; the distance of any other pair is
-    that of the shortest path through an anchor nearby. P (B, 1+M, 1+N, G) is computed once a
+    A similar word and patch are an anchor. The distance of any other pair is the length of the
+    shortest path through an anchor nearby. P (B, 1+M, 1+N, G) is computed once a
     forward pass; E_ace = P W (Eq. 8) is never built: layers get P, its means and W.
 
     W starts at zero, so that a new position leaves a pre-trained fusion encoder as it is.
 
-    An image may be regions (B, R, D) with boxes and without [CLS]: their centres are places, the
-    nearest ``patch_window``² of them are neighbours. See
+    An image may be regions (B, R, D) with boxes and without [CLS]: the centres of the boxes are
+    their positions, and the nearest ``patch_window``² boxes are neighbours. See
     :func:`xmodal.functional.relative_box_distance`.
 
     Args:
@@ -107,49 +107,50 @@ class AnchorRelativePosition(NoPosition):
         return distance, similarity
 
     def relate(self, image: Tokens, text: Tokens) -> Relation:
-        """Finds the anchors and every pair's shortest path."""
+        """The anchors, and the shortest path of every pair."""
         distance, similarity = self.distance(image, text)
-        placed = F.fill_unreachable(distance, self.null, self.farthest)
+        features = F.fill_unreachable(distance, self.null, self.farthest)
         masks = image.attention_mask, text.attention_mask
-        image_mean, text_mean = F.contextual_means(placed, *masks)
-        return Relation(distance, similarity, placed, image_mean, text_mean)
+        image_mean, text_mean = F.contextual_means(features, *masks)
+        return Relation(similarity, distance, features, image_mean, text_mean)
 
     def cross_terms(self, layer: int, relation: Relation, queries: str) -> CrossTerms:
         """Eqs. 9-12 as factors, from the side of the queries."""
         layer = 0 if self.shared else layer
-        placed, own, other = relation.placed, relation.image_mean, relation.text_mean
+        features = relation.features
+        query_mean, context_mean = relation.image_mean, relation.text_mean
         if queries == 'text':
-            placed, own, other = placed.transpose(1, 2), other, own
+            features = features.transpose(1, 2)
+            query_mean, context_mean = context_mean, query_mean
         weight = {role: weight[layer] for role, weight in self.weight.items()}
         if 'bias' in weight:
-            bias = F.bias_term(placed, weight['bias'], self.bias_projection[layer])
+            bias = F.bias_term(features, weight['bias'], self.bias_projection[layer])
             return CrossTerms(bias=bias[:, None])
         terms = {}
         if 'query' in weight:
-            terms['query'] = LowRank(own, weight['query'])
+            terms['query'] = LowRank(query_mean, weight['query'])
         if 'key' in weight:
-            terms['key'] = LowRank(other, weight['key'])
+            terms['key'] = LowRank(context_mean, weight['key'])
         if 'value' in weight:
-            terms['value'] = LowRank(other, weight['value'])
-            terms['pairs'] = LowRank(placed, weight['value'])
+            terms['value'] = LowRank(context_mean, weight['value'])
+            terms['pairs'] = LowRank(features, weight['value'])
         return CrossTerms(**terms)
 
     @torch.no_grad()
     def statistics(
-        self, relation: Relation, text: Tokens, region_mask: Tensor | None = None
+        self, relation: Relation, text_mask: Tensor, image_mask: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """Shares, a pair of image and text each, (B,): what may collapse shows here.
+        """Shares of each pair of image and text, (B,); they show a collapse of the anchors.
 
         ``anchor_share``: pairs of a patch and a word that are anchors; ``masked_share``: pairs that
-        no anchor reaches; both without [CLS] and padding, over all groups. Where the image is
-        regions, ``region_mask`` (B, R) tells them from padding.
+        no anchor reaches; both without [CLS] and padding, over all groups.
         """
-        real = text.attention_mask[:, None, 1:, None]
-        first = 1 if region_mask is None else 0  # patches come after [CLS]
-        if region_mask is None:
+        real = text_mask[:, None, 1:, None]
+        first = 1 if image_mask is None else 0  # patches come after [CLS], regions have none
+        if image_mask is None:
             real = real.expand(-1, relation.distance.shape[1] - 1, -1, -1)
         else:
-            real = real & region_mask[:, :, None, None]
+            real = real & image_mask[:, :, None, None]
         count = real.sum((1, 2, 3)) * self.groups
         masked = relation.distance[:, first:, 1:].isinf() & real
         shares = {'masked_share': masked.sum((1, 2, 3)) / count}
@@ -159,11 +160,11 @@ class AnchorRelativePosition(NoPosition):
         return shares
 
 
-@MODELS.register_module(name=['uniform', 'UniformPosition'])
+@MODELS.register_module(name=['UniformPosition', 'uniform'])
 class UniformPosition(AnchorRelativePosition):
     """ACE-RPE without anchors: every word is at the same distance, 1, from every patch.
 
-    The control of Tables 1 and 2: the same parameters, no location.
+    The control of Tables 1 and 2: the same parameters without any location.
     """
 
     def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, None]:
@@ -173,6 +174,6 @@ class UniformPosition(AnchorRelativePosition):
         return ones.masked_fill(~real[..., None], math.inf), None
 
 
-def _check_choice(key: str, found: str, expected: tuple[str, ...]) -> None:
-    if found not in expected:
-        raise ValueError(f"position.{key}='{found}', expected one of {', '.join(expected)}")
+def _check_choice(key: str, value: str, expected: tuple[str, ...]) -> None:
+    if value not in expected:
+        raise ValueError(f"position.{key}='{value}', expected one of {', '.join(expected)}")

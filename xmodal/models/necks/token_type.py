@@ -1,10 +1,9 @@
-"""Token types: what tells a block that both modalities pass through which of them it sees."""
+"""Token types: they tell a block that both modalities pass through which modality it gets."""
 
 import torch
 from torch import Tensor, nn
 
 from xmodal.registry import MODELS
-from xmodal.structures import Tokens
 
 TYPES = ('text', 'image')
 
@@ -60,24 +59,12 @@ class TokenTypeEmbedding(nn.Module):
     def contribution(self, modality: str) -> Tensor:
         """γ ⊙ t, what is added to every token of 'text' or 'image', (D,)."""
         row = TYPES.index(modality)
-        own = self.type_embeddings[row]
+        type_embedding = self.type_embeddings[row]
         if self.gamma is None:
-            return own
-        return own * (self.gamma if self.gamma.ndim == 1 else self.gamma[row])
+            return type_embedding
+        return type_embedding * (self.gamma if self.gamma.ndim == 1 else self.gamma[row])
 
     def forward(self, embeddings: Tensor, modality: str) -> Tensor:
         """Adds the type 'text' or 'image' to tokens (B, L, D)."""
         with torch.autocast(embeddings.device.type, enabled=False):
             return embeddings.float() + self.contribution(modality)
-
-
-def encode_typed(
-    encoder: nn.Module, token_type: TokenTypeEmbedding | None, modality: str, *inputs
-) -> Tokens:
-    """An encoder's tokens of ``inputs``, with the type where ``token_type`` says; None for none."""
-    if token_type is None:
-        return encoder(*inputs)
-    if token_type.position == 'pre_encoder':
-        return encoder(*inputs, before_blocks=lambda x: token_type(x, modality))
-    tokens = encoder(*inputs)
-    return tokens._replace(embeddings=token_type(tokens.embeddings, modality))

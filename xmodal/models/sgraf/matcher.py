@@ -1,13 +1,13 @@
-"""Image-text matching: SAF, SGR, T-EMDE in them, and dual encoders."""
+"""Image-text matching: SAF and SGR, with T-EMDE in them, and dual encoders."""
 
 from functools import partial
 
 from torch import Tensor
 
-from xmodal.models.base.model import CrossModalModel
-from xmodal.models.sgraf import score_all_pairs
+from xmodal.models.base import CrossModalModel
+from xmodal.models.sgraf.all_pairs import score_all_pairs
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, Regions, RegionTextBatch, Tokens
+from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
 
 
 @MODELS.register_module()
@@ -20,7 +20,7 @@ class ImageTextMatcher(CrossModalModel):
         text_encoder: config of an encoder of words; ``vocab_size=None`` in it stands for the size
             of the preprocessor's vocabulary.
         similarity: config of the similarity, without its width.
-        loss: config of the head that compares all pairs of a batch.
+        loss: config of a loss over the scores of all pairs of a batch, such as ``TripletLoss``.
 
     Raises:
         ValueError: when the encoders differ in width, or the text encoder and the vocabulary in
@@ -46,21 +46,22 @@ class ImageTextMatcher(CrossModalModel):
                 'regions and words are compared and must have one width'
             )
         self.similarity = MODELS.build({**similarity, 'embed_dims': widths[0]})
-        self.head = MODELS.build(loss)
+        self.loss_module = MODELS.build(loss)
 
     def loss(
-        self, batch: RegionTextBatch, samples: list[DataSample] | None = None
+        self, batch: ImageTextBatch, samples: list[DataSample] | None = None
     ) -> dict[str, Tensor]:
         """The losses of a batch with one caption an image."""
-        same = batch.image_ids[:, None] == batch.text_image_ids
-        needed = partial(self.head.needed, same=same)
+        positives = batch.texts_of_images
+        needed = partial(self.loss_module.needed_pairs, positives=positives)
         images, texts = self._encode(batch)
         logits = self.similarity(images, texts, needed)
-        return self.head.loss(
-            logits if self.head.takes_logits else self.similarity.to_scores(logits), same
+        takes_logits = self.loss_module.takes_logits
+        return self.loss_module(
+            logits if takes_logits else self.similarity.to_scores(logits), positives
         )
 
-    def tensor(self, batch: RegionTextBatch, samples: list[DataSample] | None = None) -> Tensor:
+    def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits of all images with all captions, (B, T)."""
         return self.similarity(*self._encode(batch))
 
@@ -80,16 +81,16 @@ class ImageTextMatcher(CrossModalModel):
         """The encoder's config with the size of the preprocessor's vocabulary."""
         if 'vocab_size' not in text_encoder:
             return text_encoder
-        known, words = text_encoder['vocab_size'], self.data_preprocessor.vocab_size
-        if known not in (None, words):
+        given, vocab_size = text_encoder['vocab_size'], self.data_preprocessor.vocab_size
+        if given not in (None, vocab_size):
             raise ValueError(
-                f'text_encoder.vocab_size={known}, but the vocabulary of data_preprocessor has '
-                f'{words} words: set it to None, or name the vocabulary that belongs to it'
+                f'text_encoder.vocab_size={given}, but the vocabulary of data_preprocessor has '
+                f'{vocab_size} words: set it to None, or name the vocabulary that belongs to it'
             )
-        return {**text_encoder, 'vocab_size': words}
+        return {**text_encoder, 'vocab_size': vocab_size}
 
-    def _encode(self, batch: RegionTextBatch) -> tuple[Tokens, Tokens]:
+    def _encode(self, batch: ImageTextBatch) -> tuple[Tokens, Tokens]:
         return (
-            self.encode_image(batch.regions),
+            self.encode_image(batch.images),
             self.encode_text(batch.input_ids, batch.attention_mask),
         )

@@ -16,7 +16,7 @@ class PairwiseSimilarity(nn.Module, ABC):
     """Scores of images with captions, computed tile by tile.
 
     What depends on an image, on a caption or on the weights alone is computed once, before the
-    pairs: it is precomputed out of them. Letters: I images, T captions, R regions, L words, D width.
+    pairs. Letters: I images, T captions, R regions, L words, D width.
     """
 
     @abstractmethod

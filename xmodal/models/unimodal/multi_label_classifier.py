@@ -1,26 +1,26 @@
-"""Supervised pre-training of an image encoder: what things are, without a word or a place."""
+"""Supervised pre-training of an image encoder: the labels of objects, without texts."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from xmodal.models.base.model import CrossModalModel
+from xmodal.models.base import CrossModalModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch
 
 
 @MODELS.register_module()
 class MultiLabelClassifier(CrossModalModel):
-    """Image encoder and a linear classifier of tags, trained on mosaics of small pictures.
+    """Image encoder and a linear multi-label classifier, trained on mosaics of small images.
 
-    ACE-RPE's image encoder starts from a classifier of ImageNet's pictures; this makes one for a
-    world that has none. T × T pictures are laid side by side, and each is classified from the mean
-    of the patches that show it. So the patches, which fusion reads, learn to say what lies on them,
-    beside other things and anywhere in an image.
+    ACE-RPE's image encoder starts from ImageNet's labels; this trains one for a world that has no
+    such labels. T × T images form a mosaic, and each is classified from the mean of its patches. So
+    the patches, which fusion reads, learn to describe their own content, next to other objects and
+    anywhere in an image.
 
     Args:
         data_preprocessor: config of the preprocessor.
-        image_encoder: config of an encoder of images T times as large as the pictures.
+        image_encoder: config of an encoder of images T times as large as the small ones.
         num_tags: C.
         tiles: T.
     """
@@ -35,18 +35,18 @@ class MultiLabelClassifier(CrossModalModel):
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits (B, C)."""
-        return self.tag(batch.images)
+        return self.classify(batch.images)
 
-    def tag(self, images: Tensor) -> Tensor:
-        """Logits (B, C) of pictures (B, 3, h, w).
+    def classify(self, images: Tensor) -> Tensor:
+        """Logits (B, C) of small images (B, 3, h, w).
 
         Raises:
-            ValueError: when the pictures don't fill the last mosaic.
+            ValueError: when the images don't fill the last mosaic.
         """
         tiles = self.tiles
         if len(images) % tiles**2:
             raise ValueError(
-                f'{len(images)} pictures make no whole mosaics of {tiles} × {tiles}: set '
+                f'{len(images)} images make no whole mosaics of {tiles} × {tiles}: set '
                 f'train_dataloader.global_batch_size to a multiple of {tiles**2} on each rank'
             )
         mosaics = images.unflatten(0, (-1, tiles, tiles)).permute(0, 3, 1, 4, 2, 5)
@@ -58,17 +58,18 @@ class MultiLabelClassifier(CrossModalModel):
         return self.classifier(patches.mean((2, 4)).flatten(0, 2))
 
     def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
-        """Cross-entropy of each tag, summed over tags; the share of a picture's tags found.
+        """``loss_tags``, cross-entropy summed over tags, and ``tags_found``, their recall.
 
-        Found are the C' tags with the largest logits, of a picture that has C'. Samples have
-        ``tags``, their numbers.
+        An image with k tags is predicted to have the k tags with the largest logits. Samples have
+        ``tags``, their class numbers.
         """
-        logits = self.tag(batch.images).float()
+        logits = self.classify(batch.images).float()
         targets = torch.zeros(logits.shape)
         for row, sample in zip(targets, samples, strict=True):
             row[sample.tags] = 1
         targets = targets.to(logits.device)
         loss = binary_cross_entropy_with_logits(logits, targets, reduction='sum') / len(logits)
         ranks = logits.argsort(1, descending=True).argsort(1)
-        found = (targets.bool() & (ranks < targets.sum(1, keepdim=True))).sum() / targets.sum()
-        return {'loss_tags': loss, 'tags_found': found}
+        is_top = ranks < targets.sum(1, keepdim=True)
+        recall = (targets.bool() & is_top).sum() / targets.sum()
+        return {'loss_tags': loss, 'tags_found': recall}

@@ -1,4 +1,4 @@
-"""The decoder that writes answers."""
+"""The decoder of answers."""
 
 from copy import deepcopy
 
@@ -8,20 +8,20 @@ from torch import Tensor, nn
 from xmodal.models.backbones.text import BertTextEncoder
 from xmodal.models.fusion.encoder import FusionEncoder
 from xmodal.models.heads.mlm import MLMHead
-from xmodal.models.layers.attention import NO_TERMS
+from xmodal.models.layers import NO_TERMS
 from xmodal.structures import Tokens
 
 
 class AnswerDecoder(nn.Module):
-    """A causal decoder whose words look at the fused words of a question, not at the image.
+    """A causal decoder with cross-attention to the fused words of a question, not to the image.
 
-    It has as many layers as the fusion encoder and their weights, the text encoder's embeddings,
-    and the words of the MLM head (ALBEF, Sec. 5): a word attends to those before it and then to the
-    question. ``SOURCES`` says where each part's weights come from.
+    It starts from the layers of the fusion encoder, the embeddings of the text encoder and the MLM
+    head (ALBEF, Sec. 5); ``SOURCES`` names them. A word attends to the words before it and then to
+    the question.
 
-    The answers of a question stand side by side, (B, K, L): K answers of L word pieces, [CLS] in
-    front, [SEP] at the end. They are apart in self-attention and one long query in cross-attention,
-    so that the question's keys and values are there once however many answers are tried.
+    A question has K answers of L word pieces, (B, K, L), [CLS] first and [SEP] last. Self-attention
+    keeps them apart. In cross-attention they are one long query, so that the question's keys and
+    values are computed once for all answers.
 
     Args:
         text_encoder: whose embeddings are copied.
@@ -41,12 +41,12 @@ class AnswerDecoder(nn.Module):
         self.words = MLMHead(fusion.embed_dims, text_encoder.vocab_size)
 
     def copy_from(self, text_encoder: BertTextEncoder, fusion: FusionEncoder) -> None:
-        """Takes over their weights."""
+        """Copies their weights."""
         self.embeddings.load_state_dict(text_encoder.bert.embeddings.state_dict())
         self.layers.load_state_dict(fusion.layers.state_dict())
 
     def forward(self, answer_ids: Tensor, question: Tokens) -> Tensor:
-        """Word pieces (B, K, L) to tokens (B, K, L, D), each of which has seen those up to it."""
+        """Word pieces (B, K, L) to tokens (B, K, L, D), causal within an answer."""
         count, length = answer_ids.shape[1:]
         tokens = self.embeddings(answer_ids.flatten(0, 1))  # (B K, L, D)
         later = torch.full((length, length), -torch.inf, device=tokens.device).triu(1)
@@ -55,8 +55,8 @@ class AnswerDecoder(nn.Module):
             tokens = tokens.unflatten(0, (-1, count)).flatten(1, 2)  # (B, K L, D)
             tokens, _ = layer.attend_cross(
                 tokens,
-                layer.cross_attention.project(tokens, answer=False),
-                layer.cross_attention.project(question.embeddings, ask=False),
+                layer.cross_attention.project(tokens, context=False),
+                layer.cross_attention.project(question.embeddings, query=False),
                 question.attention_mask,
                 NO_TERMS,
                 need_weights=False,

@@ -1,0 +1,80 @@
+"""The part that the models with a fusion encoder share: encoders, position, fusion encoder."""
+
+from torch import nn
+
+from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.necks.token_type import TokenTypeEmbedding
+from xmodal.registry import MODELS
+from xmodal.structures import Tokens
+
+
+class CrossModalBackbone(nn.Module):
+    """An encoder a modality, token types, a position and a fusion encoder.
+
+    Args:
+        image_encoder: config of an image encoder.
+        text_encoder: config of a text encoder.
+        fusion: config of a fusion encoder.
+        position: config of the position plug-in; it gets the fusion encoder's depth, width and
+            heads.
+        token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
+
+    Raises:
+        ValueError: when the three encoders differ in width.
+    """
+
+    def __init__(
+        self,
+        image_encoder: dict,
+        text_encoder: dict,
+        fusion: dict,
+        position: dict,
+        token_type: dict | None,
+    ) -> None:
+        super().__init__()
+        self.image_encoder = MODELS.build(image_encoder)
+        self.text_encoder = MODELS.build(text_encoder)
+        self.fusion = MODELS.build(fusion)
+        parts = ('image_encoder', 'text_encoder', 'fusion')
+        widths = {name: getattr(self, name).embed_dims for name in parts}
+        if len(set(widths.values())) > 1:
+            listed = ', '.join(f'{name} {width}' for name, width in widths.items())
+            raise ValueError(
+                f'the encoders and the fusion encoder must have one width, found {listed}: set '
+                'image_encoder.embed_dim (embed_dims of an encoder of regions), '
+                'text_encoder.config.hidden_size and fusion.embed_dims to the same number'
+            )
+        sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
+        self.position = MODELS.build({**position, **sizes})
+        self.token_type = None
+        if token_type is not None:
+            self.token_type = MODELS.build({**token_type, 'embed_dims': self.fusion.embed_dims})
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes that a head may ask for."""
+        return {
+            'embed_dims': self.fusion.embed_dims,
+            'vocab_size': self.text_encoder.vocab_size,
+        }
+
+    def init_weights(self) -> None:
+        """Loads the encoders' pretrained weights, where the config names some."""
+        self.image_encoder.init_weights()
+        self.text_encoder.init_weights()
+
+
+def encode(
+    encoder: Encoder, token_type: TokenTypeEmbedding | None, modality: str, *inputs
+) -> Tokens:
+    """Tokens of one modality, with its token type before or after the encoder's blocks."""
+    tokens = _add_type(encoder.embed(*inputs), token_type, modality, 'pre_encoder')
+    return _add_type(encoder.encode(tokens), token_type, modality, 'post_encoder')
+
+
+def _add_type(
+    tokens: Tokens, token_type: TokenTypeEmbedding | None, modality: str, position: str
+) -> Tokens:
+    if token_type is None or token_type.position != position:
+        return tokens
+    return tokens._replace(embeddings=token_type(tokens.embeddings, modality))

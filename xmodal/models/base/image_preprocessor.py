@@ -1,0 +1,77 @@
+"""Preprocessing of pixels and texts."""
+
+import logging
+
+import torch
+from mmengine.logging import print_log
+from torch import Tensor
+
+from xmodal.models.base.preprocessor import CrossModalPreprocessor
+from xmodal.models.base.tokenizer import build_tokenizer
+from xmodal.registry import MODELS
+
+
+@MODELS.register_module()
+class ImageTextPreprocessor(CrossModalPreprocessor):
+    """Stacks and normalises images and tokenises texts.
+
+    Args:
+        mean: of the RGB channels, in 0…255.
+        std: of the RGB channels, in 0…255.
+        tokenizer: arguments of :func:`xmodal.models.base.tokenizer.build_tokenizer`.
+        max_length: longest text in word pieces, special ones included; longer ones are cut.
+
+    Attributes:
+        mask_id: id of [MASK].
+        special_ids: ids of the special word pieces, (S,) int64.
+    """
+
+    def __init__(
+        self, mean: list[float], std: list[float], tokenizer: dict, max_length: int = 30
+    ) -> None:
+        super().__init__(max_length)
+        self.register_buffer('mean', torch.tensor(mean).view(3, 1, 1), persistent=False)
+        self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
+        self.tokenizer = build_tokenizer(**tokenizer)
+        self.vocab_size = len(self.tokenizer)
+        self.mask_id = self.tokenizer.mask_token_id
+        special_ids = torch.tensor(self.tokenizer.all_special_ids)
+        self.register_buffer('special_ids', special_ids, persistent=False)
+        self._is_first = True
+
+    def prepare_images(self, inputs: Tensor) -> Tensor:
+        """Normalised images; K images a sample, (B, K, 3, H, W), become consecutive rows."""
+        return self.normalize(self._move(inputs.flatten(0, -4)))
+
+    def normalize(self, images: Tensor) -> Tensor:
+        """uint8 pixels (B, 3, H, W) to zero mean and unit deviation."""
+        return images.float().sub_(self.mean).div_(self.std)
+
+    def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
+        """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
+        encoded = self.tokenizer(
+            texts,
+            padding='longest',
+            truncation=True,
+            max_length=self.max_length,
+            return_tensors='pt',
+            return_token_type_ids=False,
+        )
+        if self._is_first:
+            self._is_first = False
+            self._warn_of_unknown_words(texts, encoded['input_ids'])
+        return self._move(encoded['input_ids']), self._move(encoded['attention_mask']).bool()
+
+    def _warn_of_unknown_words(self, texts: list[str], input_ids: Tensor) -> None:
+        """Many unknown words mean that the vocabulary belongs to other texts."""
+        is_special = torch.isin(input_ids, torch.tensor(self.tokenizer.all_special_ids))
+        unknown = input_ids == self.tokenizer.unk_token_id
+        share = unknown.sum() / (~is_special | unknown).sum().clamp(min=1)
+        if share > 0.2:
+            print_log(
+                f'{share:.0%} of the words of the first {len(texts)} texts are unknown to the '
+                f"tokenizer (for instance of '{texts[0]}'): is "
+                'data_preprocessor.tokenizer.pretrained the right vocabulary for them?',
+                'current',
+                level=logging.WARNING,
+            )

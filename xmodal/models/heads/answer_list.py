@@ -1,0 +1,56 @@
+"""Lists of answers to choose from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
+from xmodal.files import read_json
+
+# Forms of an answer; the first form in which two answers agree decides.
+_FORMS = (str, normalize_lxmert_answer, normalize_answer)
+
+
+def read_answer_list(file: str | Path, key: str) -> list[str]:
+    """The answers of a JSON file, a list of strings; ``key`` of the config names it.
+
+    Raises:
+        FileNotFoundError: when it is not there.
+        ValueError: when it is no list of answers.
+    """
+    file = Path(file)
+    if not file.is_file():
+        raise FileNotFoundError(
+            f'{key}: {file} is not there (from {Path.cwd()}). docs/tasks/vqa.md and '
+            'docs/regions.md say how to make it'
+        )
+    answers = read_json(file)
+    if not (isinstance(answers, list) and answers and all(isinstance(a, str) for a in answers)):
+        raise ValueError(f'{key}: {file} is no JSON list of answers, ["yes", …]')
+    return answers
+
+
+class AnswerTable:
+    """Finds the index of an answer in a list, by its text or by a normalised form of it.
+
+    The forms are LXMERT's and that of VQA's evaluation.
+
+    Args:
+        answers: the list; of answers with the same form, the first counts.
+    """
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        self.answers = list(answers)
+        self._indices = [{} for _ in _FORMS]
+        for index, answer in enumerate(self.answers):
+            for indices, form in zip(self._indices, _FORMS, strict=True):
+                indices.setdefault(form(answer), index)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def find(self, answer: str) -> int | None:
+        """The index of an answer, None where the table lacks it."""
+        for indices, form in zip(self._indices, _FORMS, strict=True):
+            if (index := indices.get(form(answer))) is not None:
+                return index
+        return None

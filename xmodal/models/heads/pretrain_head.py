@@ -1,0 +1,100 @@
+"""The protocol of a pre-training objective, built in or a user's."""
+
+from collections.abc import Mapping
+from inspect import signature
+
+from torch import Tensor, nn
+
+from xmodal.registry import MODELS
+from xmodal.structures import LxmertStep, PretrainStep, Shown
+
+
+class PretrainHead(nn.Module):
+    """An objective: its losses of one step, with the whole model to use.
+
+    It owns its masking, its fusion and its distillation. A constructor that has a parameter
+    ``embed_dims``, ``vocab_size``, ``patch_size`` or ``feature_dims`` gets it from the model.
+
+    Attributes:
+        has_teacher: whether the momentum teacher has a copy of the head (ALBEF family).
+        reads_image_tokens: whether it reads the fused image tokens (LXMERT).
+    """
+
+    has_teacher = False
+    reads_image_tokens = True
+
+    def check(self, model: nn.Module) -> None:
+        """Raises ValueError where the model, whole by now, lacks what the objective needs."""
+
+    def loss(self, model: nn.Module, step: PretrainStep | LxmertStep) -> dict[str, Tensor]:
+        """Values by name: those with 'loss' in the name are added up, the others are logged."""
+        raise NotImplementedError
+
+    def replace_texts(self, model: nn.Module, shown: Shown) -> Shown:
+        """What LXMERT is shown with some texts replaced, before anything is masked."""
+        return shown
+
+    def mask(self, model: nn.Module, shown: Shown) -> Shown:
+        """What LXMERT is shown with words or regions masked."""
+        return shown
+
+
+class PretrainHeads(nn.ModuleDict):
+    """The objectives of a pre-training, by name.
+
+    Args:
+        configs: of the heads, by name; None leaves out a head of an inherited config.
+        sizes: of the model, for the constructors that ask for them.
+
+    Attributes:
+        active: names of the heads that are trained; a hook may let some begin later.
+
+    Raises:
+        ValueError: when there is no head, or one of them is no :class:`PretrainHead`.
+    """
+
+    def __init__(self, configs: Mapping[str, dict | None], sizes: Mapping[str, int]) -> None:
+        super().__init__()
+        for name, config in configs.items():
+            if config is not None:
+                self[name] = _build_head(name, config, sizes)
+        if not self:
+            raise ValueError(f'model.heads is empty: {dict(configs)}, expected at least one head')
+        self.active = frozenset(self)
+
+    def active_heads(self) -> list[PretrainHead]:
+        """The heads that are trained now, in the order of the config."""
+        return [head for name, head in self.items() if name in self.active]
+
+    def loss(self, model: nn.Module, step: PretrainStep | LxmertStep) -> dict[str, Tensor]:
+        """The values of all active heads.
+
+        Raises:
+            ValueError: when two heads log a value of the same name.
+        """
+        values: dict[str, Tensor] = {}
+        for name, head in self.items():
+            if name not in self.active:
+                continue
+            of_head = head.loss(model, step)
+            if clash := values.keys() & of_head.keys():
+                raise ValueError(
+                    f'model.heads.{name} logs {sorted(clash)}, as another head does: name the '
+                    'values after the head'
+                )
+            values |= of_head
+        return values
+
+
+def _build_head(name: str, config: dict, sizes: Mapping[str, int]) -> PretrainHead:
+    """A head, with the sizes that its constructor asks for."""
+    kind = MODELS.get(config['type']) if isinstance(config['type'], str) else config['type']
+    parameters = signature(kind).parameters if kind else {}
+    wanted = {key: value for key, value in sizes.items() if key in parameters}
+    head = MODELS.build({**config, **wanted})
+    if not isinstance(head, PretrainHead):
+        raise ValueError(
+            f'model.heads.{name}: {type(head).__name__} is no PretrainHead, whose '
+            'loss(model, step) is called in pre-training (docs/plugins.md)'
+        )
+    return head

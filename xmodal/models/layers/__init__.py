@@ -1,0 +1,23 @@
+"""Layers that several encoders share."""
+
+from xmodal.models.layers.attention import NO_TERMS, QKV, Attention
+from xmodal.models.layers.conv_stem import ConvStem
+from xmodal.models.layers.encoder_layer import EncoderLayer
+from xmodal.models.layers.feed_forward import FeedForward
+from xmodal.models.layers.init import init_linear
+from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanPooling
+from xmodal.models.layers.post_norm import PostNormBlock
+
+__all__ = [
+    'NO_TERMS',
+    'QKV',
+    'Attention',
+    'ConvStem',
+    'EncoderLayer',
+    'FeedForward',
+    'GPOPooling',
+    'MaxPooling',
+    'MeanPooling',
+    'PostNormBlock',
+    'init_linear',
+]

@@ -1,0 +1,14 @@
+"""Initial weights of linear layers."""
+
+from torch import nn
+
+
+def init_linear(module: nn.Module, embed_dims: int) -> None:
+    """Draws the linear layers in a module as BERT's: N(0, 0.02²), biases 0.
+
+    0.02 is BERT's at its width of 768; narrower layers start larger, as 1 / √width does.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=0.02 * (768 / embed_dims) ** 0.5)
+            nn.init.zeros_(layer.bias)

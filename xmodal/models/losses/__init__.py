@@ -1,0 +1,19 @@
+"""Losses: tensors in, a scalar or a loss a row out."""
+
+from xmodal.models.losses.anchor import anchor_hinges, anchor_token_term
+from xmodal.models.losses.clip import CLIPLoss
+from xmodal.models.losses.contrastive import contrastive_loss
+from xmodal.models.losses.distillation import distilled_cross_entropy
+from xmodal.models.losses.temperature import LearnedTemperature
+from xmodal.models.losses.triplet import InfoNCELoss, TripletLoss
+
+__all__ = [
+    'CLIPLoss',
+    'InfoNCELoss',
+    'LearnedTemperature',
+    'TripletLoss',
+    'anchor_hinges',
+    'anchor_token_term',
+    'contrastive_loss',
+    'distilled_cross_entropy',
+]

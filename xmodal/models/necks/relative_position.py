@@ -1,0 +1,107 @@
+"""Relative position within each modality, in a fusion encoder's self-attention."""
+
+import torch
+from torch import Tensor, nn
+
+from xmodal.models.necks.absolute_position import AbsoluteEmbedding
+from xmodal.models.necks.position import NoPosition
+from xmodal.registry import MODELS
+from xmodal.structures import Tokens
+
+
+class RelativeBias(nn.Module):
+    """Learned bias a head for each offset between two tokens of one modality.
+
+    Offsets further than ``max_offset`` share the last entry, as in Shaw et al. (2018); rows and
+    columns of an image are looked up together, as iRPE's product method does (Wu et al., 2021).
+    [CLS] has no position: its row and column have a separate entry.
+
+    Args:
+        num_heads: heads of the layer.
+        max_offset: the largest offset with an entry.
+        axes: 1 for a text, 2 for an image.
+    """
+
+    def __init__(self, num_heads: int, max_offset: int, axes: int) -> None:
+        super().__init__()
+        self.max_offset, self.axes = max_offset, axes
+        self.table = nn.Parameter(torch.zeros(num_heads, (2 * max_offset + 1) ** axes + 1))
+
+    def forward(self, grid_size: tuple[int, ...]) -> Tensor:
+        """Bias (1, heads, L, L) for [CLS] followed by the cells of a grid."""
+        device = self.table.device
+        cells = torch.cartesian_prod(*(torch.arange(n, device=device) for n in grid_size))
+        cells = cells.view(-1, self.axes)
+        offsets = cells[:, None] - cells[None]
+        offsets = offsets.clamp(-self.max_offset, self.max_offset) + self.max_offset
+        side = 2 * self.max_offset + 1
+        index = offsets[..., 0] if self.axes == 1 else offsets[..., 0] * side + offsets[..., 1]
+        index = nn.functional.pad(index, (1, 0, 1, 0), value=side**self.axes)
+        return self.table[:, index][None]
+
+
+@MODELS.register_module(name=['RelativePosition', 'rpe'])
+class RelativePosition(NoPosition):
+    """Relative bias of each modality inside the fusion encoder's self-attention.
+
+    Args:
+        depth: number of fusion layers.
+        embed_dims: D.
+        num_heads: heads of a fusion layer.
+        max_text_offset: the largest offset between words with an entry.
+        max_image_offset: the largest offset between patches along each axis with an entry.
+    """
+
+    needs_grid = True
+
+    def __init__(
+        self,
+        depth: int,
+        embed_dims: int,
+        num_heads: int,
+        max_text_offset: int = 15,
+        max_image_offset: int = 15,
+    ) -> None:
+        super().__init__(depth, embed_dims, num_heads)
+        self.text_bias = nn.ModuleList(
+            RelativeBias(num_heads, max_text_offset, axes=1) for _ in range(depth)
+        )
+        self.image_bias = nn.ModuleList(
+            RelativeBias(num_heads, max_image_offset, axes=2) for _ in range(depth)
+        )
+
+    def self_bias(self, layer: int, tokens: Tokens) -> Tensor:
+        """Bias of the layer for these tokens, (1, heads, L, L)."""
+        if tokens.grid_size is None:
+            return self.text_bias[layer]((tokens.embeddings.shape[1] - 1,))
+        return self.image_bias[layer](tokens.grid_size)
+
+
+@MODELS.register_module(name=['AbsoluteRelativePosition', 'ape+rpe'])
+class AbsoluteRelativePosition(RelativePosition):
+    """Absolute embeddings of each modality on the inputs, and relative biases in the layers.
+
+    Args:
+        depth: number of fusion layers.
+        embed_dims: D.
+        num_heads: heads of a fusion layer.
+        grid_size: rows and columns of the image table.
+        max_length: longest text.
+        **relative: see :class:`RelativePosition`.
+    """
+
+    def __init__(
+        self,
+        depth: int,
+        embed_dims: int,
+        num_heads: int,
+        grid_size: tuple[int, int] = (16, 16),
+        max_length: int = 64,
+        **relative,
+    ) -> None:
+        super().__init__(depth, embed_dims, num_heads, **relative)
+        self.absolute = AbsoluteEmbedding(embed_dims, grid_size, max_length)
+
+    def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
+        """Adds its position embedding to every token."""
+        return self.absolute(image, text)

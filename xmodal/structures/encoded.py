@@ -1,0 +1,49 @@
+"""One modality after its encoder, and both after fusion."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from xmodal.structures.relation import Relation
+from xmodal.structures.tokens import Tokens
+
+
+class Encoded(NamedTuple):
+    """One modality after its encoder.
+
+    Attributes:
+        tokens: the token set, D wide.
+        embedding: the L2-normalised projection of [CLS], or of a pooling of the tokens, (B, d).
+    """
+
+    tokens: Tokens
+    embedding: Tensor
+
+
+class CrossAttentions(NamedTuple):
+    """Attention probabilities of one fusion layer, in the graph.
+
+    Attributes:
+        text_to_image: words look at the image, (B, heads, 1 + N, 1 + M).
+        image_to_text: patches look at the text, (B, heads, 1 + M, 1 + N); None in a layer that
+            has no image stream.
+    """
+
+    text_to_image: Tensor
+    image_to_text: Tensor | None
+
+
+class Fused(NamedTuple):
+    """Both modalities after fusion.
+
+    Attributes:
+        image_tokens: (B, 1 + M, D); None when the caller did not ask for the image stream.
+        text_tokens: (B, 1 + N, D).
+        attentions: one entry a layer, or None when not asked for.
+        relation: what the position relates words and patches by, or None.
+    """
+
+    image_tokens: Tensor | None
+    text_tokens: Tensor
+    attentions: list[CrossAttentions] | None = None
+    relation: Relation | None = None

@@ -1,0 +1,50 @@
+"""What a position hands to the fusion layers."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class Relation(NamedTuple):
+    """What relates the words and the patches of each pair, for all fusion layers.
+
+    A position sets the fields that its :meth:`cross_terms` needs.
+
+    Attributes:
+        similarity: S_G of Eq. 3 of ACE-RPE, (B, 1 + M, 1 + N, G).
+        distance: P of Eq. 7, (B, 1 + M, 1 + N, G); +inf where no anchor reaches the pair.
+        features: P with a finite value everywhere, (B, 1 + M, 1 + N, C), C being G or 2G.
+        image_mean: mean of ``features`` over the real words, (B, 1 + M, C).
+        text_mean: mean of ``features`` over the patches, (B, 1 + N, C).
+    """
+
+    similarity: Tensor | None = None
+    distance: Tensor | None = None
+    features: Tensor | None = None
+    image_mean: Tensor | None = None
+    text_mean: Tensor | None = None
+
+
+class LowRank(NamedTuple):
+    """An addition to tokens, kept as factors: ``features`` (…, C) @ ``weight`` (C, D)."""
+
+    features: Tensor
+    weight: Tensor
+
+
+class CrossTerms(NamedTuple):
+    """What a position adds to one cross-attention of Lq queries over Lk keys.
+
+    Attributes:
+        query: added to the query tokens before W^Q, features (B, Lq, C).
+        key: added to the context tokens before W^K, features (B, Lk, C).
+        value: added to the context tokens before W^V, features (B, Lk, C).
+        pairs: added to the values, pair by pair, features (B, Lq, Lk, C).
+        bias: added to the logits before they are scaled, (B, 1 or heads, Lq, Lk).
+    """
+
+    query: LowRank | None = None
+    key: LowRank | None = None
+    value: LowRank | None = None
+    pairs: LowRank | None = None
+    bias: Tensor | None = None
