@@ -226,7 +226,7 @@ def lxmert_pretrain(folder: Path) -> dict:
         data_preprocessor=region_text_preprocessor(folder),
         backbone=LXMERT_NETWORK,
         heads=dict(
-            mlm=dict(type='MLMHead', mask_probability=0.5),
+            mlm=dict(type='LxmertMLMHead', mask_probability=0.5),
             objects=dict(
                 type='ObjectHead',
                 num_objects=9,
@@ -293,7 +293,7 @@ def sgraf_saf_temde(folder: Path) -> dict:
             type='SketchGlobal', pooling=dict(type='TEMDE', partitions=3, centroids=4, inner_dims=2)
         ),
     )
-    return matching(folder, similarity, dict(type='TripletHead'))
+    return matching(folder, similarity, dict(type='TripletLoss'))
 
 
 def sgraf_sgr_self_attention(folder: Path) -> dict:
@@ -304,7 +304,7 @@ def sgraf_sgr_self_attention(folder: Path) -> dict:
         reasoning=dict(type='SGR'),
         global_pooling=dict(type='SelfAttentionGlobal', regions=4, dropout=0.1),
     )
-    return matching(folder, similarity, dict(type='TripletHead'))
+    return matching(folder, similarity, dict(type='TripletLoss'))
 
 
 def dual_encoder_gpo(folder: Path) -> dict:
@@ -313,7 +313,7 @@ def dual_encoder_gpo(folder: Path) -> dict:
     similarity = dict(
         type='PooledSimilarity', proj_dims=8, image_pooling=pooling, text_pooling=pooling
     )
-    return matching(folder, similarity, dict(type='InfoNCEHead'))
+    return matching(folder, similarity, dict(type='InfoNCELoss'))
 
 
 # EMKUM

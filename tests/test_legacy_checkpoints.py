@@ -15,7 +15,7 @@ from torch.nn.functional import dropout
 
 from xmodal.engine.checkpoint import load_weights
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, Regions, RegionTextBatch
+from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, Regions
 
 EXACT = os.environ.get('XMODAL_EXACT') == '1'
 
@@ -50,7 +50,7 @@ def read_batch(inputs):
             attribute_confidences=inputs['attribute_confidences'],
         ),
     )
-    return RegionTextBatch(regions=regions, **texts)
+    return ImageTextBatch(images=regions, **texts)
 
 
 def read_samples(inputs):
@@ -121,7 +121,7 @@ def lxmert_pretrainer_scores(model, batch, samples):
     fused = model.tensor(batch)
     pooled = model.backbone.pool(fused)
     return dict(
-        fused_image=fused.image_tokens[batch.regions.attention_mask],
+        fused_image=fused.image_tokens[batch.images.attention_mask],
         fused_text=fused.text_tokens[batch.attention_mask],
         match=model.heads['matching'](pooled),
         answers=model.heads['answers'](pooled),
@@ -133,7 +133,7 @@ def answer_classifier_scores(model, batch, samples):
 
 
 def matching_scores(model, batch, samples):
-    images = model.encode_image(batch.regions)
+    images = model.encode_image(batch.images)
     texts = model.encode_text(batch.input_ids, batch.attention_mask)
     return dict(logits=model.tensor(batch), all_pairs=model.score_all_pairs(images, texts))
 

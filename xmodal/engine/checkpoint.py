@@ -12,6 +12,7 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import nn
 
+from xmodal.engine.legacy import current_names
 from xmodal.files import atomic_write
 
 UNREADABLE = (UnpicklingError, EOFError, RuntimeError)  # of torch.load
@@ -91,7 +92,8 @@ def load_weights(model: nn.Module, file: str | Path) -> None:
     content = read_checkpoint(file)
     mend = 'give a checkpoint of this config, or convert it (tools/model_converters)'
     try:
-        missing = model.load_state_dict(content.get('state_dict', content), strict=False)[0]
+        weights = current_names(content.get('state_dict', content))
+        missing = model.load_state_dict(weights, strict=False)[0]
     except RuntimeError as error:
         raise ValueError(f'{file} does not fit the model: {error}\n{mend}') from error
     if missing:

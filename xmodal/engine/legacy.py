@@ -1,0 +1,33 @@
+"""Names of weights that changed since version 0.1, so that its checkpoints load."""
+
+import re
+
+from torch import Tensor
+
+#: Regular expressions and their replacements, applied to every name in this order.
+RENAMED_KEYS: list[tuple[str, str]] = [
+    (r'^network\.', 'backbone.'),
+    (r'^twin\.module\.network\.', 'teacher.module.backbone.'),
+    (r'^twin\.', 'teacher.'),
+    (r'attention\.query\.(weight|bias)$', r'attention.q_proj.\1'),
+    (r'attention\.key\.(weight|bias)$', r'attention.k_proj.\1'),
+    (r'attention\.value\.(weight|bias)$', r'attention.v_proj.\1'),
+    (r'attention\.output\.(weight|bias)$', r'attention.out_proj.\1'),
+    (r'\.expand\.(weight|bias)$', r'.fc1.\1'),
+    (r'\.contract\.(weight|bias)$', r'.fc2.\1'),
+    (r'\b(image|text)_projection\.', r'\1_proj.'),
+    (r'^queue\.(image|text)_vectors$', r'queue.\1_embeddings'),
+    (r'^head\.log_temperature$', 'loss_module.temperature.log'),
+    (r'^heads\.(\w+)\.log_(temperature|scale)$', r'heads.\1.temperature.log'),
+]
+
+
+def current_names(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A state dict with the names of this version; it may have been written by an earlier one."""
+    return {_current_name(name): value for name, value in state_dict.items()}
+
+
+def _current_name(name: str) -> str:
+    for pattern, replacement in RENAMED_KEYS:
+        name = re.sub(pattern, replacement, name)
+    return name
