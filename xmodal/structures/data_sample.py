@@ -4,7 +4,7 @@ from mmengine.structures import BaseDataElement
 
 
 class DataSample(BaseDataElement):
-    """What is known about one image and its text, apart from the pixels.
+    """Everything about one image and its text apart from the pixels.
 
     Fields (set as attributes; a task sets what it has):
         image_id (int): equal for two samples of the same image.
@@ -12,6 +12,6 @@ class DataSample(BaseDataElement):
 
     Meta information:
         image_path (str): the file the pixels were read from.
-        sample_index (int): the sample's place in its dataset.
-        skipped (list[str]): broken images that this sample replaces, empty as a rule.
+        sample_index (int): the sample's index in its dataset.
+        skipped (list[str]): broken images that this sample replaces, usually none.
     """

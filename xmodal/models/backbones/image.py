@@ -23,9 +23,9 @@ class ViTImageEncoder(Encoder):
         arch: a timm ViT with a class token.
         image_size: height and width of the input, in pixels.
         depth: L, the number of blocks kept; None keeps all.
-        pretrained: True for timm's weights, or a file: of timm's weights, or a checkpoint of ours
-            ('….pth') of a model with an ``image_encoder``. They are read when training starts
-            (``init_weights``), not when the model is built.
+        pretrained: True for timm's weights, or a file: of timm's weights, or a checkpoint ('….pth')
+            of a model of this package with an ``image_encoder``. They are read when training
+            starts (``init_weights``), not when the model is built.
         conv_stem: patches by :class:`ConvStem` instead of timm's product a patch.
         post_norm: blocks with their norms after the sums (:class:`PostNormBlock`), one norm before
             the first and none after the last, as in data2vec 2.0.
@@ -86,9 +86,9 @@ class ViTImageEncoder(Encoder):
         """
         if not self.pretrained:
             return
-        if isinstance(self.pretrained, str) and (own := _read_own(self.pretrained)):
-            mine = self.state_dict()
-            self.load_state_dict({name: x for name, x in own.items() if name in mine})
+        if isinstance(self.pretrained, str) and (weights := _read_checkpoint(self.pretrained)):
+            known = self.state_dict()
+            self.load_state_dict({name: x for name, x in weights.items() if name in known})
             return
         overlay = {'file': self.pretrained} if isinstance(self.pretrained, str) else {}
         try:
@@ -98,12 +98,12 @@ class ViTImageEncoder(Encoder):
         except Exception as error:  # timm, the hub client and the network raise many kinds
             raise FileNotFoundError(
                 f"image_encoder.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't "
-                f'be had: {error}\nDownload them on a machine with a network and give the file '
+                f'be loaded: {error}\nDownload them on a machine with a network and give the file '
                 "(pretrained='path/to/weights.safetensors'), train the encoder first (the config "
                 'says how), or set pretrained=False to start from random weights.'
             ) from error
-        own = self.vit.state_dict()
-        self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in own})
+        known = self.vit.state_dict()
+        self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in known})
 
     def embed(
         self,
@@ -134,8 +134,8 @@ class ViTImageEncoder(Encoder):
         return tokens._replace(embeddings=self.vit.norm(self.vit.blocks(tokens.embeddings)))
 
 
-def _read_own(file: str) -> dict[str, Tensor]:
-    """What a checkpoint of ours holds of an ``image_encoder``; nothing if it is another file."""
+def _read_checkpoint(file: str) -> dict[str, Tensor]:
+    """The ``image_encoder`` of a checkpoint of this package; nothing if it is another file."""
     if not Path(file).is_file() or Path(file).suffix != '.pth':
         return {}
     state_dict = torch.load(file, map_location='cpu', weights_only=True).get('state_dict', {})

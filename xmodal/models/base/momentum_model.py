@@ -62,7 +62,7 @@ class MomentumModel(CrossModalModel):
 def _fill_missing_teacher(
     model: MomentumModel, state_dict: dict[str, Tensor], prefix: str, *_
 ) -> None:
-    """Adds what ``state_dict`` lacks of the teacher: the model's loaded or else its own weights."""
+    """Adds what ``state_dict`` lacks of the teacher: the weights that the model has or loads."""
     for name, path in model.momentum_modules().items():
         for key, value in model.get_submodule(path).state_dict().items():
             loaded = state_dict.get(f'{prefix}{path}.{key}', value)

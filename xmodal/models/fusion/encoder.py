@@ -126,7 +126,7 @@ class FusionEncoder(nn.Module):
 
         Every layer passes over the text K times, with the same weights: once with each image, in
         order, each time from where the image before it left the words. An image relates to the
-        words by its own position. K = 1 is :meth:`forward`.
+        words by a separate relation. K = 1 is :meth:`forward`.
 
         Args:
             images: K of them, (B, 1 + M, D) each.

@@ -154,8 +154,8 @@ class ObjectHead(PretrainHead):
         """Classes and confidences, (B, R) each."""
         if regions.labels is None:
             raise ValueError(
-                f"heads.objects.tasks has '{name}', but the regions have no labels: read features "
-                "whose store has them (docs/regions.md), or leave out 'objects' and 'attributes'"
+                f"heads.objects.tasks has '{name}', but the regions have no labels: read a "
+                "store with labels (docs/regions.md), or leave out 'objects' and 'attributes'"
             )
         if name == 'objects':
             return regions.labels.objects, regions.labels.object_confidences

@@ -60,14 +60,14 @@ class GPOPooling(nn.Module):
     """Generalized pooling operator (VSE∞, Chen et al., CVPR 2021, Sec. 4).
 
     Each dimension is sorted over the tokens, largest first, and the k-th largest values are summed
-    with weights θ_k that a bidirectional GRU reads off the encoded places 1…L. The weights depend
-    on the number of tokens alone, so that they are computed once a length.
+    with weights θ_k that a bidirectional GRU computes from the encoded ranks 1…L. The weights
+    depend on the number of tokens alone, so that they are computed once a length.
 
     Args:
         embed_dims: D, the width of the tokens.
-        position_dims: width of the sine encoding of a place.
+        position_dims: width of the sine encoding of a rank.
         hidden_dims: width of the GRU.
-        temperature: of the softmax over the places; 0.1 in the authors' code.
+        temperature: of the softmax over the ranks; 0.1 in the authors' code.
 
     Shape:
         embeddings: (B, L, D); attention_mask: (B, L) bool, None when all are real. Returns (B, D).
@@ -90,15 +90,15 @@ class GPOPooling(nn.Module):
 
     def weights(self, lengths: Tensor) -> Tensor:
         """θ for sets of each of some lengths, (U,) at least 1: (U, max length), 0 past its end."""
-        places = torch.arange(int(lengths.max()), device=lengths.device)
-        encoded = _encode_places(places, self.position_dims).expand(len(lengths), -1, -1)
+        ranks = torch.arange(int(lengths.max()), device=lengths.device)
+        encoded = _encode_ranks(ranks, self.position_dims).expand(len(lengths), -1, -1)
         packed = pack_padded_sequence(
             encoded, lengths.cpu(), batch_first=True, enforce_sorted=False
         )
         hidden, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True)
         forward, backward = hidden.chunk(2, -1)
         scores = self.linear((forward + backward) / 2)[..., 0].float()
-        past = places >= lengths[:, None]
+        past = ranks >= lengths[:, None]
         return (scores / self.temperature).masked_fill(past, -math.inf).softmax(1)
 
     def forward(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
@@ -109,7 +109,7 @@ class GPOPooling(nn.Module):
         counts = attention_mask.sum(1)
         lengths, which = counts.clamp(min=1).unique(return_inverse=True)
         weights = self.weights(lengths)[which]
-        # Tokens that are not real come last, whatever their place was.
+        # Padding comes last, whatever its position was.
         ranked = embeddings.masked_fill(~attention_mask[..., None], -math.inf)
         ranked = ranked.sort(dim=1, descending=True).values[:, : weights.shape[1]]
         past = torch.arange(weights.shape[1], device=counts.device) >= counts[:, None]
@@ -117,8 +117,8 @@ class GPOPooling(nn.Module):
         return (weights[:, None].to(ranked.dtype) @ ranked)[:, 0]
 
 
-def _encode_places(places: Tensor, dims: int) -> Tensor:
-    """Sines and cosines of each place at ``dims`` / 2 frequencies, interleaved, (L, dims)."""
-    exponent = torch.arange(0, dims, 2, device=places.device) / dims
-    angle = places[:, None] * 10000.0**-exponent
+def _encode_ranks(ranks: Tensor, dims: int) -> Tensor:
+    """Sines and cosines of each rank at ``dims`` / 2 frequencies, interleaved, (L, dims)."""
+    exponent = torch.arange(0, dims, 2, device=ranks.device) / dims
+    angle = ranks[:, None] * 10000.0**-exponent
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)

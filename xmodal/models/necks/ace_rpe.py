@@ -40,7 +40,7 @@ class AnchorRelativePosition(NoPosition):
         value: embed the values; contextual mode.
         shared: one set of W for all layers (Table 6) instead of one a layer.
         null: E_ace of a pair that no anchor reaches: 'zero', 'far' (the largest reachable path) or
-            'learned' (a vector of its own).
+            'learned' (a learned vector).
     """
 
     def __init__(

@@ -51,10 +51,10 @@ class SketchPooling(nn.Module):
         """Pools each set."""
         return self.normalize(self.sketch(embeddings, attention_mask))
 
-    def _check_choice(self, key: str, found: object, expected: tuple) -> None:
-        if found not in expected:
+    def _check_choice(self, key: str, value: object, expected: tuple) -> None:
+        if value not in expected:
             choices = ', '.join(map(repr, expected))
-            raise ValueError(f'{type(self).__name__}.{key}={found!r}, expected one of {choices}')
+            raise ValueError(f'{type(self).__name__}.{key}={value!r}, expected one of {choices}')
 
 
 @MODELS.register_module()
@@ -116,10 +116,10 @@ class EMDE(SketchPooling):
                 'expected at least one and finite values alone'
             )
         for hyperplane, share in enumerate(self.shares.tolist()):
-            places = self._places(tokens, hyperplane).sort().values
-            below = int(share * (len(places) - 1))
+            positions = self._positions(tokens, hyperplane).sort().values
+            below = int(share * (len(positions) - 1))
             # Between two tokens rather than on one, where rounding would decide its side.
-            self.thresholds[hyperplane] = places[below : below + 2].mean()
+            self.thresholds[hyperplane] = positions[below : below + 2].mean()
         broadcast(self.thresholds)  # those of the first rank, in all
 
     @torch.no_grad()
@@ -132,12 +132,12 @@ class EMDE(SketchPooling):
                     'of the training split, or load a checkpoint of a fitted one'
                 )
             self.fit(embeddings, attention_mask)
-        above = self._places(embeddings, slice(None)) > self.thresholds
+        above = self._positions(embeddings, slice(None)) > self.thresholds
         powers = 2 ** torch.arange(self.bits, device=above.device)
         region = (above.unflatten(-1, (self.partitions, self.bits)) * powers).sum(-1)
         return one_hot(region, self.regions).to(self.directions.dtype)
 
-    def _places(self, tokens: Tensor, hyperplanes: int | slice) -> Tensor:
-        """Where tokens (…, D) lie along the directions of some hyperplanes, in float32."""
+    def _positions(self, tokens: Tensor, hyperplanes: int | slice) -> Tensor:
+        """Projections of tokens (…, D) on the directions of some hyperplanes, in float32."""
         with torch.autocast(tokens.device.type, enabled=False):
             return tokens.to(self.directions) @ self.directions[:, hyperplanes]

@@ -15,7 +15,7 @@ from xmodal.registry import MODELS
 class TEMDE(SketchPooling):
     """Trainable Efficient Manifold Density Estimator (T-EMDE, Sec. 3.2 and Listing 1).
 
-    A token is projected to N·K places in spaces of D dimensions and batch-normalised; its squared
+    A token is projected to N·K points in spaces of D dimensions and batch-normalised; its squared
     distance to the centroid of each becomes, by a softmax over K, soft assignments in each of N
     partitions. A set's sketch is their sum over its tokens, L2-normalised partition by partition.
     Padding is left out before the projection: it costs nothing and enters no statistic.
@@ -31,7 +31,7 @@ class TEMDE(SketchPooling):
         sign: a) of the distance in the softmax: -1 as in the listing, 1 as in the text, which
             makes far centroids the likely ones.
         shared_projection: b) the K centroids of a partition live in one space: N·D features a
-            token. In the listing every centroid has a space of its own: N·K·D.
+            token. In the listing every centroid has a separate space: N·K·D.
         bn_affine: c) scale and shift after the batch norm. The shift is redundant: only its
             difference from the centroid matters.
         softplus_temperature: d) keep the temperature positive, as softplus(temp); in the listing
@@ -40,7 +40,7 @@ class TEMDE(SketchPooling):
             'batch', or those of each item, 'per_item', as where a loop calls the coder caption by
             caption.
         norm_scope: l) see :class:`SketchPooling`.
-        init: m) of the projection: 'pytorch', or 'xavier' with zero bias as SGRAF's own layers.
+        init: m) of the projection: 'pytorch', or 'xavier' with zero bias as in SGRAF's layers.
 
     Raises:
         ValueError: for an unknown choice.
@@ -134,8 +134,8 @@ def _normalize_items(norm: nn.BatchNorm1d, tokens: Tensor, item: Tensor) -> Tens
         kept = 1 - norm.momentum
         weight = norm.momentum * tokens.new_tensor(kept) ** torch.arange(items - 1, -1, -1).to(item)
         unbiased = squares / (count[:, None] - 1).clamp(min=1)
-        for running, found in ((norm.running_mean, mean), (norm.running_var, unbiased)):
-            running.mul_(kept**items).add_((weight[:, None] * found).sum(0))
+        for running, values in ((norm.running_mean, mean), (norm.running_var, unbiased)):
+            running.mul_(kept**items).add_((weight[:, None] * values).sum(0))
         norm.num_batches_tracked += items
     normalized = centred * scale[item]
     if not norm.affine:

@@ -17,7 +17,7 @@ class GatedPooling(nn.Module):
     Args:
         embed_dims: D.
         dropout: probability on both factors.
-        tokens: number of tokens, for batch norms after A (over the place of a token in its set, so
+        tokens: number of tokens, for batch norms after A (over the index of a token in its set, so
             that a set always has this many) and B; None for no norms.
 
     Shape:
@@ -51,8 +51,8 @@ class GatedPooling(nn.Module):
 class SelfAttentionGlobal(nn.Module):
     """The global similarity of SGRAF: l2norm(W (g_image − g_text)² + b), g by self-attention.
 
-    As published the image's batch norm takes a region's place as its channel, which ties the model
-    to one number of regions in one order; :class:`SketchGlobal` has no such tie.
+    As published, the channels of the image's batch norm are the indices of the regions, so that the
+    number and the order of regions are fixed; :class:`SketchGlobal` takes any.
 
     Args:
         embed_dims: D, width of regions and words.
@@ -76,9 +76,9 @@ class SelfAttentionGlobal(nn.Module):
         """
         padded = self.training and mask is not None
         if regions.shape[1] != self.regions or padded:
-            found = f'up to {regions.shape[1]} with padding' if padded else regions.shape[1]
+            count = f'up to {regions.shape[1]} with padding' if padded else regions.shape[1]
             raise ValueError(
-                f'SelfAttentionGlobal.regions={self.regions}, but images have {found} regions: its '
+                f'SelfAttentionGlobal.regions={self.regions}, but images have {count} regions: its '
                 'batch norm needs the same number in every image. Set `regions`, or take '
                 "global_pooling=dict(type='SketchGlobal', …), which takes any number"
             )

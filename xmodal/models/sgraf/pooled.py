@@ -61,12 +61,12 @@ class PooledSimilarity(PairwiseSimilarity):
         needed: Callable[[Tensor], Tensor | None] | None = None,
     ) -> Tensor:
         """Cosines of all pairs, with gradients, (I, T)."""
-        own = (
+        embeddings = (
             self.precompute_images(images, torch.float32),
             self.precompute_texts(texts, torch.float32),
         )
         with torch.autocast(images.embeddings.device.type, enabled=False):
-            return self.score(*own, [])
+            return self.score(*embeddings, [])
 
 
 def _vectors(tokens: Tokens, pooling: nn.Module, projection: nn.Linear) -> Vectors:

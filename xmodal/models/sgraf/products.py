@@ -29,8 +29,8 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return linear(x, weight, bias)
     points = x.reshape(1, -1, 1, x.shape[-1]).permute(0, 3, 1, 2)
     kernel = weight[:, :, None, None]
-    found = torch.mkldnn_convolution(points, kernel, bias, (0, 0), (1, 1), (1, 1), 1)
-    return found.permute(0, 2, 3, 1).reshape(*x.shape[:-1], len(weight))
+    output = torch.mkldnn_convolution(points, kernel, bias, (0, 0), (1, 1), (1, 1), 1)
+    return output.permute(0, 2, 3, 1).reshape(*x.shape[:-1], len(weight))
 
 
 def batched_product(x: Tensor, y: Tensor) -> Tensor:
@@ -41,8 +41,8 @@ def batched_product(x: Tensor, y: Tensor) -> Tensor:
 def xavier_linear(in_features: int, out_features: int, bias: bool = True) -> nn.Linear:
     """A linear layer as SGRAF initialises it: Xavier-uniform weights, zero bias.
 
-    The entries of a squared difference are about 1e-3, beside which PyTorch's bias would be all
-    that is left after normalising.
+    The entries of a squared difference are about 1e-3; PyTorch's bias would dominate them after
+    normalising.
     """
     layer = nn.Linear(in_features, out_features, bias)
     nn.init.xavier_uniform_(layer.weight)

@@ -65,8 +65,8 @@ class SGR(nn.Module):
     def forward(self, nodes: Tensor, weights: list[tuple[Tensor, Tensor]]) -> Tensor:
         """(…, N, S) to (…, S)."""
         nodes = nodes.to(weights[0][0].dtype)
-        for number, (step, edge_map) in enumerate(zip(self.steps, weights, strict=True), 1):
-            targets = 1 if number == len(self.steps) else nodes.shape[-2]
+        for index, (step, edge_map) in enumerate(zip(self.steps, weights, strict=True), 1):
+            targets = 1 if index == len(self.steps) else nodes.shape[-2]
             nodes = step(nodes, edge_map, targets)
         return nodes[..., 0, :].float()
 
@@ -110,20 +110,20 @@ class SAF(nn.Module):
         return self._filter(nodes, self.bn(relevance.reshape(-1, 1)).view_as(relevance))
 
     def filter_jointly(self, nodes: list[Tensor], columns: list[Tensor]) -> list[Tensor]:
-        """All pairs of a batch in training, with statistics of their own.
+        """All pairs of a batch in training, with the statistics of the batch.
 
         Args:
             nodes: of tiles of captions of one length with all images, (I, T, N, S) each.
-            columns: the places of the captions of each tile in the batch.
+            columns: the indices of the captions of each tile in the batch.
 
         Returns:
             (I, T, S) of each tile.
         """
-        relevance = [self._relevance(own) for own in nodes]
+        relevance = [self._relevance(tile) for tile in nodes]
         if self.bn_scope == 'batch':
-            normalized = self.bn(torch.cat([own.flatten() for own in relevance])[:, None])
-            parts = normalized.split([own.numel() for own in relevance])
-            relevance = [part.view_as(own) for part, own in zip(parts, relevance, strict=True)]
+            normalized = self.bn(torch.cat([tile.flatten() for tile in relevance])[:, None])
+            parts = normalized.split([tile.numel() for tile in relevance])
+            relevance = [part.view_as(tile) for part, tile in zip(parts, relevance, strict=True)]
         else:
             relevance = self._normalize_captions(relevance, torch.cat(columns))
         return [self._filter(*pair) for pair in zip(nodes, relevance, strict=True)]
@@ -135,18 +135,18 @@ class SAF(nn.Module):
             relevance: (I, T, N) of each tile.
             columns: the order in which the captions, tile after tile, are called.
         """
-        moments = [torch.var_mean(own, (0, 2), correction=0) for own in relevance]
+        moments = [torch.var_mean(tile, (0, 2), correction=0) for tile in relevance]
         with torch.no_grad():
-            counts = [own.shape[0] * own.shape[2] for own in relevance]
+            counts = [tile.shape[0] * tile.shape[2] for tile in relevance]
             variance = [v * n / max(n - 1, 1) for (v, _), n in zip(moments, counts, strict=True)]
             order = columns.argsort().to(relevance[0].device)
             self._move_statistics(
                 torch.cat([mean for _, mean in moments])[order], torch.cat(variance)[order]
             )
         return [
-            (own - mean[:, None]) * (variance[:, None] + self.bn.eps).rsqrt() * self.bn.weight
+            (tile - mean[:, None]) * (variance[:, None] + self.bn.eps).rsqrt() * self.bn.weight
             + self.bn.bias
-            for own, (variance, mean) in zip(relevance, moments, strict=True)
+            for tile, (variance, mean) in zip(relevance, moments, strict=True)
         ]
 
     def _move_statistics(self, means: Tensor, variances: Tensor) -> None:

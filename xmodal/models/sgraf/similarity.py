@@ -149,8 +149,8 @@ class SGRAFSimilarity(PairwiseSimilarity):
         budget = pair_budget(self, device, dtype, CPU_SCORING_BYTES)
         columns = caption_tiles(lengths, WORDS)
         parts = []
-        for own in columns:
-            tile = _cut(texts, own, lengths)
+        for tile_columns in columns:
+            tile = _cut(texts, tile_columns, lengths)
             rows = max(1, budget // tile.words[..., 0].numel())
             parts.append(score_captions(self.score, images, tile, weights, rows))
         return _in_order(parts, columns)
@@ -162,7 +162,7 @@ class SGRAFSimilarity(PairwiseSimilarity):
         words = texts.words
         budget = pair_budget(self, words.device, words.dtype, CPU_TRAINING_BYTES)
         columns = caption_tiles(lengths, budget // len(images.regions))
-        tiles = [_cut(texts, own, lengths) for own in columns]
+        tiles = [_cut(texts, tile_columns, lengths) for tile_columns in columns]
         if self.reasoning.separable:
             parts = [_recomputed(self.score, images, tile, weights) for tile in tiles]
         else:
@@ -205,7 +205,7 @@ def _cut(texts: PrecomputedTexts, rows: Tensor, lengths: Tensor) -> PrecomputedT
 
 
 def _in_order(parts: list[Tensor], columns: list[Tensor]) -> Tensor:
-    """Puts the captions of all tiles in their places."""
+    """Restores the order of the captions of all tiles."""
     return torch.cat(parts, 1)[:, torch.cat(columns).argsort().to(parts[0].device)]
 
 
