@@ -1,6 +1,7 @@
 """The typed objects that travel between the stages of a model."""
 
 from xmodal.structures.data_sample import DataSample
+from xmodal.structures.texts import PackedTexts
 from xmodal.structures.tokens import (
     CrossAttentions,
     Encoded,
@@ -20,6 +21,7 @@ __all__ = [
     'Fused',
     'ImageTextBatch',
     'ObjectLabels',
+    'PackedTexts',
     'RegionTextBatch',
     'Regions',
     'Tokens',

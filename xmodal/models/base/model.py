@@ -27,7 +27,6 @@ class CrossModalModel(BaseModel):
         if mode not in modes:
             raise ValueError(
                 f"mode='{mode}', expected one of {modes} for {type(self).__name__}: what has no "
-                "'predict' only trains, or is evaluated by a loop of its own, as RetrievalLoop and "
-                'MatchingLoop are'
+                "'predict' only trains, or is evaluated by a loop of its own, as RetrievalLoop is"
             )
         return getattr(self, mode)(inputs, data_samples)

@@ -7,7 +7,7 @@ from torch import Tensor
 from xmodal.models.base.model import CrossModalModel
 from xmodal.models.sgraf import score_all_pairs
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, Regions, RegionTextBatch, Tokens
+from xmodal.structures import DataSample, PackedTexts, Regions, RegionTextBatch, Tokens
 
 
 @MODELS.register_module()
@@ -72,7 +72,7 @@ class ImageTextMatcher(CrossModalModel):
         """(T, L) words to tokens (T, L, D)."""
         return self.text_encoder(input_ids, attention_mask)
 
-    def score_all_pairs(self, images: Tokens, texts: list[Tensor] | Tokens, **options) -> Tensor:
+    def score_all_pairs(self, images: Tokens, texts: PackedTexts, **options) -> Tensor:
         """Logits of a whole test set, (I, T); see :func:`.similarity.score_all_pairs`."""
         return score_all_pairs(self.similarity, images, texts, **options)
 

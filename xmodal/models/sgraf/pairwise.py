@@ -1,4 +1,4 @@
-"""What the pairwise scoring needs to know of a similarity."""
+"""The interface of similarities that are scored pair by pair."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,8 +15,8 @@ Precomputed = TypeVar('Precomputed', bound=tuple)
 class PairwiseSimilarity(nn.Module, ABC):
     """Scores of images with captions, computed tile by tile.
 
-    What depends on an image, on a caption or on the weights alone is computed once, before the
-    pairs: it is precomputed out of them. Letters: I images, T captions, R regions, L words, D width.
+    What depends on an image, a caption or the weights alone is computed once, before the pairs: it
+    is precomputed out of them. Letters: I images, T captions, R regions, L words, D width.
     """
 
     @abstractmethod
