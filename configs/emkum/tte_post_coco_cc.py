@@ -18,9 +18,11 @@ train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=7)
 test_cfg = dict(
     type='CompositeEvalLoop',
     loops=dict(
-        coco=dict(type='RetrievalLoop', rerank_topk=0),
+        coco=dict(type='RetrievalLoop', scorer=dict(type='ITMReranker', topk=0)),
         flickr30k=dict(
-            type='RetrievalLoop', rerank_topk=0, dataloader=_base_.flickr30k_dataloader
+            type='RetrievalLoop',
+            scorer=dict(type='ITMReranker', topk=0),
+            dataloader=_base_.flickr30k_dataloader,
         ),
         imagenet=_base_.zero_shot,
     ),

@@ -31,7 +31,8 @@ test_cfg = dict(
     _delete_=True,
     type='CompositeEvalLoop',
     loops=dict(
-        retrieval=dict(type='RetrievalLoop', rerank_topk=0), zero_shot=_base_.zero_shot
+        retrieval=dict(type='RetrievalLoop', scorer=dict(type='ITMReranker', topk=0)),
+        zero_shot=_base_.zero_shot,
     ),
 )
 custom_hooks = [dict(type='LayerScaleStatsHook')]

@@ -31,8 +31,11 @@ def prepare(relocated, tiny_world, tmp_path):
 @torch.no_grad()
 def test_similarity_is_what_the_retrieval_loop_computes(prepare):
     runner, inferencer = prepare('acerpe/pretrain_shapes')
-    runner.test_loop.rerank_topk = 0
-    gallery, captions, paths = runner.test_loop.score(runner.model)
+    loop = runner.test_loop
+    loop.scorer.topk = 0
+    encoded = loop.encode(runner.model)
+    gallery = loop.scorer.score(runner.model, encoded)
+    captions, paths = encoded.captions, encoded.image_names
     asked = [caption.upper() + '.' for caption in captions[:7]]  # as people write
     found = inferencer.similarity(paths[2:5], asked)
     torch.testing.assert_close(found, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)

@@ -20,7 +20,7 @@ def config(shrink):
 
 def test_expressions_train_as_captions_do_and_splits_are_tested_apart(config, tmp_path):
     config.test_evaluator.save_predictions = str(tmp_path / 'boxes.json')
-    config.test_cfg.save_pictures = str(tmp_path / 'pictures')
+    config.test_cfg.save_images = str(tmp_path / 'images')
     runner = build_runner(config)
     runner.train()
     metrics = runner.test()
@@ -31,9 +31,9 @@ def test_expressions_train_as_captions_do_and_splits_are_tested_apart(config, tm
     }
     boxes = json.loads((tmp_path / 'boxes.json').read_text())
     assert len(boxes) == len(runner.test_dataloader.dataset)
-    pictures = sorted((tmp_path / 'pictures').iterdir())
-    assert [p.name for p in pictures] == sorted(f'{box["sent_id"]}.jpg' for box in boxes)
-    assert cv2.imread(str(pictures[0])).shape[1] >= 384
+    images = sorted((tmp_path / 'images').iterdir())
+    assert [image.name for image in images] == sorted(f'{box["sent_id"]}.jpg' for box in boxes)
+    assert cv2.imread(str(images[0])).shape[1] >= 384
     with pytest.raises(FileExistsError):
         build_runner(config).test()
 

@@ -98,10 +98,10 @@ def test_the_report_of_matching_names_images_and_shows_sketches(
     config.default_hooks.logger.interval = 1
     config.test_cfg.save_rankings = f'{config.work_dir}/rankings.json'
     # As COCO's: parts first, then all.
-    config.test_evaluator = {
-        'parts': dict(type='RetrievalMetric', folds=2),
-        'all': dict(type='RetrievalMetric'),
-    }
+    config.test_evaluator = [
+        dict(type='RetrievalMetric', folds=2, prefix='parts'),
+        dict(type='RetrievalMetric', prefix='all'),
+    ]
     runner = train(config)
     metrics = runner.test()
     config.dump(f'{config.work_dir}/config.py')
@@ -114,7 +114,8 @@ def test_the_report_of_matching_names_images_and_shows_sketches(
     shown = [1, 3, 5, 7]  # four of ten, evenly
     assert [rankings['images'][image] in page for image in shown] == [True] * 4
     right = sum(
-        image in rankings['images_of_text'][rankings['owner'].index(image)][:3] for image in shown
+        image in rankings['ranked_images'][rankings['text_to_image'].index(image)][:3]
+        for image in shown
     )
     assert page.count('class="named right"') == right
     assert page.count('<img') == 0 and 'Where the words are' not in page

@@ -1,4 +1,4 @@
-"""Zero-shot classification, and several loops over one model."""
+"""Zero-shot classification, and composite loops."""
 
 import json
 import random
@@ -6,20 +6,22 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.evaluator import Evaluator
 from torch.nn.functional import normalize
 from torch.utils.data import DataLoader, Dataset
 
 from xmodal.engine.loops import CompositeEvalLoop, ZeroShotLoop
-from xmodal.engine.loops.zero_shot import class_vectors, read_templates
+from xmodal.engine.loops.zero_shot import class_embeddings, read_templates
 from xmodal.evaluation import ZeroShotMetric
 from xmodal.structures import DataSample
 
 NAMES = [f'name{number}' for number in range(7)]
 TEMPLATES = [f'{word} {{}}' for word in ('a', 'the', 'one', 'this')]
+RUNNER = SimpleNamespace(build_evaluator=Evaluator)
 
 
 class Images(Dataset):
-    """Numbers in the place of images."""
+    """Indices instead of images."""
 
     class_names = NAMES
 
@@ -44,18 +46,18 @@ prepare.tokenize = lambda texts: (texts, None)
 
 
 class Model:
-    """Vectors that follow from a text, or from an image's number, alone."""
+    """Random embeddings, seeded by the text or the index of the image."""
 
     @staticmethod
-    def vector(seed):
+    def embedding(seed):
         generator = torch.Generator().manual_seed(random.Random(str(seed)).randrange(2**31))
         return normalize(torch.randn(1, 5, generator=generator))
 
     def encode_image(self, images):
-        return SimpleNamespace(vector=torch.cat([self.vector(int(i)) for i in images]))
+        return SimpleNamespace(vector=torch.cat([self.embedding(int(i)) for i in images]))
 
     def encode_text(self, texts, mask):
-        return SimpleNamespace(vector=torch.cat([self.vector(text) for text in texts]))
+        return SimpleNamespace(vector=torch.cat([self.embedding(text) for text in texts]))
 
 
 @pytest.fixture
@@ -78,39 +80,41 @@ def loop_config(tmp_path):
 
 
 def literal_accuracies(templates):
-    """Class by class and image by image, written out."""
+    """Class by class and image by image."""
     classes = []
     for name in NAMES:
-        total = sum(Model.vector(template.format(name)) for template in templates) / len(templates)
+        total = sum(Model.embedding(template.format(name)) for template in templates) / len(
+            templates
+        )
         classes.append(total / total.norm())
     hits = {1: 0, 5: 0}
     for image, sample in Images():
-        scores = [float(Model.vector(image) @ vector.T) for vector in classes]
+        scores = [float(Model.embedding(image) @ embedding.T) for embedding in classes]
         better = sum(score > scores[sample.label] for score in scores)
         hits = {k: count + (better < k) for k, count in hits.items()}
     return {f'top{k}': 100 * count / 11 for k, count in hits.items()}
 
 
-def test_it_is_what_is_written_out(model, loop_config):
+def test_the_metrics_are_those_of_a_literal_loop(model, loop_config):
     loop_config.pop('type')
-    found = ZeroShotLoop(runner=None, **loop_config).evaluate(model)
-    assert found == pytest.approx(literal_accuracies(TEMPLATES))
-    assert found['top5'] >= found['top1']
+    metrics = ZeroShotLoop(RUNNER, **loop_config).evaluate(model)
+    assert metrics == pytest.approx(literal_accuracies(TEMPLATES))
+    assert metrics['top5'] >= metrics['top1']
 
 
 def test_the_order_of_the_templates_changes_nothing(model):
-    one = class_vectors(model, NAMES, TEMPLATES)
-    other = class_vectors(model, NAMES, TEMPLATES[::-1], text_batch=3)
+    one = class_embeddings(model, NAMES, TEMPLATES)
+    other = class_embeddings(model, NAMES, TEMPLATES[::-1], text_batch=3)
     torch.testing.assert_close(one, other)
     torch.testing.assert_close(one.norm(dim=1), torch.ones(len(NAMES)))
 
 
 def test_prompts_are_cleaned_as_captions_are(model):
-    one = class_vectors(model, ['Tiger-Shark'], ['A photo of a {}.'])
-    assert torch.equal(one, class_vectors(model, ['tiger shark'], ['a photo of a {}']))
+    one = class_embeddings(model, ['Tiger-Shark'], ['A photo of a {}.'])
+    assert torch.equal(one, class_embeddings(model, ['tiger shark'], ['a photo of a {}']))
 
 
-def test_of_a_few_classes_all_are_among_the_five_best():
+def test_with_few_classes_all_are_among_the_five_best():
     metric = ZeroShotMetric()
     sample = dict(sample_index=0, image_path='a.png', label=2, scores=torch.tensor([3.0, 1, 2]))
     metric.process(None, [sample])
@@ -118,12 +122,12 @@ def test_of_a_few_classes_all_are_among_the_five_best():
 
 
 def test_predictions_are_saved(tmp_path):
-    metric = ZeroShotMetric(save_predictions=str(tmp_path / 'found.json'))
+    metric = ZeroShotMetric(save_predictions=str(tmp_path / 'predictions.json'))
     scores = torch.tensor([0.0, 5, 1, 4, 2, 3])
     metric.process(None, [dict(sample_index=0, image_path='a.png', label=1, scores=scores)])
     metric.evaluate(1)
     expected = [{'image': 'a.png', 'classes': [1, 3, 5, 4, 2]}]
-    assert json.loads((tmp_path / 'found.json').read_text()) == expected
+    assert json.loads((tmp_path / 'predictions.json').read_text()) == expected
 
 
 def test_scores_that_are_not_finite_are_an_error():
@@ -137,12 +141,12 @@ def test_scores_that_are_not_finite_are_an_error():
 @pytest.mark.parametrize('content', [[], ['a photo'], ['{} and {}'], {'a': '{}'}, [3]])
 def test_templates_of_another_layout_are_an_error(tmp_path, content):
     (tmp_path / 'templates.json').write_text(json.dumps(content))
-    with pytest.raises(ValueError, match='is no JSON list of sentences with one {} each'):
+    with pytest.raises(ValueError, match='is not a JSON list of sentences with one {} each'):
         read_templates(str(tmp_path / 'templates.json'))
 
 
-def test_templates_that_are_not_there_are_an_error():
-    with pytest.raises(FileNotFoundError, match='templates=none.json is not there'):
+def test_missing_templates_are_an_error():
+    with pytest.raises(FileNotFoundError, match='templates=none.json does not exist'):
         read_templates('none.json')
 
 
@@ -152,19 +156,19 @@ def test_the_templates_that_ship_can_be_read(name):
     assert len(set(templates)) == len(templates) > 5
 
 
-# several loops
+# composite loops
 
 
-def test_several_loops_name_their_metrics(model, loop_config):
+def test_composite_loops_prefix_their_metrics(model, loop_config):
     loops = CompositeEvalLoop(
-        runner=None,
+        runner=RUNNER,
         dataloader={'not': 'built'},
         evaluator={},
         loops=dict(one=loop_config, other=loop_config, none=None),
     )
     expected = literal_accuracies(TEMPLATES)
-    found = loops.evaluate(model)
-    assert found == pytest.approx(
+    metrics = loops.evaluate(model)
+    assert metrics == pytest.approx(
         {f'{name}/{key}': value for name in ('one', 'other') for key, value in expected.items()}
     )
     assert loops.dataloader is loop_config['dataloader']

@@ -14,7 +14,7 @@ from xmodal.evaluation.classification import (
 )
 
 
-def test_accuracy_is_over_all_and_over_each_class_that_occurs():
+def test_accuracy_is_computed_overall_and_for_each_class_that_occurs():
     found = class_accuracies([0, 0, 2, 0, 2], [0, 0, 0, 2, 2], ('a', 'b', 'c'))
     assert found == {'accuracy': 60, 'accuracy_a': pytest.approx(200 / 3), 'accuracy_c': 50}
 
@@ -35,8 +35,8 @@ def official_nlvr2(predictions, examples):
 
 
 EXAMPLES = {
-    # one sentence, all right; its set's other sentence, one wrong; another set, one example alone;
-    # a sentence whose only prediction is wrong; the same set number in another split
+    # a sentence with all correct; another sentence of its set, one wrong; another set with a
+    # single example; a sentence whose only prediction is wrong; the same set in another split
     'dev-850-0-0': (1, 1),
     'dev-850-1-0': (0, 0),
     'dev-850-2-0': (0, 0),
@@ -99,7 +99,7 @@ def test_an_identifier_that_occurs_twice_is_an_error():
     twice[1]['identifier'] = twice[0]['identifier']
     metric = ReasoningMetric()
     metric.process({}, twice)
-    with pytest.raises(ValueError, match='10 samples have 9 identifiers'):
+    with pytest.raises(ValueError, match='10 samples have 9 different identifiers'):
         metric.evaluate(len(twice))
 
 
@@ -107,8 +107,8 @@ def test_an_identifier_that_occurs_twice_is_an_error():
     ('predicted', 'message'),
     [
         ({'a': 1}, r'3 predictions expected: 2 are missing \(b, c\)$'),
-        (dict(a=1, b=1, c=0, d=0), r'1 are of unknown identifiers \(d\)$'),
-        (dict(a=1, b=1, e=0), r'1 are missing \(c\); 1 are of unknown identifiers \(e\)$'),
+        (dict(a=1, b=1, c=0, d=0), r'1 are unknown \(d\)$'),
+        (dict(a=1, b=1, e=0), r'1 are missing \(c\); 1 are unknown \(e\)$'),
     ],
 )
 def test_missing_and_unknown_predictions_are_named(predicted, message):
@@ -137,7 +137,7 @@ def entailment_samples():
     ]
 
 
-def test_entailment_is_scored_over_all_and_by_label():
+def test_entailment_is_scored_overall_and_by_label():
     metric = EntailmentMetric()
     metric.process({}, entailment_samples())
     assert metric.evaluate(7) == pytest.approx(
@@ -150,7 +150,7 @@ def test_entailment_is_scored_over_all_and_by_label():
     )
 
 
-def test_predictions_of_entailment_name_pair_and_label(tmp_path):
+def test_entailment_predictions_name_pair_and_label(tmp_path):
     file = tmp_path / 'predictions.json'
     metric = EntailmentMetric(save_predictions=str(file))
     metric.process({}, entailment_samples())
@@ -160,7 +160,7 @@ def test_predictions_of_entailment_name_pair_and_label(tmp_path):
     assert [item['pairID'] for item in found] == [f'{n}.jpg#0r1' for n in range(7)]
 
 
-def test_two_ranks_score_as_one_also_where_samples_were_shown_twice(monkeypatch):
+def test_two_ranks_score_as_one_even_if_they_share_samples(monkeypatch):
     whole, shared = EntailmentMetric(), EntailmentMetric()
     whole.process({}, entailment_samples())
     mine, others = entailment_samples()[::2], [*entailment_samples()[1::2], entailment_samples()[0]]
@@ -168,13 +168,13 @@ def test_two_ranks_score_as_one_also_where_samples_were_shown_twice(monkeypatch)
     theirs = shared.results
     shared.results = []
     shared.process({}, mine)
-    monkeypatch.setattr('xmodal.evaluation.task.all_gather_object', lambda own: [own, theirs])
+    monkeypatch.setattr('xmodal.evaluation.task.all_gather_object', lambda mine: [mine, theirs])
     found = shared.evaluate(7)
     monkeypatch.undo()
     assert found == whole.evaluate(7)
 
 
-def test_samples_without_prediction_are_an_error():
+def test_samples_without_a_prediction_are_an_error():
     metric = EntailmentMetric()
     metric.process({}, entailment_samples()[:5])
     with pytest.raises(ValueError, match='5 predictions for 7 samples'):

@@ -12,7 +12,7 @@ ANSWERS = ('yes', 'no', 'red', 'blue', 'dog')
 STRUCTURES = ('query', 'verify', 'logical', 'choose', 'compare')
 
 
-def draw(seed, count=60):
+def random_questions(seed, count=60):
     """Questions, predictions and choices."""
     rng = random.Random(seed)
     names = [str(number) for number in range(count)]
@@ -77,12 +77,12 @@ def official(questions, predicted, choices):
 
 @pytest.mark.parametrize('seed', range(5))
 def test_all_figures_are_those_of_the_official_script(seed):
-    questions, predicted, choices = draw(seed)
+    questions, predicted, choices = random_questions(seed)
     expected = official(questions, predicted, choices)
     assert gqa_scores(predicted, questions, choices) == pytest.approx(expected)
 
 
-def test_a_case_made_by_hand():
+def test_scores_of_a_small_example():
     questions = {
         'q': GqaQuestion('red', 'query', 'attr', group='colour', entailed=('a', 'b')),
         'p': GqaQuestion('blue', 'query', 'attr', group='colour'),
@@ -99,7 +99,7 @@ def test_a_case_made_by_hand():
     assert 'validity' not in found
 
 
-def test_consistency_is_left_out_where_entailed_questions_are_not_there():
+def test_consistency_is_left_out_if_entailed_questions_are_missing():
     questions = {'q': GqaQuestion('red', 'query', 'attr', entailed=('gone',))}
     assert 'consistency' not in gqa_scores({'q': 'red'}, questions)
 
@@ -138,7 +138,7 @@ def test_the_metric_scores_samples_and_writes_the_file_of_the_server(tmp_path):
     ]
 
 
-def test_of_files_without_types_the_accuracy_is_known_and_an_empty_label_is_wrong():
+def test_without_types_only_the_accuracy_is_computed_and_an_empty_label_is_wrong():
     samples = [sample(0, 'red', ['red']), sample(1, 'no', [])]
     assert evaluate(GqaMetric(), samples) == {'gqa/accuracy': 50}
 
@@ -147,6 +147,6 @@ def test_without_answers_nothing_is_scored():
     assert evaluate(GqaMetric(), [sample(0, 'red', [])]) == {}
 
 
-def test_a_file_of_choices_that_is_missing_is_named_at_once():
+def test_a_missing_file_of_choices_is_an_error_at_once():
     with pytest.raises(FileNotFoundError, match='evaluator.choices: nowhere.json'):
         GqaMetric(choices='nowhere.json')

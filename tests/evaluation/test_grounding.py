@@ -1,4 +1,4 @@
-"""Scores of boxes, MAttNet's overlap, the pointing game, and which ids must be there."""
+"""Scores of boxes, MAttNet's IoU, the pointing game, and which ids are required."""
 
 import json
 import math
@@ -8,12 +8,12 @@ import torch
 
 from xmodal.evaluation.grounding import (
     GroundingMetric,
-    as_tensor,
+    box_iou,
     box_scores,
+    box_tensor,
     choose_box,
     grounding_metrics,
-    overlap,
-    points_at,
+    pointing_hit,
 )
 
 
@@ -26,8 +26,8 @@ def literal_score(heat, box):
     return total / (width * height) ** 0.5
 
 
-def literal_overlap(one, other):
-    """MAttNet's arithmetic, written out."""
+def literal_iou(one, other):
+    """MAttNet's arithmetic."""
     left, top = max(one[0], other[0]), max(one[1], other[1])
     right = min(one[0] + one[2] - 1, other[0] + other[2] - 1)
     bottom = min(one[1] + one[3] - 1, other[1] + other[3] - 1)
@@ -44,27 +44,27 @@ def random_boxes(count, height, width):
 
 
 @pytest.mark.parametrize('size', [(7, 11), (30, 20)])
-def test_a_boxs_score_is_its_heat_over_the_root_of_its_area(size):
+def test_the_score_of_a_box_is_its_heat_over_the_root_of_its_area(size):
     torch.manual_seed(0)
     heat, boxes = torch.randn(size), random_boxes(20, *size)
     expected = [literal_score(heat.tolist(), box) for box in boxes.tolist()]
     torch.testing.assert_close(box_scores(heat, boxes), torch.tensor(expected).double())
 
 
-def test_what_lies_outside_the_image_has_no_heat():
-    boxes = as_tensor([[-2, -3, 4, 5], [0, 0, 2, 2], [3, 3, 50, 1], [9, 9, 2, 2]])
+def test_there_is_no_heat_outside_the_image():
+    boxes = box_tensor([[-2, -3, 4, 5], [0, 0, 2, 2], [3, 3, 50, 1], [9, 9, 2, 2]])
     found = box_scores(torch.ones(4, 4), boxes)
     expected = [4 / 20**0.5, 2.0, 1 / 50**0.5, 0.0]
-    torch.testing.assert_close(found, as_tensor(expected))
+    torch.testing.assert_close(found, box_tensor(expected))
 
 
-def test_of_equal_scores_and_of_a_map_of_zeros_the_first_box_is_chosen():
-    boxes = as_tensor([[0, 0, 2, 2], [4, 4, 3, 3], [5, 0, 2, 2]])
+def test_among_equal_scores_and_for_a_map_of_zeros_the_first_box_is_chosen():
+    boxes = box_tensor([[0, 0, 2, 2], [4, 4, 3, 3], [5, 0, 2, 2]])
     heat = torch.zeros(8, 8)
     assert choose_box(heat, boxes) == 0
     heat[4:7, 4:7] = 1
     assert choose_box(heat, boxes) == 1
-    # Another's hot map leaves nothing behind.
+    # The map before has no influence.
     assert choose_box(torch.zeros(8, 8), boxes) == 0
     heat = torch.zeros(8, 8)
     heat[0:2, 5:7] = heat[0:2, 0:2] = 1
@@ -72,21 +72,21 @@ def test_of_equal_scores_and_of_a_map_of_zeros_the_first_box_is_chosen():
 
 
 def test_heat_below_zero_everywhere_still_has_a_best_box():
-    boxes = as_tensor([[0, 0, 4, 4], [0, 0, 1, 1]])
+    boxes = box_tensor([[0, 0, 4, 4], [0, 0, 1, 1]])
     assert choose_box(-torch.ones(8, 8), boxes) == 1
 
 
 def test_a_map_that_is_not_finite_is_an_error():
     with pytest.raises(ValueError, match='heat map is not finite'):
-        choose_box(torch.full((4, 4), torch.nan), as_tensor([[0, 0, 2, 2]]))
+        choose_box(torch.full((4, 4), torch.nan), box_tensor([[0, 0, 2, 2]]))
 
 
-def test_overlap_is_mattnets():
+def test_iou_is_that_of_mattnet():
     torch.manual_seed(0)
     boxes, truths = random_boxes(40, 30, 30), random_boxes(5, 30, 30)
     for truth in truths:
-        expected = [literal_overlap(box, truth.tolist()) for box in boxes.tolist()]
-        torch.testing.assert_close(overlap(boxes, truth), as_tensor(expected))
+        expected = [literal_iou(box, truth.tolist()) for box in boxes.tolist()]
+        torch.testing.assert_close(box_iou(boxes, truth), box_tensor(expected))
 
 
 @pytest.mark.parametrize(
@@ -94,27 +94,27 @@ def test_overlap_is_mattnets():
     [
         ([10, 10, 4, 4], 1.0),
         ([12, 10, 4, 4], 8 / 24),
-        ([13, 10, 4, 4], 0.0),  # one column shared: none, in MAttNet
+        ([13, 10, 4, 4], 0.0),  # only one column shared: 0 in MAttNet
         ([14, 10, 4, 4], 0.0),
         ([10, 10, 4, 2], 0.5),
     ],
 )
-def test_overlap_of_hand_made_boxes(box, expected):
-    assert overlap(as_tensor([box]), as_tensor([10, 10, 4, 4])).item() == pytest.approx(expected)
+def test_iou_of_hand_made_boxes(box, expected):
+    assert box_iou(box_tensor([box]), box_tensor([10, 10, 4, 4])).item() == pytest.approx(expected)
 
 
-def test_pointing_asks_for_the_hottest_pixel_and_a_tie_counts_against_us():
-    box = as_tensor([2, 1, 3, 2])  # columns 2 to 4, rows 1 and 2
+def test_pointing_needs_all_of_the_hottest_pixels_in_the_box():
+    box = box_tensor([2, 1, 3, 2])  # columns 2 to 4, rows 1 and 2
     heat = torch.zeros(6, 6)
-    assert not points_at(heat, box)
+    assert not pointing_hit(heat, box)
     heat[2, 4] = 1
-    assert points_at(heat, box)
+    assert pointing_hit(heat, box)
     heat[1, 2] = 1
-    assert points_at(heat, box)
+    assert pointing_hit(heat, box)
     heat[3, 4] = 1
-    assert not points_at(heat, box)
+    assert not pointing_hit(heat, box)
     heat[2, 4] = 2
-    assert points_at(heat, box)
+    assert pointing_hit(heat, box)
 
 
 REFERENCES = [
@@ -127,10 +127,10 @@ BOXES = {7: [0, 0, 10, 5], 3: [6, 5, 10, 10], 9: [0, 0, 4, 4], 1: [2, 2, 4, 4]}
 
 
 def predictions(**boxes):
-    return [{'sent_id': number, 'box': box} for number, box in (BOXES | boxes).items()]
+    return [{'sent_id': sent_id, 'box': box} for sent_id, box in (BOXES | boxes).items()]
 
 
-def test_accuracy_is_counted_by_split_at_an_overlap_of_a_half():
+def test_accuracy_is_counted_by_split_at_an_iou_of_a_half():
     found = grounding_metrics(predictions(), REFERENCES)
     assert found == {'val/accuracy': 100, 'testA/accuracy': 50, 'testB/accuracy': 100}
 
@@ -140,11 +140,11 @@ def test_accuracy_is_counted_by_split_at_an_overlap_of_a_half():
     [
         (predictions()[:2], r'2 missing, for instance sent_id 1$'),
         ([*predictions(), {'sent_id': 5, 'box': [0, 0, 1, 1]}], '1 unknown, for.* sent_id 5'),
-        ([*predictions(), *predictions()[:1]], '1 twice there, for instance sent_id 7'),
+        ([*predictions(), *predictions()[:1]], '1 duplicated, for instance sent_id 7'),
         ([{'sent_id': 8, 'box': [0, 0, 1, 1]}], '4 missing.*1 unknown'),
     ],
 )
-def test_predictions_that_are_missing_unknown_or_twice_there_are_named(given, message):
+def test_missing_unknown_and_duplicated_predictions_are_named(given, message):
     with pytest.raises(ValueError, match=message):
         grounding_metrics(given, REFERENCES)
 

@@ -9,25 +9,27 @@ import pytest
 from tools.analysis import ensemble
 from xmodal.evaluation import ScoreMatrix, average_scores, read_scores, write_scores
 
-OWNER = np.array([0, 0, 1, 2])
+TEXT_TO_IMAGE = np.array([0, 0, 1, 2])
 
 
 def write(file, scores, captions='abcd'):
-    matrix = ScoreMatrix(scores, OWNER, np.array([7, 8, 9]), np.array(list(captions)))
+    matrix = ScoreMatrix(scores, TEXT_TO_IMAGE, np.array([7, 8, 9]), np.array(list(captions)))
     write_scores(file, matrix)
     return file
 
 
-def draw(seed):
+def random_scores(seed):
     return np.random.default_rng(seed).random((3, 4))
 
 
 def test_a_matrix_is_read_as_it_was_written_and_never_written_over(tmp_path):
-    file = write(tmp_path / 'new/a.npz', draw(0))
+    file = write(tmp_path / 'new/a.npz', random_scores(0))
     found = read_scores(file)
-    assert np.array_equal(found.scores, draw(0)) and found.captions.tolist() == list('abcd')
+    assert np.array_equal(found.scores, random_scores(0)) and found.captions.tolist() == list(
+        'abcd'
+    )
     with pytest.raises(FileExistsError):
-        write(file, draw(1))
+        write(file, random_scores(1))
 
 
 def test_an_ensemble_ranks_by_the_mean_of_the_scores_in_double_precision(tmp_path):
@@ -41,9 +43,9 @@ def test_an_ensemble_ranks_by_the_mean_of_the_scores_in_double_precision(tmp_pat
     assert mean.scores[0, 0] > mean.scores[0, 2]
 
 
-@pytest.mark.parametrize('name', ['captions', 'owner', 'image_ids'])
+@pytest.mark.parametrize('name', ['captions', 'text_to_image', 'image_ids'])
 def test_scores_of_another_test_set_are_refused(tmp_path, name):
-    one = ScoreMatrix(draw(0), OWNER, np.array([7, 8, 9]), np.array(list('abcd')))
+    one = ScoreMatrix(random_scores(0), TEXT_TO_IMAGE, np.array([7, 8, 9]), np.array(list('abcd')))
     write_scores(tmp_path / 'a.npz', one)
     write_scores(tmp_path / 'b.npz', one._replace(**{name: getattr(one, name)[::-1]}))
     with pytest.raises(ValueError, match=rf'b\.npz and \S*a\.npz .* their {name} differ'):
@@ -51,8 +53,9 @@ def test_scores_of_another_test_set_are_refused(tmp_path, name):
 
 
 def test_a_file_that_is_no_score_matrix_is_named(tmp_path):
-    np.savez(tmp_path / 'a.npz', scores=draw(0))
-    with pytest.raises(ValueError, match=r"a\.npz has no \['captions', 'image_ids', 'owner'\]"):
+    np.savez(tmp_path / 'a.npz', scores=random_scores(0))
+    expected = r"a\.npz has no \['captions', 'image_ids', 'text_to_image'\]"
+    with pytest.raises(ValueError, match=expected):
         read_scores(tmp_path / 'a.npz')
 
 
@@ -61,8 +64,11 @@ def test_the_tool_measures_the_mean_by_the_config_s_metrics(tmp_path, monkeypatc
     b = np.array([[5, 6, 0, 0], [0, 0, 5, 0], [0, 0, 0, 5.0]])
     files = [write(tmp_path / f'{n}.npz', scores) for n, scores in enumerate((a, b))]
     out, config = tmp_path / 'metrics.json', tmp_path / 'config.py'
-    thirds = dict(type='RetrievalMetric', folds=3)
-    config.write_text(f"test_evaluator = dict(all=dict(type='RetrievalMetric'), thirds={thirds})")
+    metrics = [
+        dict(type='RetrievalMetric', prefix='all'),
+        dict(type='RetrievalMetric', folds=3, prefix='thirds'),
+    ]
+    config.write_text(f'test_evaluator = {metrics}')
     arguments = [*files, '--metrics', out, '--config', config]
     monkeypatch.setattr(sys, 'argv', ['ensemble.py', *map(str, arguments)])
     ensemble.main()

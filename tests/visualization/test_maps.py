@@ -155,7 +155,7 @@ def test_words_shown_are_those_with_most_heat_in_the_order_of_the_text():
 
 def test_chance_is_what_random_rankings_reach():
     owner = [i for i in range(6) for _ in range(1 + i % 3)]
-    rankings = {'images': list('abcdef'), 'texts': owner, 'owner': owner}
+    rankings = {'images': list('abcdef'), 'texts': owner, 'text_to_image': owner}
     torch.manual_seed(0)
     found = []
     for _ in range(4000):
@@ -193,7 +193,7 @@ def test_the_page_stands_alone_and_marks_what_is_right(tiny_config):
     assert page.count('<svg') >= 5  # a curve of each loss
     right = 0
     for image in (2, 4, 6):  # three of ten, evenly
-        text = rankings['owner'].index(image)
-        right += image in rankings['images_of_text'][text][:3]
+        text = rankings['text_to_image'].index(image)
+        right += image in rankings['ranked_images'][text][:3]
     assert page.count('class="found right"') == right
     assert page.count('alt="Grad-CAM of') >= 3

@@ -6,7 +6,7 @@
 * straightforward: the best k texts of every image, then the best k images of every text, the image
   repeated k times and all of it computed for each pair, as ALBEF does;
 * ours: the same candidates, each pair once, and what is known of an image or a text alone computed
-  once for many pairs (`xmodal.engine.loops.matching`), as `RetrievalLoop` does.
+  once for many pairs (`xmodal.engine.loops.scorers.match_pairs`), as `ITMReranker` does.
 
 Noise in the place of pictures and words, weights as a config's model starts. The ways take turns,
 so that a drift of the machine's speed hits all alike; ratios are medians of the turns' ratios. All
@@ -29,17 +29,11 @@ from torch import Tensor, nn
 
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, read_config
-from xmodal.engine.loops.matching import match_pairs
-from xmodal.evaluation.retrieval import (
-    Gallery,
-    candidate_pairs,
-    retrieval_metrics,
-    two_stage_scores,
-)
+from xmodal.engine.loops.scorers.match_pairs import match_pairs
+from xmodal.evaluation.reranking import candidate_pairs, two_stage_scores
+from xmodal.evaluation.retrieval import Gallery, retrieval_metrics
 from xmodal.registry import MODELS, register_all
-from xmodal.structures import Tokens
-
-Texts = tuple[Tensor, Tensor]
+from xmodal.structures import PackedTexts, Tokens
 
 
 def parse_args() -> argparse.Namespace:
@@ -95,7 +89,7 @@ class Gauge:
         self.images = Tokens(embeddings, grid_size=encoded[0].tokens.grid_size)
         lengths = torch.randint(args.words // 2, args.words + 1, (count,))
         mask = torch.arange(args.words) < lengths[:, None]
-        self.texts = (torch.randint(5, 100, (count, args.words)).masked_fill(~mask, 0), mask)
+        self.texts = PackedTexts.from_padded(torch.randint(5, 100, mask.shape), mask)
         # Partners are somewhat nearer than others, so that recalls are neither 0 nor 100.
         self.similarity = torch.randn(args.images, count)
         self.similarity[self.owner, torch.arange(count)] += 2
@@ -131,7 +125,7 @@ class Gauge:
     def _expanded(self, pairs: Tensor) -> Tensor:
         """Matching scores with an image and a text for every pair."""
         device = self.images.embeddings.device
-        input_ids, mask = (x.to(device) for x in self.texts)
+        input_ids, mask = self.texts.to(device).pad()
         encoded = [
             self.model.encode_text(*part).tokens.embeddings
             for part in zip(input_ids.split(256), mask.split(256), strict=True)

@@ -40,7 +40,7 @@ from xmodal.engine.launch import ShowDefaults
 from xmodal.models.sgraf import SGRAFSimilarity, score_all_pairs
 from xmodal.models.sgraf.products import product
 from xmodal.registry import MODELS, register_all
-from xmodal.structures import Tokens
+from xmodal.structures import PackedTexts, Tokens
 
 WIDTH, REGIONS, DIM, SHARD = 1024, 36, 256, 100
 COCO_IMAGES, COCO_CAPTIONS, COCO_WORDS = 5000, 25000, 332427
@@ -174,6 +174,7 @@ class Gauge:
         self.module = MODELS.build(config).to(args.device).eval()
         images = torch.randn(args.images, REGIONS, WIDTH, device=args.device)
         self.images, self.captions = normalize(images, dim=-1), self._captions(args.captions)
+        self.texts = PackedTexts.from_list(self.captions)
 
     def _captions(self, count: int) -> list[Tensor]:
         device = self.args.device
@@ -189,7 +190,7 @@ class Gauge:
         """Logits by tiles."""
         images = Tokens(self.images)
         return score_all_pairs(
-            self.module, images, self.captions, dtype=dtype, compile=self.args.compile
+            self.module, images, self.texts, dtype=dtype, compile=self.args.compile
         )
 
     @torch.no_grad()

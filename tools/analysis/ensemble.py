@@ -1,4 +1,4 @@
-"""The mean of several models' scores, SGRAF's way: retrieval by all of them together.
+"""Retrieval by the mean of the scores of several models, as in SGRAF.
 
     python tools/test.py configs/temde/saf_temde_f30k.py SAF.pth \\
         --cfg-options test_cfg.save_scores=work_dirs/saf.npz
@@ -11,10 +11,11 @@
 import argparse
 from pathlib import Path
 
+from mmengine.evaluator import Evaluator
+
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.engine.loops.all_pairs import build_metrics, measure
-from xmodal.evaluation import average_scores
+from xmodal.evaluation import average_scores, evaluate_gallery
 from xmodal.files import write_json
 from xmodal.registry import register_all
 
@@ -22,11 +23,13 @@ from xmodal.registry import register_all
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('scores', nargs='+', help='files that test_cfg.save_scores wrote')
+    parser.add_argument('scores', nargs='+', help='files written by test_cfg.save_scores')
     parser.add_argument(
-        '--config', required=True, help='of a model; its test_evaluator says what is measured'
+        '--config', required=True, help='config of a model; its test_evaluator defines the metrics'
     )
-    parser.add_argument('--metrics', type=Path, help='JSON file for the metrics; replaced if there')
+    parser.add_argument(
+        '--metrics', type=Path, help='JSON file for the metrics; replaced if it exists'
+    )
     return parser.parse_args()
 
 
@@ -34,8 +37,8 @@ def main() -> None:
     """Averages and evaluates."""
     args = parse_args()
     register_all()
-    metrics = build_metrics(read_config(args.config).test_evaluator)
-    metrics = measure(metrics, average_scores(args.scores).gallery)
+    evaluator = Evaluator(read_config(args.config).test_evaluator)
+    metrics = evaluate_gallery(evaluator, average_scores(args.scores).gallery)
     if args.metrics:
         write_json(args.metrics, metrics, indent=1)
 

@@ -1,4 +1,4 @@
-"""Scores a file of answers as VQA's official evaluation does, beside a reader of questions alone.
+"""Scores a file of answers like VQA's official evaluation, and a question-only baseline.
 
     python tools/analysis/evaluate_vqa.py work_dirs/vqa_shapes/test.json \\
         data/shapes/vqa/annotations_test.json --prior data/shapes/vqa/annotations_train.json
@@ -22,40 +22,40 @@ def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('answers', type=Path, help='file of answers')
-    parser.add_argument('annotations', type=Path, help='what people answered')
+    parser.add_argument('annotations', type=Path, help='annotations with the human answers')
     parser.add_argument(
         '--prior',
         type=Path,
-        help='annotations of the training set: compares with answering each type of question by '
-        'what is most often right for it there',
+        help='annotations of the training set: compares with a baseline that gives every question '
+        'the most common training answer of its type',
     )
     return parser.parse_args()
 
 
-def prior_answers(training: list[dict], asked: list[dict]) -> list[dict]:
-    """The commonest training answer of each question's type, and of all for an unknown type."""
+def prior_answers(training: list[dict], questions: list[dict]) -> list[dict]:
+    """The most common training answer to the question type; of all answers for an unknown type."""
     counts: dict[str, Counter] = {}
     for item in training:
-        own = counts.setdefault(item['question_type'], Counter())
-        own[item['multiple_choice_answer']] += 1
-    commonest = {name: own.most_common(1)[0][0] for name, own in counts.items()}
+        answers = counts.setdefault(item['question_type'], Counter())
+        answers[item['multiple_choice_answer']] += 1
+    most_common = {name: answers.most_common(1)[0][0] for name, answers in counts.items()}
     fallback = sum(counts.values(), Counter()).most_common(1)[0][0]
     return [
         {
             'question_id': item['question_id'],
-            'answer': commonest.get(item['question_type'], fallback),
+            'answer': most_common.get(item['question_type'], fallback),
         }
-        for item in asked
+        for item in questions
     ]
 
 
-def score(answers: list[dict], asked: list[dict]) -> dict[str, float]:
-    """Accuracies: overall, by answer type, by question type."""
+def score(answers: list[dict], questions: list[dict]) -> dict[str, float]:
+    """Accuracies: overall, by answer type and by question type."""
     scores: dict[str, float] = {}
     for kind in ('answer_type', 'question_type'):
         references = {
             item['question_id']: HumanAnswers([a['answer'] for a in item['answers']], item[kind])
-            for item in asked
+            for item in questions
         }
         scores |= score_submission(answers, references)
     return scores
@@ -64,12 +64,12 @@ def score(answers: list[dict], asked: list[dict]) -> dict[str, float]:
 def main() -> None:
     """Prints a table."""
     args = parse_args()
-    asked = read_json(args.annotations)['annotations']
-    columns = {'accuracy': score(read_json(args.answers), asked)}
+    questions = read_json(args.annotations)['annotations']
+    columns = {'accuracy': score(read_json(args.answers), questions)}
     if args.prior:
         training = read_json(args.prior)['annotations']
-        columns['questions alone'] = score(prior_answers(training, asked), asked)
-    table = Table(title=f'{len(asked)} questions of {args.annotations.name}, %')
+        columns['question-only'] = score(prior_answers(training, questions), questions)
+    table = Table(title=f'{len(questions)} questions of {args.annotations.name}, %')
     table.add_column('')
     for heading in columns:
         table.add_column(heading, justify='right')

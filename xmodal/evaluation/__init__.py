@@ -1,9 +1,10 @@
-"""Metrics, one a benchmark."""
+"""Metrics, one for each benchmark."""
 
 from xmodal.evaluation.classification import EntailmentMetric, ReasoningMetric
 from xmodal.evaluation.gqa import GqaMetric, GqaQuestion, gqa_scores
 from xmodal.evaluation.grounding import GroundingMetric, grounding_metrics
 from xmodal.evaluation.retrieval import Gallery, RetrievalMetric, retrieval_metrics
+from xmodal.evaluation.retrieval_results import evaluate_gallery
 from xmodal.evaluation.scores import (
     ScoreMatrix,
     average_scores,
@@ -26,6 +27,7 @@ __all__ = [
     'VqaMetric',
     'ZeroShotMetric',
     'average_scores',
+    'evaluate_gallery',
     'gqa_scores',
     'grounding_metrics',
     'read_scores',

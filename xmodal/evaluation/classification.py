@@ -11,65 +11,65 @@ from xmodal.registry import METRICS
 def class_accuracies(
     predicted: Sequence[int], labels: Sequence[int], classes: Sequence[str]
 ) -> dict[str, float]:
-    """Share of right predictions in percent, over all and over those of each class that occurs.
+    """Share of correct predictions in percent, over all samples and over each class that occurs.
 
     Args:
-        predicted: places in ``classes``.
-        labels: places in ``classes``.
-        classes: names.
+        predicted: indices of ``classes``.
+        labels: indices of ``classes``.
+        classes: names of the classes.
 
     Returns:
         ``accuracy`` and ``accuracy_NAME``.
     """
-    right = defaultdict(list)
-    for guess, label in zip(predicted, labels, strict=True):
-        right[label].append(guess == label)
-    found = {'accuracy': _percent([hit for hits in right.values() for hit in hits])}
-    return found | {f'accuracy_{classes[label]}': _percent(right[label]) for label in sorted(right)}
+    hits = defaultdict(list)
+    for prediction, label in zip(predicted, labels, strict=True):
+        hits[label].append(prediction == label)
+    overall = {'accuracy': _percent([hit for values in hits.values() for hit in values])}
+    return overall | {f'accuracy_{classes[label]}': _percent(hits[label]) for label in sorted(hits)}
 
 
 def consistency(
     predicted: Mapping[str, int], labels: Mapping[str, int], groups: Mapping[str, str]
 ) -> float:
-    """Share of groups, in percent, all of whose predictions are right (NLVR2's script).
+    """Share of groups, in percent, in which all predictions are correct (NLVR2's script).
 
     Args:
         predicted: by identifier.
         labels: by identifier.
-        groups: name of the group by identifier; in NLVR2 the examples of one sentence.
+        groups: name of the group by identifier; in NLVR2 a group is the examples of one sentence.
 
     Raises:
-        ValueError: when predictions are missing, or are of unknown identifiers.
+        ValueError: when predictions are missing or have unknown identifiers.
     """
     check_identifiers(predicted, labels)
-    right: dict[str, bool] = defaultdict(lambda: True)
+    correct: dict[str, bool] = defaultdict(lambda: True)
     for identifier, label in labels.items():
-        right[groups[identifier]] &= predicted[identifier] == label
-    return _percent(list(right.values()))
+        correct[groups[identifier]] &= predicted[identifier] == label
+    return _percent(list(correct.values()))
 
 
 def check_identifiers(predicted: Mapping[str, object], expected: Mapping[str, object]) -> None:
-    """Compares the keys of predictions with those of the annotations.
+    """Compares the keys of the predictions with the keys of the annotations.
 
     Raises:
-        ValueError: names some that are missing or unknown.
+        ValueError: names some of the missing or unknown keys.
     """
     problems = {
         'missing': sorted(expected.keys() - predicted.keys()),
-        'of unknown identifiers': sorted(predicted.keys() - expected.keys()),
+        'unknown': sorted(predicted.keys() - expected.keys()),
     }
-    found = [
-        f'{len(names)} are {what} ({", ".join(names[:3])}{", …" if len(names) > 3 else ""})'
-        for what, names in problems.items()
+    messages = [
+        f'{len(names)} are {kind} ({", ".join(names[:3])}{", …" if len(names) > 3 else ""})'
+        for kind, names in problems.items()
         if names
     ]
-    if found:
-        raise ValueError(f'{len(expected)} predictions expected: {"; ".join(found)}')
+    if messages:
+        raise ValueError(f'{len(expected)} predictions expected: {"; ".join(messages)}')
 
 
 @METRICS.register_module()
 class EntailmentMetric(TaskMetric):
-    """Accuracy on SNLI-VE, over all and by label.
+    """Accuracy on SNLI-VE, overall and by label.
 
     A submission is a list of ``{"pairID", "prediction"}``.
 
@@ -78,7 +78,7 @@ class EntailmentMetric(TaskMetric):
     """
 
     def record(self, sample: dict) -> dict:
-        """Prediction, label and the pair's id."""
+        """Prediction, label and the id of the pair."""
         return {name: sample[name] for name in ('predicted', 'label', 'pair_id')}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
@@ -87,7 +87,7 @@ class EntailmentMetric(TaskMetric):
         return class_accuracies(*columns, ENTAILMENT_CLASSES)
 
     def submission(self, records: list[dict]) -> list[dict]:
-        """A prediction a pair."""
+        """One prediction per pair."""
         return [
             {'pairID': record['pair_id'], 'prediction': ENTAILMENT_CLASSES[record['predicted']]}
             for record in records
@@ -98,7 +98,7 @@ class EntailmentMetric(TaskMetric):
 class ReasoningMetric(TaskMetric):
     """NLVR2's accuracy and consistency; label 1 is 'True'.
 
-    A submission is the CSV of the official script: identifier, True or False.
+    A submission is the CSV of the official script: an identifier, and True or False.
 
     Args:
         **others: see :class:`TaskMetric`.
@@ -109,10 +109,10 @@ class ReasoningMetric(TaskMetric):
         return {name: sample[name] for name in ('predicted', 'label', 'identifier', 'group')}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """``accuracy`` and, where the annotations have groups, ``consistency``; in percent.
+        """``accuracy`` and, if the annotations have groups, ``consistency``, in percent.
 
         Raises:
-            ValueError: when two samples have one identifier.
+            ValueError: when two samples have the same identifier.
         """
         predicted, labels, groups = (
             {record['identifier']: record[name] for record in records}
@@ -120,8 +120,8 @@ class ReasoningMetric(TaskMetric):
         )
         if len(labels) < len(records):
             raise ValueError(
-                f'{len(records)} samples have {len(labels)} identifiers: is an annotation file in '
-                'dataset.ann_file twice?'
+                f'{len(records)} samples have {len(labels)} different identifiers: does '
+                'dataset.ann_file name a file twice?'
             )
         hits = [predicted[identifier] == label for identifier, label in labels.items()]
         metrics = {'accuracy': _percent(hits)}
@@ -130,7 +130,7 @@ class ReasoningMetric(TaskMetric):
         return metrics
 
     def submission(self, records: list[dict]) -> str:
-        """A line a prediction."""
+        """One line per prediction."""
         lines = (f'{record["identifier"]},{bool(record["predicted"])}\n' for record in records)
         return ''.join(lines)
 

@@ -1,4 +1,4 @@
-"""GQA: the figures of its official evaluation."""
+"""GQA: the metrics of its official evaluation."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from xmodal.registry import METRICS
 
 
 class GqaQuestion(NamedTuple):
-    """What the evaluation asks of a question.
+    """What the evaluation needs to know of a question.
 
     Attributes:
-        answer: the true one; None where it is unknown, and every answer is wrong.
-        structural: 'query', 'verify', 'logical', 'choose' or 'compare'; None where a file does not
-            tell, as LXMERT's.
-        semantic: 'obj', 'attr', 'cat', 'rel' or 'global'; None as well.
-        detailed: finer type; answers to "Common" ones are names of attributes.
-        group: questions whose answers are counted together; None for none.
-        balanced: whether it is of the balanced set, which alone counts for most figures.
-        entailed: ids of other questions whose answers follow from this one's.
+        answer: the true answer; None if it is unknown, so that every answer is wrong.
+        structural: 'query', 'verify', 'logical', 'choose' or 'compare'; None if the file does not
+            have it, as with LXMERT's files.
+        semantic: 'obj', 'attr', 'cat', 'rel' or 'global'; None if the file does not have it.
+        detailed: finer type; the answers to "Common" types are names of attributes.
+        group: group of questions whose answers are counted together; None for no group.
+        balanced: whether it is in the balanced set; most metrics use only this set.
+        entailed: ids of other questions whose answers follow from the answer to this one.
     """
 
     answer: str | None
@@ -44,15 +44,16 @@ def gqa_scores(
     questions: Mapping[str, GqaQuestion],
     choices: Choices | None = None,
 ) -> dict[str, float]:
-    """The figures of the official script, in percent but for the distribution.
+    """The metrics of the official script, in percent except for the distribution.
 
-    ``accuracy`` over the balanced questions; ``binary`` and ``open`` of them, and
-    ``structural_NAME`` and ``semantic_NAME``, where types are known; ``distribution``, the mean
-    χ² between the counts of true and predicted answers of a group, divided by 100: less is better;
-    ``consistency``, where all entailed questions are there, how many of those that are entailed by
-    a question are right when it is, averaged over the balanced questions answered rightly;
-    ``validity`` and ``plausibility``, where choices are given: answers that the question allows,
-    and that make sense in the world.
+    * ``accuracy``: over the balanced questions; ``binary``, ``open``, ``structural_NAME`` and
+      ``semantic_NAME``: over the balanced questions of a type, if types are known.
+    * ``distribution``: mean χ² between the counts of true and predicted answers in a group, divided
+      by 100; lower is better.
+    * ``consistency``: accuracy on the questions entailed by a correctly answered balanced question,
+      averaged over such questions; only if all entailed questions are present.
+    * ``validity`` and ``plausibility``: answers that the question allows, and answers that make
+      sense in the world; only if choices are given.
 
     Args:
         predicted: answers by question id.
@@ -60,68 +61,69 @@ def gqa_scores(
         choices: ``{id: {"valid": […], "plausible": […]}}``, ``{val,testdev}_choices.json``.
 
     Raises:
-        ValueError: when answers are missing or of unknown questions, or choices are missing.
+        ValueError: when answers or choices are missing, or answers have unknown questions.
     """
     check_identifiers(predicted, questions)
-    balanced = {number: question for number, question in questions.items() if question.balanced}
+    balanced = {name: question for name, question in questions.items() if question.balanced}
     if not balanced:
-        raise ValueError('no question is of the balanced set (isBalanced), over which GQA counts')
-    right = {number: predicted[number] == question.answer for number, question in questions.items()}
+        raise ValueError('no question is in the balanced set (isBalanced), which GQA evaluates')
+    correct = {name: predicted[name] == question.answer for name, question in questions.items()}
     hits: dict[str, list[float]] = defaultdict(list)
-    for number, question in balanced.items():
-        hits['accuracy'].append(right[number])
+    for name, question in balanced.items():
+        hits['accuracy'].append(correct[name])
         if question.structural:
-            hits[gqa_answer_type(question.structural)].append(right[number])
-            hits[f'structural_{question.structural}'].append(right[number])
+            hits[gqa_answer_type(question.structural)].append(correct[name])
+            hits[f'structural_{question.structural}'].append(correct[name])
         if question.semantic:
-            hits[f'semantic_{question.semantic}'].append(right[number])
+            hits[f'semantic_{question.semantic}'].append(correct[name])
     if choices is not None:
         check_identifiers(dict.fromkeys(choices.keys() & balanced.keys()), balanced)
-        for number, question in balanced.items():
-            for name, key in (('validity', 'valid'), ('plausibility', 'plausible')):
-                allowed = choices[number][key]
+        for name, question in balanced.items():
+            for metric, key in (('validity', 'valid'), ('plausibility', 'plausible')):
+                allowed = choices[name][key]
                 if 'Common' in question.detailed:
                     allowed = ('color', 'material', 'shape')
-                hits[name].append(predicted[number] in allowed)
+                hits[metric].append(predicted[name] in allowed)
     if all(other in questions for question in balanced.values() for other in question.entailed):
         hits['consistency'] = [
-            fmean(right[other] for other in question.entailed)
-            for number, question in balanced.items()
-            if question.entailed and right[number]
+            fmean(correct[other] for other in question.entailed)
+            for name, question in balanced.items()
+            if question.entailed and correct[name]
         ]
-    scores = {name: 100 * fmean(found) for name, found in hits.items() if found}
-    grouped = {number: question for number, question in balanced.items() if question.group}
+    scores = {metric: 100 * fmean(values) for metric, values in hits.items() if values}
+    grouped = {name: question for name, question in balanced.items() if question.group}
     if grouped:
         scores['distribution'] = _distribution(predicted, grouped) / 100
     return scores
 
 
 def _distribution(predicted: Mapping[str, str], questions: Mapping[str, GqaQuestion]) -> float:
-    """χ² = Σ (predicted − true)² / true over the true answers; mean of groups by their size."""
-    true, found = defaultdict(Counter), defaultdict(Counter)
-    for number, question in questions.items():
-        true[question.group][question.answer] += 1
-        found[question.group][predicted[number]] += 1
+    """χ² = Σ (predicted − true)² / true over the true answers; mean over groups by size."""
+    true_counts, predicted_counts = defaultdict(Counter), defaultdict(Counter)
+    for name, question in questions.items():
+        true_counts[question.group][question.answer] += 1
+        predicted_counts[question.group][predicted[name]] += 1
     total = 0.0
-    for group, counts in true.items():
-        chi_square = sum((found[group][answer] - n) ** 2 / n for answer, n in counts.items())
+    for group, counts in true_counts.items():
+        guesses = predicted_counts[group]
+        chi_square = sum((guesses[answer] - n) ** 2 / n for answer, n in counts.items())
         total += chi_square * counts.total()
     return total / len(questions)
 
 
 @METRICS.register_module()
 class GqaMetric(TaskMetric):
-    """:func:`gqa_scores`; without answers only predictions are written.
+    """:func:`gqa_scores`; without answers it only writes predictions.
 
-    Data samples have ``predicted``, ``question_id``, ``answers`` (the true one) and ``gqa``. Of
-    LXMERT's files, which have no ``gqa``, the accuracy is known.
+    Data samples have ``predicted``, ``question_id``, ``answers`` (the true one) and ``gqa``.
+    LXMERT's files have no ``gqa``, and only the accuracy is computed.
 
     Args:
-        choices: GQA's file of choices, for validity and plausibility; None for neither.
-        save_predictions: file for the test server, ``[{"questionId", "prediction"}, …]``.
+        choices: GQA's file of choices, for validity and plausibility; None to leave them out.
+        save_predictions: a file for the test server, ``[{"questionId", "prediction"}, …]``.
 
     Raises:
-        FileNotFoundError: when ``choices`` is not there.
+        FileNotFoundError: when ``choices`` does not exist.
     """
 
     default_prefix = 'gqa'
@@ -129,23 +131,25 @@ class GqaMetric(TaskMetric):
     def __init__(self, choices: str | None = None, save_predictions: str | None = None) -> None:
         super().__init__(save_predictions)
         if choices and not Path(choices).is_file():
-            raise FileNotFoundError(f'evaluator.choices: {choices} is not there (docs/regions.md)')
+            raise FileNotFoundError(
+                f'evaluator.choices: {choices} does not exist (docs/regions.md)'
+            )
         self.choices = choices
 
     def record(self, sample: dict) -> dict:
-        """The answer, and what it is compared with."""
+        """The predicted answer, the true answer and the question's types."""
         names = ('question_id', 'predicted', 'answers')
         return {**{name: sample[name] for name in names}, 'gqa': sample.get('gqa', {})}
 
     def submission(self, records: list[dict]) -> list[dict]:
-        """What the test server takes."""
+        """The format of the test server."""
         return [
             {'questionId': record['question_id'], 'prediction': record['predicted']}
             for record in records
         ]
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """Scores; none where no answer is known.
+        """Scores; none if no answer is known.
 
         Raises:
             ValueError: when two questions have the same id.

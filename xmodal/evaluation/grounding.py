@@ -1,4 +1,4 @@
-"""Grounding: from a heat map to a box, and how often it is the right one."""
+"""Grounding: the box chosen by a heat map, and its accuracy."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,27 +10,27 @@ from torch.nn.functional import pad
 from xmodal.evaluation.task import TaskMetric
 from xmodal.registry import METRICS
 
-LEAST_OVERLAP = 0.5
+IOU_THRESHOLD = 0.5
 
 
-def as_tensor(boxes: Sequence) -> Tensor:
-    """Boxes of a file as a tensor that keeps their decimals."""
+def box_tensor(boxes: Sequence) -> Tensor:
+    """Boxes of an annotation file, (K, 4) or (4,), in double precision."""
     return torch.tensor(boxes, dtype=torch.float64)
 
 
 def box_scores(heat: Tensor, boxes: Tensor) -> Tensor:
-    """Heat within each box over the root of its area (ALBEF, Sec. 6): Σ heat / √area.
+    """Heat inside each box, divided by the root of its area (ALBEF, Sec. 6): Σ heat / √area.
 
     Args:
         heat: (H, W).
-        boxes: x, y, width and height in pixels, (K, 4), each with an area; what lies outside the
-            image has no heat.
+        boxes: x, y, width and height in pixels, (K, 4), each with an area above 0. Outside the
+            image there is no heat.
 
     Returns:
         (K,), in double precision.
     """
     height, width = heat.shape
-    # Entry (r, c) is the sum over the rows above r and the columns before c.
+    # Entry (r, c) is the sum of the rows above r and the columns left of c.
     integral = pad(heat.double().cumsum(0).cumsum(1), (1, 0, 1, 0))
     left, top, right, bottom = _pixels(boxes, height, width).unbind(1)
     inside = (
@@ -43,35 +43,35 @@ def box_scores(heat: Tensor, boxes: Tensor) -> Tensor:
 
 
 def _pixels(boxes: Tensor, height: int, width: int) -> Tensor:
-    """First column and row, and those after the last, (K, 4) int64, of (K, 4) x, y, w, h."""
+    """First column and row, and the ends (exclusive), (K, 4) int64, of (K, 4) x, y, w, h."""
     corners = torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], 1).long()
     return corners.clamp(min=0).minimum(corners.new_tensor([width, height, width, height]))
 
 
 def choose_box(heat: Tensor, boxes: Tensor) -> int:
-    """The place of the box with the best score, of several the first.
+    """Index of the box with the best score; the first of equal ones.
 
     Args:
         heat: (H, W).
         boxes: (K, 4), at least one.
 
     Raises:
-        ValueError: when the map is not finite.
+        ValueError: when a value of the map is not finite.
     """
     if not heat.isfinite().all():
         raise ValueError('a heat map is not finite: the weights of the model hold NaN or inf')
     return int(box_scores(heat, boxes).argmax())
 
 
-def overlap(boxes: Tensor, truth: Tensor) -> Tensor:
-    """Intersection over union as MAttNet computes it.
+def box_iou(boxes: Tensor, truth: Tensor) -> Tensor:
+    """Intersection over union, as MAttNet computes it.
 
-    The last pixel belongs to a box, and boxes that share a single row or column of pixels do not
+    A box includes its last pixel, and boxes that share only one row or column of pixels do not
     overlap.
 
     Args:
         boxes: x, y, width and height, (K, 4).
-        truth: (4,).
+        truth: the true box, (4,).
 
     Returns:
         (K,), in double precision.
@@ -79,15 +79,16 @@ def overlap(boxes: Tensor, truth: Tensor) -> Tensor:
     boxes, truth = boxes.double(), truth.double()
     first = boxes[:, :2].maximum(truth[:2])
     last = (boxes[:, :2] + boxes[:, 2:] - 1).minimum(truth[:2] + truth[2:] - 1)
-    meet = (first < last).all(1)
-    shared = torch.where(meet, (last - first + 1).prod(1), 0.0)
-    return shared / (boxes[:, 2:].prod(1) + truth[2:].prod() - shared)
+    overlap = (first < last).all(1)
+    intersection = torch.where(overlap, (last - first + 1).prod(1), 0.0)
+    return intersection / (boxes[:, 2:].prod(1) + truth[2:].prod() - intersection)
 
 
-def points_at(heat: Tensor, box: Tensor) -> bool:
-    """The pointing game: whether the hottest pixel lies in a box, (4,).
+def pointing_hit(heat: Tensor, box: Tensor) -> bool:
+    """The pointing game: whether the hottest pixel is inside a box, (4,).
 
-    A tie counts against us: of several, all must. A map of one value points nowhere.
+    Ties count against the model: all of the hottest pixels must be inside. So a constant map never
+    hits.
     """
     left, top, right, bottom = _pixels(box[None], *heat.shape)[0]
     rows, columns = (heat == heat.max()).nonzero().unbind(1)
@@ -98,47 +99,50 @@ def points_at(heat: Tensor, box: Tensor) -> bool:
 def match_predictions(
     predictions: Iterable[dict], references: Sequence[dict]
 ) -> list[tuple[dict, dict]]:
-    """Pairs predictions with what is true, by ``sent_id``.
+    """Pairs predictions with references by ``sent_id``.
 
     Raises:
-        ValueError: names ids that are missing, unknown or twice there.
+        ValueError: names ids that are missing, unknown or duplicated.
     """
     known = {reference['sent_id'] for reference in references}
-    found: dict[int, dict] = {}
-    twice, unknown = [], []
+    by_id: dict[int, dict] = {}
+    duplicated, unknown = [], []
     for prediction in predictions:
-        number = prediction['sent_id']
-        (twice if number in found else unknown if number not in known else []).append(number)
-        found[number] = prediction
-    missing = sorted(known - found.keys())
-    wrong = {'missing': missing, 'unknown': unknown, 'twice there': twice}
+        sent_id = prediction['sent_id']
+        if sent_id in by_id:
+            duplicated.append(sent_id)
+        elif sent_id not in known:
+            unknown.append(sent_id)
+        by_id[sent_id] = prediction
+    missing = sorted(known - by_id.keys())
+    wrong = {'missing': missing, 'unknown': unknown, 'duplicated': duplicated}
     if problems := [
-        f'{len(ids)} {what}, for instance sent_id {ids[0]}' for what, ids in wrong.items() if ids
+        f'{len(ids)} {kind}, for instance sent_id {ids[0]}' for kind, ids in wrong.items() if ids
     ]:
         raise ValueError(
             f'the predictions do not fit the {len(known)} expressions: {"; ".join(problems)}'
         )
-    return [(found[reference['sent_id']], reference) for reference in references]
+    return [(by_id[reference['sent_id']], reference) for reference in references]
 
 
 def grounding_metrics(predictions: Iterable[dict], references: Sequence[dict]) -> dict[str, float]:
-    """Share of right boxes, in percent, of each split.
+    """Accuracy of the predicted boxes, in percent, for each split.
 
     Args:
-        predictions: ``sent_id`` and ``box``, of every expression.
-        references: ``sent_id``, ``split`` and ``box``.
+        predictions: ``sent_id`` and ``box`` of every expression.
+        references: ``sent_id``, ``split`` and ``box`` of every expression.
 
     Returns:
-        ``SPLIT/accuracy``: how often the overlap is at least 0.5.
+        ``SPLIT/accuracy``: the share of boxes with an IoU of at least 0.5.
 
     Raises:
         ValueError: see :func:`match_predictions`.
     """
-    right: dict[str, list[bool]] = defaultdict(list)
+    hits: dict[str, list[bool]] = defaultdict(list)
     for prediction, reference in match_predictions(predictions, references):
-        found = overlap(as_tensor([prediction['box']]), as_tensor(reference['box']))
-        right[reference['split']].append(found.item() >= LEAST_OVERLAP)
-    return {f'{split}/accuracy': _percent(own) for split, own in right.items()}
+        iou = box_iou(box_tensor([prediction['box']]), box_tensor(reference['box']))
+        hits[reference['split']].append(iou.item() >= IOU_THRESHOLD)
+    return {f'{split}/accuracy': _percent(values) for split, values in hits.items()}
 
 
 def _percent(values: Sequence[float]) -> float:
@@ -147,26 +151,26 @@ def _percent(values: Sequence[float]) -> float:
 
 @METRICS.register_module()
 class GroundingMetric(TaskMetric):
-    """Accuracy of the chosen box, and the pointing game, of each split.
+    """Accuracy of the chosen box, and the pointing game, for each split.
 
-    A data sample has ``heat`` (H, W), ``chosen`` (a place in ``proposals``), and what
-    :class:`xmodal.datasets.referring.ReferringDataset` gives in test mode. Beside the accuracy
-    stands that of a proposal drawn at random, ``SPLIT/chance``.
+    A data sample has ``heat`` (H, W), ``chosen`` (an index of ``proposals``), and the fields of
+    :class:`xmodal.datasets.referring.ReferringDataset` in test mode. ``SPLIT/chance`` is the
+    accuracy of a proposal that is chosen at random.
 
     Args:
-        save_predictions: JSON file for ``[{"sent_id", "ref_id", "box"}, …]``.
+        save_predictions: a JSON file for ``[{"sent_id", "ref_id", "box"}, …]``.
     """
 
     def record(self, sample: dict) -> dict:
-        """The boxes, chosen and true, and what else is counted."""
-        proposals, truth = as_tensor(sample['proposals']), as_tensor(sample['box'])
-        fitting = overlap(proposals, truth) >= LEAST_OVERLAP
+        """The chosen and the true box, and the hits."""
+        proposals, truth = box_tensor(sample['proposals']), box_tensor(sample['box'])
+        hits = box_iou(proposals, truth) >= IOU_THRESHOLD
         return {
             **{name: sample[name] for name in ('sent_id', 'ref_id', 'split')},
             'box': sample['proposals'][sample['chosen']],
             'truth': sample['box'],
-            'pointing': points_at(sample['heat'], truth),
-            'chance': fitting.double().mean().item(),
+            'pointing': pointing_hit(sample['heat'], truth),
+            'chance': hits.double().mean().item(),
         }
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
@@ -174,9 +178,9 @@ class GroundingMetric(TaskMetric):
         references = [{**record, 'box': record['truth']} for record in records]
         metrics = grounding_metrics(records, references)
         for split in dict.fromkeys(record['split'] for record in records):
-            own = [record for record in records if record['split'] == split]
+            in_split = [record for record in records if record['split'] == split]
             for name in ('pointing', 'chance'):
-                metrics[f'{split}/{name}'] = _percent([record[name] for record in own])
+                metrics[f'{split}/{name}'] = _percent([record[name] for record in in_split])
         return metrics
 
     def submission(self, records: list[dict]) -> list[dict]:

@@ -1,40 +1,43 @@
-"""Image-text retrieval: recalls both ways, several captions an image."""
+"""Image-text retrieval in both directions, with several captions per image."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from mmengine.evaluator import BaseMetric
 from torch import Tensor
 
+from xmodal.evaluation.task import add_prefix
 from xmodal.registry import METRICS
 
 RECALLS = (1, 5, 10)
 
 
 class Gallery(NamedTuple):
-    """Scores of every image with every text, and who belongs to whom.
+    """Scores of every image with every text of a test set.
 
     Attributes:
-        scores: higher is better, (images, texts).
-        owner: row of the image each text belongs to, (texts,) int64.
-        similarity: the first stage's scores, where the best were ranked again; else None.
+        scores: higher is better, (I, T).
+        text_to_image: row of the image that each text describes, (T,) int64.
+        itc_scores: cosines of the first stage, (I, T), where ITM re-ranked the best; else None.
     """
 
     scores: Tensor
-    owner: Tensor
-    similarity: Tensor | None = None
+    text_to_image: Tensor
+    itc_scores: Tensor | None = None
 
 
 def ranks(scores: Tensor, relevant: Tensor) -> Tensor:
     """Rank of each query's best relevant candidate, from 1.
 
-    A tie counts against us: every irrelevant candidate with the same score stands before it.
+    Ties count against the model: every irrelevant candidate with the same score is ranked first.
 
     Args:
         scores: (queries, candidates).
-        relevant: bool, of the same shape; at least one a row.
+        relevant: bool, of the same shape, with at least one True in each row.
 
     Raises:
-        ValueError: when a score is NaN, or a query has nothing relevant.
+        ValueError: when a score is NaN, or a query has no relevant candidate.
     """
     if scores.isnan().any():
         raise ValueError(f'{int(scores.isnan().sum())} of {scores.numel()} scores are NaN')
@@ -44,113 +47,117 @@ def ranks(scores: Tensor, relevant: Tensor) -> Tensor:
     return 1 + ((scores >= best) & ~relevant).sum(1)
 
 
-def summarize(found: Tensor) -> dict[str, float]:
-    """Recalls in percent, median rank and mean reciprocal rank, of ranks (queries,)."""
-    found = found.double()
-    metrics = {f'R@{k}': float((found <= k).double().mean() * 100) for k in RECALLS}
-    metrics['median_rank'] = float(found.quantile(0.5))
-    metrics['mrr'] = float((1 / found).mean() * 100)
+def summarize(query_ranks: Tensor) -> dict[str, float]:
+    """Recalls in percent, median rank and mean reciprocal rank of ranks, (queries,)."""
+    query_ranks = query_ranks.double()
+    metrics = {f'R@{k}': float((query_ranks <= k).double().mean() * 100) for k in RECALLS}
+    metrics['median_rank'] = float(query_ranks.quantile(0.5))
+    metrics['mrr'] = float((1 / query_ranks).mean() * 100)
     return metrics
 
 
-def fold_of_images(images: int, folds: int) -> Tensor:
-    """The part each image is in, in order, (images,) int64.
+def fold_of_images(num_images: int, folds: int) -> Tensor:
+    """The fold of each image, (I,) int64; folds are runs of adjacent images.
 
     Raises:
-        ValueError: when the images do not divide into the folds.
+        ValueError: when the number of images is not a multiple of the folds.
     """
-    if images % folds:
-        raise ValueError(f'{images} images do not divide into {folds} folds')
-    return torch.arange(images) // (images // folds)
+    if num_images % folds:
+        raise ValueError(f'{num_images} images do not divide into {folds} folds')
+    return torch.arange(num_images) // (num_images // folds)
 
 
 def retrieval_metrics(gallery: Gallery, folds: int = 1) -> dict[str, float]:
-    """Metrics of text retrieval (``i2t``) and image retrieval (``t2i``).
+    """Metrics of image-to-text (``i2t``) and text-to-image (``t2i``) retrieval.
 
     Args:
-        gallery: scores and owners.
-        folds: parts of the images that are searched apart, in order; COCO's 1K figures are the mean
-            over five. With more than one, ``*_std`` is the deviation over them.
+        gallery: scores, and the image of each text.
+        folds: number of folds of adjacent images that are searched separately; COCO's 1K figures
+            are the mean over five. With more than one, ``*_std`` is the deviation over the folds.
 
     Returns:
         ``i2t/R@1`` … ``t2i/mrr``, ``mean_recall`` (of the six recalls, in percent) and ``rsum``.
 
     Raises:
-        ValueError: when the images do not divide into the folds.
+        ValueError: when the number of images is not a multiple of the folds.
     """
-    fold = fold_of_images(len(gallery.scores), folds)
-    parts = []
-    for number in range(folds):
-        rows = (fold == number).nonzero().squeeze(1)
-        columns = fold[gallery.owner] == number
-        owner = gallery.owner[columns] - rows[0]
-        parts.append(_fold_metrics(gallery.scores[rows][:, columns], owner))
+    image_folds = fold_of_images(len(gallery.scores), folds)
+    per_fold = []
+    for fold in range(folds):
+        rows = (image_folds == fold).nonzero().squeeze(1)
+        columns = image_folds[gallery.text_to_image] == fold
+        text_to_image = gallery.text_to_image[columns] - rows[0]
+        per_fold.append(_fold_metrics(gallery.scores[rows][:, columns], text_to_image))
     if folds == 1:
-        return parts[0]
-    stacked = {name: torch.tensor([part[name] for part in parts]) for name in parts[0]}
+        return per_fold[0]
+    stacked = {name: torch.tensor([fold[name] for fold in per_fold]) for name in per_fold[0]}
     means = {name: float(values.mean()) for name, values in stacked.items()}
     return means | {f'{name}_std': float(values.std()) for name, values in stacked.items()}
 
 
-@METRICS.register_module()
-class RetrievalMetric:
-    """:func:`retrieval_metrics` as a component of a config.
-
-    Args:
-        folds: parts of the images that are searched apart.
-    """
-
-    def __init__(self, folds: int = 1) -> None:
-        self.folds = folds
-
-    def __call__(self, gallery: Gallery) -> dict[str, float]:
-        """Metrics of a gallery."""
-        return retrieval_metrics(gallery, self.folds)
-
-
-def _fold_metrics(scores: Tensor, owner: Tensor) -> dict[str, float]:
-    relevant = owner == torch.arange(len(scores))[:, None]
-    ways = {
+def _fold_metrics(scores: Tensor, text_to_image: Tensor) -> dict[str, float]:
+    relevant = text_to_image == torch.arange(len(scores))[:, None]
+    directions = {
         'i2t': summarize(ranks(scores, relevant)),
         't2i': summarize(ranks(scores.T, relevant.T)),
     }
-    metrics = {f'{way}/{name}': value for way, own in ways.items() for name, value in own.items()}
-    metrics['rsum'] = sum(own[f'R@{k}'] for own in ways.values() for k in RECALLS)
+    metrics = {
+        f'{direction}/{name}': value
+        for direction, values in directions.items()
+        for name, value in values.items()
+    }
+    metrics['rsum'] = sum(values[f'R@{k}'] for values in directions.values() for k in RECALLS)
     metrics['mean_recall'] = metrics['rsum'] / (2 * len(RECALLS))
     return metrics
 
 
-def two_stage_scores(similarity: Tensor, pairs: Tensor, matching: Tensor) -> Tensor:
-    """Scores whose order is: re-ranked pairs by matching, then the others by similarity.
+@METRICS.register_module()
+class RetrievalMetric(BaseMetric):
+    """:func:`retrieval_metrics` of a gallery, and of its ITC stage as ``first_stage/*``.
+
+    It takes one data sample, the whole :class:`Gallery`, which every rank has. Several metrics of
+    one gallery are a list with prefixes, as for COCO::
+
+        test_evaluator = [
+            dict(type='RetrievalMetric', folds=5, prefix='1k'),
+            dict(type='RetrievalMetric', prefix='5k'),
+        ]
+
+    A subclass adds figures in :meth:`measure`.
 
     Args:
-        similarity: contrastive, (images, texts).
-        pairs: image and text of the re-ranked pairs, (P, 2) int64.
-        matching: their matching scores, (P,).
+        folds: number of folds that are searched separately.
+        prefix: in front of the names of the figures, with a slash.
     """
-    lowest = matching.min() if len(matching) else similarity.new_zeros(())
-    scores = similarity.double() - similarity.double().max() + lowest.double() - 1
-    scores[pairs[:, 0], pairs[:, 1]] = matching.double()
-    return scores
 
+    default_prefix = ''
 
-def candidate_pairs(similarity: Tensor, owner: Tensor, topk: int, folds: int = 1) -> Tensor:
-    """The best ``topk`` texts of every image and images of every text, each pair once.
+    def __init__(self, folds: int = 1, prefix: str | None = None) -> None:
+        super().__init__(prefix=prefix)
+        self.folds = folds
 
-    Args:
-        similarity: (images, texts).
-        owner: row of the image each text belongs to, (texts,) int64.
-        topk: candidates of each query.
-        folds: parts of the images that are searched apart; candidates are of a query's own part.
+    def process(self, data_batch: dict | None, data_samples: Sequence[Gallery]) -> None:
+        """Keeps the gallery."""
+        self.results += data_samples
 
-    Returns:
-        (P, 2) int64, ordered by image.
-    """
-    images, texts = similarity.shape
-    fold = fold_of_images(images, folds)
-    apart = fold[:, None] != fold[owner]
-    similarity = similarity.masked_fill(apart, -torch.inf)
-    chosen = torch.zeros_like(similarity, dtype=torch.bool)
-    chosen.scatter_(1, similarity.topk(min(topk, texts), dim=1).indices, True)
-    chosen.scatter_(0, similarity.topk(min(topk, images), dim=0).indices, True)
-    return (chosen & ~apart).nonzero()
+    def evaluate(self, size: int) -> dict[str, float]:
+        """The figures; nothing is gathered, because every rank has the whole gallery.
+
+        Args:
+            size: number of galleries, 1.
+        """
+        galleries, self.results = self.results, []
+        return add_prefix(self.compute_metrics(galleries), self.prefix)
+
+    def compute_metrics(self, results: list[Gallery]) -> dict[str, float]:
+        """The figures of the only gallery, of all its stages."""
+        (gallery,) = results
+        metrics = self.measure(gallery)
+        if gallery.itc_scores is not None:
+            first_stage = Gallery(gallery.itc_scores, gallery.text_to_image)
+            metrics |= add_prefix(self.measure(first_stage), 'first_stage')
+        return metrics
+
+    def measure(self, gallery: Gallery) -> dict[str, float]:
+        """The figures of one stage, by the gallery's ``scores``."""
+        return retrieval_metrics(gallery, self.folds)

@@ -1,4 +1,4 @@
-"""Score matrices on disk, and the ensemble of several models."""
+"""Score matrices on disk, and ensembles of models."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,31 +10,31 @@ from xmodal.evaluation.retrieval import Gallery
 
 
 class ScoreMatrix(NamedTuple):
-    """What a model says of every image with every caption of a test set.
+    """The scores of every image with every caption of a test set.
 
     Attributes:
         scores: float64, higher is better, (I, T).
-        owner: row of the image each caption belongs to, (T,) int64.
+        text_to_image: row of the image that each caption describes, (T,) int64.
         image_ids: (I,) int64.
         captions: (T,) str.
     """
 
     scores: np.ndarray
-    owner: np.ndarray
+    text_to_image: np.ndarray
     image_ids: np.ndarray
     captions: np.ndarray
 
     @property
     def gallery(self) -> Gallery:
-        """What the metrics take."""
-        return Gallery(torch.from_numpy(self.scores), torch.from_numpy(self.owner))
+        """The input of the metrics."""
+        return Gallery(torch.from_numpy(self.scores), torch.from_numpy(self.text_to_image))
 
 
 def write_scores(file: str | Path, matrix: ScoreMatrix) -> None:
     """Writes a new ``.npz`` file.
 
     Raises:
-        FileExistsError: when there is one.
+        FileExistsError: when the file exists already.
     """
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     with open(file, 'xb') as output:
@@ -42,17 +42,17 @@ def write_scores(file: str | Path, matrix: ScoreMatrix) -> None:
 
 
 def read_scores(file: str | Path) -> ScoreMatrix:
-    """Reads what :func:`write_scores` wrote.
+    """Reads a file of :func:`write_scores`.
 
     Raises:
-        FileNotFoundError: when there is no such file.
-        ValueError: when it is another one.
+        FileNotFoundError: when the file does not exist.
+        ValueError: when it has other content.
     """
     with np.load(file) as content:
         if missing := set(ScoreMatrix._fields) - set(content):
             raise ValueError(
-                f'{file} has no {sorted(missing)}: it is no score matrix that '
-                'test_cfg.save_scores wrote'
+                f'{file} has no {sorted(missing)}: it is not a score matrix written by '
+                'test_cfg.save_scores'
             )
         return ScoreMatrix(*(content[name] for name in ScoreMatrix._fields))
 
@@ -63,18 +63,18 @@ def average_scores(files: list[str | Path]) -> ScoreMatrix:
     SGRAF is the mean of the scores of SAF and SGR (Diao et al., AAAI 2021).
 
     Raises:
-        ValueError: when two files are not of the same images and captions in the same order.
+        ValueError: when two files do not have the same images and captions in the same order.
     """
     first = read_scores(files[0])
     total = first.scores.astype(np.float64)
     for file in files[1:]:
         other = read_scores(file)
-        for name in ('image_ids', 'captions', 'owner'):
-            found, expected = getattr(other, name), getattr(first, name)
-            if not np.array_equal(found, expected):
+        for name in ('image_ids', 'captions', 'text_to_image'):
+            values, expected = getattr(other, name), getattr(first, name)
+            if not np.array_equal(values, expected):
                 raise ValueError(
                     f'{file} and {files[0]} are not of the same test set: their {name} differ '
-                    f'({len(found)} and {len(expected)} of them)'
+                    f'({len(values)} and {len(expected)} values)'
                 )
         total += other.scores
     return first._replace(scores=total / len(files))

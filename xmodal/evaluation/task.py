@@ -1,4 +1,4 @@
-"""What the metrics of all tasks with one prediction a sample share."""
+"""The base of the metrics of all tasks with one prediction per sample."""
 
 import json
 from collections.abc import Sequence
@@ -10,19 +10,26 @@ from mmengine.evaluator import BaseMetric
 from xmodal.files import atomic_open, require_new
 
 
-class TaskMetric(BaseMetric):
-    """Gathers predictions of all ranks, each sample once, and scores them as one process would.
+def add_prefix(metrics: dict[str, float], prefix: str | None) -> dict[str, float]:
+    """The metrics with ``prefix/`` in front of their names, unless the prefix is empty."""
+    return {f'{prefix}/{name}' if prefix else name: value for name, value in metrics.items()}
 
-    A subclass says what is kept of a sample (``record``), how records are scored
-    (``compute_metrics``), and what a submission looks like (``submission``).
+
+class TaskMetric(BaseMetric):
+    """Gathers the predictions of all ranks, each sample once, and scores them in one place.
+
+    A subclass defines what is kept of a sample (``record``), how records are scored
+    (``compute_metrics``), and the format of a submission (``submission``).
 
     Args:
         save_predictions: file for the predictions in the benchmark's own format; must not exist
-            yet. Each evaluation of a run replaces that of the one before.
+            yet. Every evaluation of a run replaces the predictions of the previous one.
 
     Raises:
-        FileExistsError: when the file is there already.
+        FileExistsError: when the file exists already.
     """
+
+    default_prefix = ''
 
     def __init__(self, save_predictions: str | None = None) -> None:
         super().__init__()
@@ -35,28 +42,28 @@ class TaskMetric(BaseMetric):
         raise NotImplementedError
 
     def submission(self, records: list[dict]) -> object:
-        """What is written to ``save_predictions``: a text as it is, anything else as JSON."""
+        """The content of ``save_predictions``: a string is written as it is, the rest as JSON."""
         raise NotImplementedError
 
-    def process(self, data_batch: dict, data_samples: Sequence[dict]) -> None:
-        """Keeps a batch's records."""
+    def process(self, data_batch: dict | None, data_samples: Sequence[dict]) -> None:
+        """Keeps the records of a batch."""
         self.results += [
             {'sample_index': sample['sample_index'], **self.record(sample)}
             for sample in data_samples
         ]
 
     def evaluate(self, size: int) -> dict[str, float]:
-        """Scores what all ranks kept; the same on every rank.
+        """Scores the records of all ranks; the result is the same on every rank.
 
         Args:
-            size: samples of the data set.
+            size: number of samples of the data set.
 
         Raises:
             ValueError: when samples are missing.
         """
         gathered = [record for part in all_gather_object(self.results) for record in part]
         self.results = []
-        # By sample: a sampler may have shown some of them to two ranks.
+        # By sample, because a sampler may show some samples to two ranks.
         by_sample = {record['sample_index']: record for record in gathered}
         if len(by_sample) != size:
             raise ValueError(
@@ -67,5 +74,4 @@ class TaskMetric(BaseMetric):
             content = self.submission(records)
             with atomic_open(Path(self.save_predictions)) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
-        metrics = self.compute_metrics(records)
-        return {f'{self.prefix}/{name}' if self.prefix else name: v for name, v in metrics.items()}
+        return add_prefix(self.compute_metrics(records), self.prefix)

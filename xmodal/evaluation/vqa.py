@@ -10,11 +10,11 @@ from xmodal.registry import METRICS
 
 
 class HumanAnswers(NamedTuple):
-    """What people answered to a question.
+    """The human answers to a question.
 
     Attributes:
-        answers: one a person.
-        group: what accuracies are apart by: its answer type, or its question type.
+        answers: one per person.
+        group: of the question in the accuracies by group: its answer type or question type.
     """
 
     answers: Sequence[str]
@@ -22,12 +22,11 @@ class HumanAnswers(NamedTuple):
 
 
 def vqa_accuracy(answer: str, human_answers: Sequence[str]) -> float:
-    """How far an answer agrees with people's, 0 to 1.
+    """Agreement of an answer with the human answers, from 0 to 1.
 
-    Of ten people each in turn is left out; with n of the other nine giving the answer it scores
-    min(1, n / 3), and the mean counts. As in the official script, answers are normalised only where
-    people differ. Where one person alone answered, it is 1 for the same answer and else 0, since
-    nobody would be left.
+    Each of the ten people is left out in turn: if n of the other nine gave the answer, it scores
+    min(1, n / 3). The accuracy is the mean. As in the official script, answers are normalised only
+    if the human answers differ. With one human answer it is 1 for the same answer, and 0 otherwise.
     """
     answer, *human_answers = (_one_line(text) for text in (answer, *human_answers))
     if len(set(human_answers)) > 1:
@@ -35,7 +34,7 @@ def vqa_accuracy(answer: str, human_answers: Sequence[str]) -> float:
     agreeing = human_answers.count(answer)
     if len(human_answers) == 1:
         return float(agreeing)
-    return fmean(min(1, (agreeing - (own == answer)) / 3) for own in human_answers)
+    return fmean(min(1, (agreeing - (other == answer)) / 3) for other in human_answers)
 
 
 def _one_line(text: str) -> str:
@@ -45,14 +44,14 @@ def _one_line(text: str) -> str:
 def score_submission(
     submission: Iterable[Mapping], references: Mapping[int, HumanAnswers]
 ) -> dict[str, float]:
-    """Accuracies in percent, ``overall`` and of each group.
+    """Accuracies in percent, ``overall`` and for each group.
 
     Args:
-        submission: ``{'question_id', 'answer'}`` of each question.
-        references: people's answers by question id.
+        submission: ``{'question_id', 'answer'}`` for each question.
+        references: human answers by question id.
 
     Raises:
-        ValueError: when a question is answered twice, not at all, or is unknown.
+        ValueError: when a question is answered twice, is not answered, or is unknown.
     """
     answers: dict[int, str] = {}
     for item in submission:
@@ -70,8 +69,9 @@ def score_submission(
             f'question_id {missing[0]}'
         )
     groups: dict[str, list[float]] = {}
-    for number, (human_answers, group) in references.items():
-        groups.setdefault(group, []).append(vqa_accuracy(answers[number], human_answers))
+    for question_id, (human_answers, group) in references.items():
+        accuracy = vqa_accuracy(answers[question_id], human_answers)
+        groups.setdefault(group, []).append(accuracy)
     overall = fmean(score for scores in groups.values() for score in scores)
     by_group = {group: 100 * fmean(groups[group]) for group in sorted(filter(None, groups))}
     return {'overall': 100 * overall, **by_group}
@@ -79,30 +79,30 @@ def score_submission(
 
 @METRICS.register_module()
 class VqaMetric(TaskMetric):
-    """:func:`score_submission` by answer type; without annotations only predictions are written.
+    """:func:`score_submission` by answer type; without annotations it only writes predictions.
 
     Data samples have ``predicted``, ``question_id``, ``human_answers`` and ``answer_type``.
 
     Args:
-        save_predictions: file for the test server, ``[{"question_id", "answer"}, …]``.
+        save_predictions: a file for the test server, ``[{"question_id", "answer"}, …]``.
     """
 
     default_prefix = 'vqa'
 
     def record(self, sample: dict) -> dict:
-        """The answer, and what it is compared with."""
+        """The predicted and the human answers."""
         names = ('question_id', 'predicted', 'human_answers', 'answer_type')
         return {name: sample[name] for name in names}
 
     def submission(self, records: list[dict]) -> list[dict]:
-        """What the test server takes."""
+        """The format of the test server."""
         return [
             {'question_id': record['question_id'], 'answer': record['predicted']}
             for record in records
         ]
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """Accuracies; none where nobody's answers are known."""
+        """Accuracies; none where no human answers are known."""
         references = {
             record['question_id']: HumanAnswers(record['human_answers'], record['answer_type'])
             for record in records
@@ -114,11 +114,11 @@ class VqaMetric(TaskMetric):
 
 @METRICS.register_module()
 class SoftAnswerMetric(VqaMetric):
-    """LXMERT's accuracy: the score that the question's label gives to the answer, 0 if none.
+    """LXMERT's accuracy: the score of the answer in the question's label, 0 if it has none.
 
-    For files that have scores in the place of people's answers (``LxmertQuestionDataset``); ten
-    people's answers, scored this way, give :func:`vqa_accuracy`. A question whose label is empty
-    counts 0. Data samples have ``predicted``, ``question_id``, ``answers``, ``answer_weights`` and
+    For files with scores instead of human answers (``LxmertQuestionDataset``). Ten human answers
+    that are turned into scores give :func:`vqa_accuracy`. A question with an empty label counts 0.
+    Data samples have ``predicted``, ``question_id``, ``answers``, ``answer_weights`` and
     ``answer_type``.
 
     Args:
@@ -126,12 +126,12 @@ class SoftAnswerMetric(VqaMetric):
     """
 
     def record(self, sample: dict) -> dict:
-        """The answer, and the scores of answers."""
+        """The predicted answer, and the scores of the label."""
         names = ('question_id', 'predicted', 'answers', 'answer_weights', 'answer_type')
         return {name: sample[name] for name in names}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """``overall`` and by answer type, in percent; none where no question has a label."""
+        """``overall`` and by answer type, in percent; none if no question has a label."""
         if not any(record['answers'] for record in records):
             return {}
         groups: dict[str, list[float]] = {'overall': []}

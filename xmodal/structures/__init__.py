@@ -6,6 +6,7 @@ from xmodal.structures.encoded import CrossAttentions, Encoded, Fused
 from xmodal.structures.keys import EMPTY, Keys
 from xmodal.structures.relation import CrossTerms, LowRank, Relation
 from xmodal.structures.step import LxmertStep, PretrainStep, Shown
+from xmodal.structures.texts import PackedTexts
 from xmodal.structures.tokens import ObjectLabels, Regions, Tokens, select_rows
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     'LowRank',
     'LxmertStep',
     'ObjectLabels',
+    'PackedTexts',
     'PretrainStep',
     'Regions',
     'Relation',

@@ -75,7 +75,10 @@ class Tokens(NamedTuple):
         """The token sets of several batches as one batch, padded to the longest."""
         longest = max(part.embeddings.shape[1] for part in parts)
         missing = [longest - part.embeddings.shape[1] for part in parts]
-        padded = [pad(p.embeddings, (0, 0, 0, n)) for p, n in zip(parts, missing, strict=True)]
+        padded = [  # without a copy where nothing is missing
+            pad(p.embeddings, (0, 0, 0, n)) if n else p.embeddings
+            for p, n in zip(parts, missing, strict=True)
+        ]
         masks = None
         if any(missing) or any(part.attention_mask is not None for part in parts):
             masks = [pad(p.full_mask(), (0, n)) for p, n in zip(parts, missing, strict=True)]

@@ -123,7 +123,7 @@ def write_report(
 def chance_recall(rankings: dict) -> float:
     """Mean recall, in percent, of rankings in random order."""
     images, texts = len(rankings['images']), len(rankings['texts'])
-    own = np.bincount(rankings['owner'], minlength=images)
+    own = np.bincount(rankings['text_to_image'], minlength=images)
     recalls = []
     for k in (1, 5, 10):
         # Hypergeometric: none of an image's own texts among the first k.
@@ -171,7 +171,7 @@ def _picture(path: str) -> np.ndarray:
 
 def _text_of(rankings: dict, image: int) -> str:
     """The first text of an image."""
-    return rankings['texts'][rankings['owner'].index(image)]
+    return rankings['texts'][rankings['text_to_image'].index(image)]
 
 
 def _show(rankings: dict, image: int, pictures: bool) -> Shown:
@@ -180,14 +180,14 @@ def _show(rankings: dict, image: int, pictures: bool) -> Shown:
 
 
 def _images_of_text(rankings: dict, image: int, pictures: bool) -> Example:
-    best = rankings['images_of_text'][rankings['owner'].index(image)][:3]
+    best = rankings['ranked_images'][rankings['text_to_image'].index(image)][:3]
     found = [(_show(rankings, i, pictures), i == image) for i in best]
     return Example(_text_of(rankings, image), found)
 
 
 def _texts_of_image(rankings: dict, image: int, pictures: bool) -> Example:
-    best = rankings['texts_of_image'][image][:3]
-    found = [(rankings['texts'][t], rankings['owner'][t] == image) for t in best]
+    best = rankings['ranked_texts'][image][:3]
+    found = [(rankings['texts'][t], rankings['text_to_image'][t] == image) for t in best]
     return Example(_show(rankings, image, pictures), found)
 
 

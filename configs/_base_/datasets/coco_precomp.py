@@ -31,9 +31,9 @@ test_dataloader = dict(
     dataset=dict(type='PrecompDataset', data_root=data_root, split='testall', test_mode=True),
 )
 val_evaluator = dict(type='RetrievalMetric')
-test_evaluator = {
-    '1k': dict(type='RetrievalMetric', folds=5),
-    '5k': dict(type='RetrievalMetric'),
-}
-val_cfg = dict(type='MatchingLoop')
+test_evaluator = [
+    dict(type='RetrievalMetric', folds=5, prefix='1k'),
+    dict(type='RetrievalMetric', prefix='5k'),
+]
+val_cfg = dict(type='RetrievalLoop', scorer=dict(type='AllPairsScorer'))
 test_cfg = val_cfg

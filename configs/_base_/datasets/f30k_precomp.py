@@ -31,5 +31,5 @@ test_dataloader = dict(
 )
 val_evaluator = dict(type='RetrievalMetric')
 test_evaluator = val_evaluator
-val_cfg = dict(type='MatchingLoop')
+val_cfg = dict(type='RetrievalLoop', scorer=dict(type='AllPairsScorer'))
 test_cfg = val_cfg

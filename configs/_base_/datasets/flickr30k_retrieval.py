@@ -55,5 +55,5 @@ val_dataloader = dict(
 test_dataloader = dict(val_dataloader, dataset=dict(val_dataloader['dataset'], split='test'))
 val_evaluator = dict(type='RetrievalMetric')
 test_evaluator = val_evaluator
-val_cfg = dict(type='RetrievalLoop', rerank_topk=128)  # as ALBEF
+val_cfg = dict(type='RetrievalLoop', scorer=dict(type='ITMReranker', topk=128))  # as ALBEF
 test_cfg = val_cfg

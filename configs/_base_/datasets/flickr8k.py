@@ -43,5 +43,5 @@ val_dataloader = dict(
 test_dataloader = val_dataloader
 val_evaluator = dict(type='RetrievalMetric')
 test_evaluator = val_evaluator
-val_cfg = dict(type='RetrievalLoop', rerank_topk=0)
-test_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)
+val_cfg = dict(type='RetrievalLoop', scorer=dict(type='ITMReranker', topk=0))
+test_cfg = dict(type='RetrievalLoop', scorer=dict(type='ITMReranker', topk=10, add_similarity=True))

@@ -20,5 +20,5 @@ val_dataloader = dict(
 test_dataloader = dict(val_dataloader, dataset=dict(val_dataloader['dataset'], split='test'))
 val_evaluator = dict(type='RetrievalMetric')
 test_evaluator = val_evaluator
-val_cfg = dict(type='MatchingLoop')
+val_cfg = dict(type='RetrievalLoop', scorer=dict(type='AllPairsScorer'))
 test_cfg = val_cfg

@@ -37,5 +37,5 @@ val_dataloader = dict(
 test_dataloader = dict(val_dataloader, dataset=dict(val_dataloader['dataset'], split='test'))
 val_evaluator = dict(type='RetrievalMetric')
 test_evaluator = val_evaluator
-val_cfg = dict(type='RetrievalLoop', rerank_topk=10, add_similarity=True)
+val_cfg = dict(type='RetrievalLoop', scorer=dict(type='ITMReranker', topk=10, add_similarity=True))
 test_cfg = val_cfg

@@ -136,7 +136,7 @@ def test_encoders_of_two_widths_are_an_error(matcher):
 
 
 def test_prediction_is_left_to_the_loop(matcher, regions_batch):
-    with pytest.raises(ValueError, match="mode='predict'.*MatchingLoop"):
+    with pytest.raises(ValueError, match="mode='predict'.*RetrievalLoop"):
         matcher()(regions_batch, mode='predict')
 
 

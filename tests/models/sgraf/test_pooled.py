@@ -7,6 +7,7 @@ from torch.nn.functional import cosine_similarity
 
 from xmodal.models.sgraf import score_all_pairs
 from xmodal.registry import MODELS
+from xmodal.structures import PackedTexts
 
 POOLINGS = {
     'sketch': dict(type='TEMDE', partitions=3, centroids=4, inner_dims=2),
@@ -33,7 +34,7 @@ def module(request):
 @torch.no_grad()
 def test_scores_are_cosines_of_projected_poolings(module):
     images, captions = token_sets([5, 2, 7]), token_sets([6, 3, 20, 6])
-    found = score_all_pairs(module, padded(images), captions)
+    found = score_all_pairs(module, padded(images), PackedTexts.from_list(captions))
     assert found.equal(module.to_scores(found))
     for i, regions in enumerate(images):
         image = module.image_proj(module.image_pooling(regions[None]))
@@ -46,7 +47,7 @@ def test_scores_are_cosines_of_projected_poolings(module):
 def test_training_gives_the_same_scores_with_gradients(module):
     images, captions = padded(token_sets([5, 2, 7])), padded(token_sets([6, 3, 20]))
     found = module(images, captions)
-    expected = score_all_pairs(module, images, captions)
+    expected = score_all_pairs(module, images, PackedTexts.from_padded(*captions[:2]))
     torch.testing.assert_close(found.detach(), expected)
     found.sum().backward()
     assert all(value.grad is not None for value in module.parameters())

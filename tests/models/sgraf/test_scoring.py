@@ -8,7 +8,7 @@ from literal import literal_logits
 from token_sets import REGIONS, WIDTH, padded, token_sets
 
 from xmodal.models.sgraf import engine, score_all_pairs
-from xmodal.structures import Tokens
+from xmodal.structures import PackedTexts, Tokens
 
 TIGHT = dict(atol=2e-6, rtol=1e-5)
 
@@ -17,7 +17,7 @@ TIGHT = dict(atol=2e-6, rtol=1e-5)
 def test_scores_are_those_of_the_literal_loop(build, reasoning, pooling, images, captions):
     module = build(reasoning, pooling)
     expected = literal_logits(module, images, captions)
-    found = score_all_pairs(module, Tokens(torch.stack(images)), captions)
+    found = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     assert expected.std() > 0.01
     torch.testing.assert_close(found.double(), expected, **TIGHT)
 
@@ -27,7 +27,9 @@ def test_scores_are_those_of_the_literal_loop(build, reasoning, pooling, images,
 def test_scores_do_not_depend_on_the_tiles(build, reasoning, images, captions, tile):
     module = build(reasoning)
     expected = literal_logits(module, images, captions)
-    found = score_all_pairs(module, Tokens(torch.stack(images)), padded(captions), tile=tile)
+    found = score_all_pairs(
+        module, Tokens(torch.stack(images)), PackedTexts.from_list(captions), tile=tile
+    )
     torch.testing.assert_close(found.double(), expected, **TIGHT)
 
 
@@ -39,7 +41,9 @@ def test_images_may_have_any_number_of_regions(build, reasoning, pooling, captio
     expected = literal_logits(module, images, captions)
     # What stands in the padding must not matter.
     for filling in (0.0, 3.0):
-        found = score_all_pairs(module, padded(images, filling), padded(captions, filling))
+        found = score_all_pairs(
+            module, padded(images, filling), PackedTexts.from_padded(*padded(captions, filling)[:2])
+        )
         torch.testing.assert_close(found.double(), expected, **TIGHT)
 
 
@@ -47,7 +51,7 @@ def test_images_may_have_any_number_of_regions(build, reasoning, pooling, captio
 def test_self_attention_leaves_out_padding(build, captions):
     images = token_sets([REGIONS, 2])
     module = build('SAF', 'self_attention')
-    found = score_all_pairs(module, padded(images, 3.0), captions)
+    found = score_all_pairs(module, padded(images, 3.0), PackedTexts.from_list(captions))
     # The literal batch norm has the place of a region as its channel, so it gets them all.
     own = module.global_pooling.image
     own.local_norm.running_mean = own.local_norm.running_mean[:2]
@@ -62,7 +66,7 @@ def test_self_attention_leaves_out_padding(build, captions):
 def test_one_image_and_one_word_are_enough(build, reasoning, pooling):
     module = build(reasoning, pooling)
     images, captions = token_sets([REGIONS]), token_sets([1])
-    found = score_all_pairs(module, Tokens(torch.stack(images)), captions)
+    found = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     expected = literal_logits(module, images, captions)
     torch.testing.assert_close(found.double(), expected, **TIGHT)
 
@@ -74,7 +78,7 @@ def test_zero_rows_give_finite_scores(build, reasoning, pooling, images, caption
     captions[0][1] = 0
     captions[1][:] = 0
     module = build(reasoning, pooling)
-    found = score_all_pairs(module, Tokens(torch.stack(images)), captions)
+    found = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     assert found.isfinite().all()
     torch.testing.assert_close(found.double(), literal_logits(module, images, captions), **TIGHT)
 
@@ -86,7 +90,9 @@ def test_half_precision_products_keep_the_order_of_scores(
 ):
     module = build(reasoning, pooling)
     expected = literal_logits(module, images, captions)
-    found = score_all_pairs(module, Tokens(torch.stack(images)), captions, dtype=dtype)
+    found = score_all_pairs(
+        module, Tokens(torch.stack(images)), PackedTexts.from_list(captions), dtype=dtype
+    )
     assert found.dtype == torch.float32
     # Differences of rows and columns are what ranks; those of a pair alone are small.
     error = (found.double() - expected).std() / expected.std()
@@ -101,19 +107,21 @@ def test_scores_of_sgraf_are_sigmoids(build):
 def test_a_caption_without_words_is_an_error(build, images):
     captions = [torch.randn(3, WIDTH), torch.randn(0, WIDTH)]
     with pytest.raises(ValueError, match='caption 1 has no words'):
-        score_all_pairs(build(), Tokens(torch.stack(images)), captions)
+        score_all_pairs(build(), Tokens(torch.stack(images)), PackedTexts.from_list(captions))
 
 
 def test_training_mode_is_an_error(build, images, captions):
     with pytest.raises(ValueError, match=r'similarity\.eval\(\)'):
-        score_all_pairs(build().train(), Tokens(torch.stack(images)), captions)
+        score_all_pairs(
+            build().train(), Tokens(torch.stack(images)), PackedTexts.from_list(captions)
+        )
 
 
 @pytest.mark.parametrize('regions', [REGIONS - 1, REGIONS + 1])
 def test_self_attention_refuses_another_number_of_regions(build, captions, regions):
     images = Tokens(torch.randn(2, regions, WIDTH))
     with pytest.raises(ValueError, match=f'regions=5, but images have {regions}.*SketchGlobal'):
-        score_all_pairs(build(pooling='self_attention'), images, captions)
+        score_all_pairs(build(pooling='self_attention'), images, PackedTexts.from_list(captions))
 
 
 def test_an_unknown_bn_scope_is_an_error(build):
@@ -122,19 +130,21 @@ def test_an_unknown_bn_scope_is_an_error(build):
 
 
 def test_the_progress_bar_counts_captions(build, images, captions, capsys):
-    score_all_pairs(build(), Tokens(torch.stack(images)), captions, progress=True)
+    score_all_pairs(
+        build(), Tokens(torch.stack(images)), PackedTexts.from_list(captions), progress=True
+    )
     assert '7/7' in capsys.readouterr().err
 
 
 @torch.no_grad()
 def test_two_processes_score_what_one_does(build, reasoning, images, captions, monkeypatch):
     module = build(reasoning)
-    expected = score_all_pairs(module, Tokens(torch.stack(images)), captions)
+    expected = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     shares = []
     monkeypatch.setattr(engine, 'all_reduce', shares.append)
     for rank in range(2):
         monkeypatch.setattr(engine, 'get_dist_info', lambda rank=rank: (rank, 2))
-        score_all_pairs(module, Tokens(torch.stack(images)), captions)
+        score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     assert all(share.any() for share in shares)
     assert torch.equal(sum(shares), expected)
 
@@ -144,6 +154,8 @@ def test_a_compiled_tile_gives_the_same_scores(build, images, captions, monkeypa
     compiled = partial(torch.compile, backend='eager')
     monkeypatch.setattr(torch, 'compile', compiled)
     module = build('SGR')
-    expected = score_all_pairs(module, Tokens(torch.stack(images)), captions)
-    found = score_all_pairs(module, Tokens(torch.stack(images)), captions, compile=True)
+    expected = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
+    found = score_all_pairs(
+        module, Tokens(torch.stack(images)), PackedTexts.from_list(captions), compile=True
+    )
     torch.testing.assert_close(found, expected, **TIGHT)

@@ -1,17 +1,19 @@
 """Loops over data."""
 
-from xmodal.engine.loops.all_pairs import MatchingLoop
+from xmodal.engine.loops.composite import CompositeEvalLoop
 from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.engine.loops.retrieval import RetrievalLoop
-from xmodal.engine.loops.several import CompositeEvalLoop
+from xmodal.engine.loops.scorers import AllPairsScorer, ITMReranker, Scorer
 from xmodal.engine.loops.train import ResumableEpochTrainLoop
 from xmodal.engine.loops.zero_shot import ZeroShotLoop
 
 __all__ = [
+    'AllPairsScorer',
     'ResumableEpochTrainLoop',
     'GroundingLoop',
-    'MatchingLoop',
+    'ITMReranker',
     'RetrievalLoop',
+    'Scorer',
     'CompositeEvalLoop',
     'ZeroShotLoop',
 ]

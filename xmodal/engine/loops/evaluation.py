@@ -1,11 +1,11 @@
-"""What the loops that evaluate share."""
+"""The base of the loops that evaluate."""
 
 from mmengine.runner import BaseLoop
 from torch import nn
 
 
 class EvaluationLoop(BaseLoop):
-    """Evaluates the whole model, with the hooks of validation or test around it."""
+    """Evaluates the whole model, with the hooks of validation or test before and after."""
 
     def run(self) -> dict[str, float]:
         """Evaluates and returns the metrics."""

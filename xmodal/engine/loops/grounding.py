@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from xmodal.engine.loops.evaluation import EvaluationLoop
-from xmodal.evaluation.grounding import as_tensor, choose_box
+from xmodal.evaluation.grounding import box_tensor, choose_box
 from xmodal.registry import LOOPS
 from xmodal.structures import DataSample
 from xmodal.visualization.boxes import draw_grounding
@@ -23,20 +23,20 @@ from xmodal.visualization.grad_cam import grad_cam
 
 @LOOPS.register_module()
 class GroundingLoop(EvaluationLoop):
-    """Finds what expressions name: the proposal with the most heat of a Grad-CAM map.
+    """Grounds expressions: chooses the proposal with the most heat of a Grad-CAM map.
 
-    The map of the whole expression is made larger to the size of the image, bicubic, as ALBEF.
+    The map of the whole expression is resized to the size of the image, bicubic, as in ALBEF.
 
     Args:
         runner: the runner.
         dataloader: of a :class:`xmodal.datasets.referring.ReferringDataset` in test mode.
         evaluator: config of the metric, ``GroundingMetric``.
-        layer: of the fusion encoder, whose attention is looked at; None for its third of six, as
-            ALBEF, or the like.
-        save_pictures: a new folder for a picture of every prediction, ``SENT_ID.jpg``.
+        layer: index of the fusion layer whose attention is used; None for the third of six layers,
+            as in ALBEF, or the layer at the same relative depth.
+        save_images: a new folder for an image of every prediction, ``SENT_ID.jpg``.
 
     Raises:
-        FileExistsError: when that folder is there already.
+        FileExistsError: when that folder exists already.
     """
 
     def __init__(
@@ -45,32 +45,32 @@ class GroundingLoop(EvaluationLoop):
         dataloader: DataLoader | dict,
         evaluator: dict,
         layer: int | None = None,
-        save_pictures: str | None = None,
+        save_images: str | None = None,
     ) -> None:
         super().__init__(runner, dataloader)
         self.evaluator = runner.build_evaluator(evaluator)
         self.layer = layer
-        self.pictures = None
-        if save_pictures:
-            self.pictures = Path(save_pictures)
+        self.image_folder = None
+        if save_images:
+            self.image_folder = Path(save_images)
             if is_main_process():
-                self.pictures.mkdir(parents=True)
+                self.image_folder.mkdir(parents=True)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Grounds every expression, prints a table, and returns the metrics."""
         for batch in tqdm(self.dataloader, 'grounding', disable=not is_main_process()):
             samples = self.predict(model, batch)
             self.evaluator.process(samples, batch)
-            if self.pictures:
+            if self.image_folder:
                 for sample in samples:
-                    self._save_picture(sample)
+                    self._save_image(sample)
         metrics = self.evaluator.evaluate(len(self.dataloader.dataset))
         if is_main_process():
             print_metrics(metrics)
         return metrics
 
     def predict(self, model: nn.Module, batch: dict) -> list[DataSample]:
-        """The samples of a batch with ``heat``, (H, W), and ``chosen``, a place in proposals."""
+        """The samples of a batch with ``heat``, (H, W), and ``chosen``, an index of proposals."""
         prepared = model.data_preprocessor(batch, False)
         inputs, samples = prepared['inputs'], prepared['data_samples']
         with torch.no_grad():
@@ -78,26 +78,26 @@ class GroundingLoop(EvaluationLoop):
             text = model.encode_text(inputs.input_ids, inputs.attention_mask).tokens
         _, maps = grad_cam(model, image, text, self.layer)
         for sample, heat in zip(samples, maps.float().cpu(), strict=True):
-            large = interpolate(heat[None, None], sample.size, mode='bicubic')
-            sample.heat = large[0, 0]
-            sample.chosen = choose_box(sample.heat, as_tensor(sample.proposals))
+            resized = interpolate(heat[None, None], sample.size, mode='bicubic')
+            sample.heat = resized[0, 0]
+            sample.chosen = choose_box(sample.heat, box_tensor(sample.proposals))
         return samples
 
-    def _save_picture(self, sample: DataSample) -> None:
+    def _save_image(self, sample: DataSample) -> None:
         """Writes the heat over the image, with the chosen and the true box."""
         image = cv2.imread(sample.image_path)[..., ::-1]
-        picture = draw_grounding(
+        drawn = draw_grounding(
             image, sample.heat.numpy(), sample.proposals[sample.chosen], sample.box, sample.text
         )
-        cv2.imwrite(str(self.pictures / f'{sample.sent_id}.jpg'), picture[..., ::-1])
+        cv2.imwrite(str(self.image_folder / f'{sample.sent_id}.jpg'), drawn[..., ::-1])
 
 
 def print_metrics(metrics: dict[str, float]) -> None:
-    """Prints a table, a row a split."""
+    """Prints a table with a row for each split."""
     table = Table(title='Grounding, in percent')
     for heading in ('split', 'accuracy', 'pointing game', 'random proposal'):
         table.add_column(heading, justify='left' if heading == 'split' else 'right')
     for split in dict.fromkeys(name.rpartition('/')[0] for name in metrics):
-        shown = [f'{metrics[f"{split}/{name}"]:.1f}' for name in ('accuracy', 'pointing', 'chance')]
-        table.add_row(split, *shown)
+        names = ('accuracy', 'pointing', 'chance')
+        table.add_row(split, *(f'{metrics[f"{split}/{name}"]:.1f}' for name in names))
     Console(width=100).print(table)

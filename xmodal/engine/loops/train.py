@@ -9,15 +9,16 @@ from xmodal.registry import LOOPS
 
 @LOOPS.register_module()
 class ResumableEpochTrainLoop(EpochBasedTrainLoop):
-    """MMEngine's epochs, that go on in the middle of one exactly where they were left.
+    """MMEngine's epochs, resumed in the middle of an epoch exactly where they stopped.
 
-    The sampler (or a streamed data set) is told the epoch and how many samples of it were seen;
-    these are not loaded again. The last iteration of an epoch always steps, with the mean of what
-    was accumulated, so that no gradients are pending when an epoch's checkpoint is saved.
+    The sampler (or a streamed data set) gets the epoch and the number of its samples that were seen
+    already; these are not loaded again. The last iteration of an epoch always updates the weights,
+    with the mean of the accumulated gradients, so that no gradients are pending when the checkpoint
+    of an epoch is saved.
     """
 
     def run_epoch(self) -> None:
-        """Iterates what is left of the current epoch."""
+        """Runs the remaining iterations of the current epoch."""
         self.runner.call_hook('before_train_epoch')
         self.runner.model.train()
         iterations = len(self.dataloader)
@@ -25,18 +26,18 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         if not 0 <= seen <= iterations:
             raise ValueError(
                 f'the checkpoint is at iteration {self._iter} of epoch {self._epoch + 1}, but an '
-                f'epoch has {iterations} iterations now: resume with the data, batch size, '
-                'accumulation and number of processes it was saved with, or start from its weights '
-                'by load_from'
+                f'epoch now has {iterations} iterations: resume with the data, batch size, '
+                'accumulation and number of processes of the interrupted run, or start from its '
+                'weights with load_from'
             )
         self.runner.optim_wrapper.initialize_count_status(self.runner.model, seen, iterations)
         for source in (self.dataloader.sampler, self.dataloader.dataset):
             if hasattr(source, 'skip'):
                 source.set_epoch(self._epoch)
                 source.skip(seen * self.dataloader.batch_size)
-        # With everything seen (saved after an epoch's last iteration) only the hooks are left.
+        # After the last iteration of an epoch only the hooks are left.
         if seen < iterations:
-            # A streamed data set has no end of its own.
+            # A streamed data set has no end.
             rest = islice(self.dataloader, iterations - seen)
             for index, batch in enumerate(rest, start=seen):
                 self.run_iter(index, batch)

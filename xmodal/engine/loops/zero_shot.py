@@ -1,4 +1,4 @@
-"""Zero-shot classification: images beside the names of classes in sentences."""
+"""Zero-shot classification: images are compared with prompts of class names."""
 
 from pathlib import Path
 
@@ -15,26 +15,26 @@ from tqdm import tqdm
 from xmodal.datasets.text import clean_caption
 from xmodal.engine.loops.evaluation import EvaluationLoop
 from xmodal.files import read_json
-from xmodal.registry import LOOPS, METRICS
+from xmodal.registry import LOOPS
 
 
 @LOOPS.register_module()
 class ZeroShotLoop(EvaluationLoop):
-    """Classifies images by the vectors of prompts, as CLIP does (its Sec. 3.1).
+    """Classifies images by the embeddings of prompts, as CLIP does (its Sec. 3.1).
 
-    The vector of a class is the normalised mean of the vectors of its name in all templates. For
-    any model with ``encode_image`` and ``encode_text`` whose results have a ``vector``.
+    The embedding of a class is the normalised mean of the text embeddings of its name in all
+    templates. It works for any model whose ``encode_image`` and ``encode_text`` return embeddings.
 
     Args:
         runner: the runner.
         dataloader: of a data set of classes, such as ``ClassFolderDataset``.
         evaluator: config of the metric, ``ZeroShotMetric``.
-        templates: a JSON file, a list of sentences with ``{}`` where the name goes.
-        text_batch: prompts that are encoded at once.
+        templates: a JSON file, a list of sentences with ``{}`` in the place of the class name.
+        text_batch: number of prompts that are encoded at once.
 
     Raises:
-        FileNotFoundError: when the file is not there.
-        ValueError: when it is of another layout.
+        FileNotFoundError: when the file does not exist.
+        ValueError: when it has another layout.
     """
 
     def __init__(
@@ -47,71 +47,76 @@ class ZeroShotLoop(EvaluationLoop):
     ) -> None:
         self.templates = read_templates(templates)
         super().__init__(runner, dataloader)
-        self.metric = METRICS.build(evaluator)
+        self.evaluator = runner.build_evaluator(evaluator)
         self.text_batch = text_batch
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Classifies all images, prints a table, and returns the metrics."""
         dataset = self.dataloader.dataset
-        classes = class_vectors(model, dataset.class_names, self.templates, self.text_batch)
+        classes = class_embeddings(model, dataset.class_names, self.templates, self.text_batch)
         for batch in tqdm(self.dataloader, 'classifying', disable=not is_main_process()):
-            data = model.data_preprocessor(batch, False)
-            vectors = model.encode_image(data['inputs'].images).embedding.float()
-            for sample, scores in zip(data['data_samples'], vectors @ classes.T, strict=True):
+            prepared = model.data_preprocessor(batch, False)
+            inputs, samples = prepared['inputs'], prepared['data_samples']
+            images = model.encode_image(inputs.images).embedding.float()
+            for sample, scores in zip(samples, images @ classes.T, strict=True):
                 sample.scores = scores.cpu()
-            self.metric.process(batch, [sample.to_dict() for sample in data['data_samples']])
-        metrics = self.metric.evaluate(len(dataset))
+            self.evaluator.process(samples, batch)
+        metrics = self.evaluator.evaluate(len(dataset))
         if is_main_process():
             print_metrics(metrics, len(dataset), len(classes), len(self.templates))
         return metrics
 
 
 def read_templates(file: str) -> list[str]:
-    """Sentences with a place for a name.
+    """Sentences with a placeholder for a class name.
 
     Raises:
-        FileNotFoundError: when there is no such file.
-        ValueError: when it is no list of sentences with one ``{}`` each.
+        FileNotFoundError: when the file does not exist.
+        ValueError: when it is not a list of sentences with one ``{}`` each.
     """
     if not Path(file).is_file():
         raise FileNotFoundError(
-            f'templates={file} is not there (relative to {Path.cwd()}): a JSON list of sentences '
-            'such as "a photo of a {}."; configs/_base_/prompts holds some'
+            f'templates={file} does not exist (relative to {Path.cwd()}): expected a JSON list of '
+            'sentences such as "a photo of a {}."; configs/_base_/prompts has examples'
         )
     templates = read_json(file)
     is_list = isinstance(templates, list) and templates
     if not is_list or any(not isinstance(t, str) or t.count('{}') != 1 for t in templates):
         raise ValueError(
-            f'{file} is no JSON list of sentences with one {{}} each, where the name of a class '
-            'goes: ["a photo of a {}.", …]'
+            f'{file} is not a JSON list of sentences with one {{}} each, in the place of the class '
+            'name: ["a photo of a {}.", …]'
         )
     return templates
 
 
-def class_vectors(
+def class_embeddings(
     model: nn.Module, names: list[str], templates: list[str], text_batch: int = 256
 ) -> Tensor:
-    """A normalised vector a class, on the model's device, (C, d).
+    """One normalised embedding per class, (C, d), on the model's device.
 
-    Prompts are cleaned as the captions that models are trained with.
+    Prompts are cleaned in the same way as captions in training.
     """
     prompts = [clean_caption(template.format(name)) for name in names for template in templates]
-    vectors = []
-    for first in range(0, len(prompts), text_batch):
-        tokenized = model.data_preprocessor.tokenize(prompts[first : first + text_batch])
-        vectors.append(model.encode_text(*tokenized).embedding.float())
-    by_class = torch.cat(vectors).unflatten(0, (len(names), len(templates)))
+    embeddings = []
+    for start in range(0, len(prompts), text_batch):
+        tokenized = model.data_preprocessor.tokenize(prompts[start : start + text_batch])
+        embeddings.append(model.encode_text(*tokenized).embedding.float())
+    by_class = torch.cat(embeddings).unflatten(0, (len(names), len(templates)))
     return normalize(normalize(by_class, dim=-1).mean(1), dim=-1)
 
 
-def print_metrics(metrics: dict[str, float], images: int, classes: int, templates: int) -> None:
-    """Prints a table beside chance."""
-    table = Table(title=f'Zero-shot: {images} images, {classes} classes, {templates} templates')
+def print_metrics(
+    metrics: dict[str, float], num_images: int, num_classes: int, num_templates: int
+) -> None:
+    """Prints a table of the accuracy and of chance."""
+    table = Table(
+        title=f'Zero-shot: {num_images} images, {num_classes} classes, {num_templates} templates'
+    )
     for heading in ('', 'top-1', 'top-5'):
         table.add_column(heading, justify='right' if heading else 'left')
-    found = [next(v for name, v in metrics.items() if name.endswith(f'top{k}')) for k in (1, 5)]
-    chance = [100 * min(1, k / classes) for k in (1, 5)]
-    for label, values in (('found', found), ('chance', chance)):
+    accuracy = [next(v for name, v in metrics.items() if name.endswith(f'top{k}')) for k in (1, 5)]
+    chance = [100 * min(1, k / num_classes) for k in (1, 5)]
+    for label, values in (('accuracy', accuracy), ('chance', chance)):
         table.add_row(label, *(f'{value:.2f}' for value in values))
     Console(width=100).print(table)

@@ -13,16 +13,16 @@ from xmodal.models.sgraf.tiles import (
     pair_budget,
     score_captions,
 )
-from xmodal.structures import Tokens
+from xmodal.structures import PackedTexts, Tokens
 
-IMAGES_AT_ONCE = 256  # that are precomputed
+IMAGES_AT_ONCE = 256  # images precomputed at once
 
 
 @torch.no_grad()
 def score_all_pairs(
     similarity: PairwiseSimilarity,
     images: Tokens,
-    texts: list[Tensor] | Tokens,
+    texts: PackedTexts,
     *,
     tile: tuple[int, int] | None = None,
     dtype: torch.dtype | None = None,
@@ -31,17 +31,17 @@ def score_all_pairs(
 ) -> Tensor:
     """Scores all pairs of encoded images and captions, tile by tile.
 
-    Scores don't depend on the tiles. Of several processes, which all have all tokens, each scores
-    its share of the captions.
+    The scores do not depend on the tiles. With several processes, every process has the tokens of
+    all images and captions and scores its share of the captions.
 
     Args:
         similarity: in evaluation mode, on the device that computes.
         images: (I, R, D), on any device.
-        texts: (L, D) of each caption, or padded at the end, (T, L, D) with a mask; on any device.
-        tile: images and words of a tile; None for what the memory or the cache has room for.
-        dtype: of the large products, ``torch.bfloat16`` or ``torch.float16``; norms, softmax and
-            logits are in float32, which None is for the products as well.
-        progress: show a bar with the time that is left.
+        texts: word embeddings of T captions, on any device.
+        tile: images and words of a tile; None for as many as fit the memory or the cache.
+        dtype: of the large products, ``torch.bfloat16`` or ``torch.float16``; None for float32.
+            Norms, softmax and logits are always in float32.
+        progress: show a progress bar.
         compile: compile the computation of a tile with ``torch.compile`` (on GPUs).
 
     Returns:
@@ -54,16 +54,15 @@ def score_all_pairs(
         raise ValueError('score_all_pairs needs similarity.eval(): in training pairs may interact')
     dtype = dtype or torch.float32
     device = next(similarity.parameters()).device
-    lengths = caption_lengths(texts)
     budget = pair_budget(similarity, device, dtype, CPU_SCORING_BYTES)
     rows, words = tile or (None, WORDS)
     score = torch.compile(similarity.score, dynamic=True) if compile else similarity.score
 
     rank, ranks = get_dist_info()
-    own = caption_tiles(lengths, words)[rank::ranks]
-    scores = torch.zeros(len(images.embeddings), len(lengths))
+    tiles = caption_tiles(texts.lengths, words)[rank::ranks]
+    scores = torch.zeros(len(images.embeddings), len(texts.lengths))
     bar = tqdm(
-        total=sum(map(len, own)),
+        total=sum(map(len, tiles)),
         desc='scoring',
         unit='caption',
         disable=not progress or not is_main_process(),
@@ -71,8 +70,8 @@ def score_all_pairs(
     with bar, torch.autocast(device.type, enabled=False):
         weights = similarity.precompute_weights(dtype)
         precomputed_images = _precompute_images(similarity, images, device, dtype)
-        for columns in own:
-            captions = _captions(texts, columns, int(lengths[columns[0]])).to(device)
+        for columns in tiles:
+            captions = _captions(texts, columns).to(device)
             precomputed = similarity.precompute_texts(Tokens(captions), dtype)
             at_once = rows or max(1, budget // captions[..., 0].numel())
             logits = score_captions(score, precomputed_images, precomputed, weights, at_once)
@@ -83,36 +82,19 @@ def score_all_pairs(
     return scores
 
 
-def caption_lengths(texts: list[Tensor] | Tokens) -> Tensor:
-    """Words of each caption, (T,) int64, on the CPU.
-
-    Raises:
-        ValueError: names a caption without words.
-    """
-    if isinstance(texts, Tokens):
-        lengths = texts.full_mask().sum(1).cpu()
-    else:
-        lengths = torch.tensor([len(words) for words in texts])
-    if not lengths.all():
-        raise ValueError(f'caption {int(lengths.argmin())} has no words: there is nothing to score')
-    return lengths
-
-
 def _precompute_images(
     similarity: PairwiseSimilarity, images: Tokens, device: torch.device, dtype: torch.dtype
 ) -> tuple:
-    """What the pairs need of all images, computed a few at a time."""
+    """What the pairs need of all images, computed a few images at a time."""
     images = drop_idle_mask(images)
     parts = []
     for start in range(0, len(images.embeddings), IMAGES_AT_ONCE):
-        own = (None if x is None else x[start : start + IMAGES_AT_ONCE] for x in images[:2])
-        own = Tokens(*(None if x is None else x.to(device) for x in own))
-        parts.append(similarity.precompute_images(own, dtype))
+        chunk = (None if x is None else x[start : start + IMAGES_AT_ONCE] for x in images[:2])
+        chunk = Tokens(*(None if x is None else x.to(device) for x in chunk))
+        parts.append(similarity.precompute_images(chunk, dtype))
     return join(parts)
 
 
-def _captions(texts: list[Tensor] | Tokens, rows: Tensor, length: int) -> Tensor:
-    """Some captions of one length, (K, L, D)."""
-    if isinstance(texts, Tokens):
-        return texts.embeddings[rows.to(texts.embeddings.device), :length]
-    return torch.stack([texts[row] for row in rows.tolist()])
+def _captions(texts: PackedTexts, rows: Tensor) -> Tensor:
+    """Word embeddings of captions of one length, (K, L, D)."""
+    return texts.select(rows).values.unflatten(0, (len(rows), -1))

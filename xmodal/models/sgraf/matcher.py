@@ -7,7 +7,7 @@ from torch import Tensor
 from xmodal.models.base import CrossModalModel
 from xmodal.models.sgraf.all_pairs import score_all_pairs
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
+from xmodal.structures import DataSample, ImageTextBatch, PackedTexts, Regions, Tokens
 
 
 @MODELS.register_module()
@@ -73,7 +73,7 @@ class ImageTextMatcher(CrossModalModel):
         """(T, L) words to tokens (T, L, D)."""
         return self.text_encoder(input_ids, attention_mask)
 
-    def score_all_pairs(self, images: Tokens, texts: list[Tensor] | Tokens, **options) -> Tensor:
+    def score_all_pairs(self, images: Tokens, texts: PackedTexts, **options) -> Tensor:
         """Logits of a whole test set, (I, T); see :func:`.similarity.score_all_pairs`."""
         return score_all_pairs(self.similarity, images, texts, **options)
 

@@ -1,4 +1,4 @@
-"""What the pairwise scoring needs to know of a similarity."""
+"""The interface of similarities that are scored pair by pair."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

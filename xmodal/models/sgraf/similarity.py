@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from xmodal.models.sgraf.all_pairs import caption_lengths
 from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, take
 from xmodal.models.sgraf.products import product, xavier_linear
@@ -130,7 +129,7 @@ class SGRAFSimilarity(PairwiseSimilarity):
         dtype = dtype if torch.is_autocast_enabled(device) else torch.float32
         images = drop_idle_mask(images)
         precomputed = self.precompute_images(images, dtype), self.precompute_texts(texts, dtype)
-        lengths = caption_lengths(texts)
+        lengths = texts.full_mask().sum(1).cpu()
         with torch.autocast(device, enabled=False):
             weights = self.precompute_weights(dtype)
             if needed is not None and self.reasoning.separable:

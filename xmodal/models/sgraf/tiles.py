@@ -1,4 +1,4 @@
-"""How pairs are cut into tiles."""
+"""Tiles of pairs, which are scored at once."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, take
 
-WORDS = 2048  # of a tile: what lets matrix products run at full rate
+WORDS = 2048  # words of a tile: enough for matrix products to run at full rate
 CUDA_BYTES = 4 * 2**30  # enough for every multiprocessor
-# What stays in a cache. In training a tile has all images, and few captions make slow products.
+# What fits a cache. In training a tile has all images, and few captions make slow products.
 CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 8 * 2**20, 64 * 2**20
 
 
@@ -20,12 +20,17 @@ def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
     one length neither needs padding or masks.
 
     Args:
-        lengths: words of each caption, (T,) int64, on the CPU.
-        words: most words of a tile; a tile has at least one caption.
+        lengths: number of words of each caption, (T,) int64, on the CPU.
+        words: largest number of words of a tile; a tile has at least one caption.
 
     Returns:
         Rows of the captions of each tile, int64.
+
+    Raises:
+        ValueError: names a caption without words.
     """
+    if not lengths.all():
+        raise ValueError(f'caption {int(lengths.argmin())} has no words: there is nothing to score')
     tiles = []
     for length in lengths.unique().tolist():
         rows = (lengths == length).nonzero().squeeze(1)
@@ -36,13 +41,13 @@ def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
 def pair_budget(
     similarity: PairwiseSimilarity, device: torch.device, dtype: torch.dtype, cpu_bytes: int
 ) -> int:
-    """How many pairs of an image and a word a tile may have.
+    """The largest number of pairs of an image and a word in a tile.
 
     Args:
-        similarity: tells what a pair takes.
+        similarity: knows the memory of a pair.
         device: that computes; on CUDA at most half of its free memory is used.
         dtype: of the products.
-        cpu_bytes: that a tile may take on a CPU.
+        cpu_bytes: memory of a tile on a CPU.
     """
     budget = cpu_bytes
     if device.type == 'cuda':

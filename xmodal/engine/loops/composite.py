@@ -10,13 +10,13 @@ from xmodal.registry import LOOPS
 
 @LOOPS.register_module()
 class CompositeEvalLoop(EvaluationLoop):
-    """Evaluates by several loops, one after another; a loop's name stands before its metrics.
+    """Runs several evaluation loops in turn; the name of a loop is the prefix of its metrics.
 
     Args:
         runner: the runner.
-        dataloader: of the loops that have none of their own; not built where all have.
-        evaluator: of the loops that have none of their own.
-        loops: their configs, by name; one that is None is left out.
+        dataloader: for the loops without one; not built if all loops have one.
+        evaluator: for the loops without one.
+        loops: configs of the loops by name; a loop that is None is left out.
 
     Raises:
         ValueError: when no loop is left.
@@ -26,7 +26,7 @@ class CompositeEvalLoop(EvaluationLoop):
         self,
         runner: Runner,
         dataloader: DataLoader | dict,
-        evaluator: dict,
+        evaluator: dict | list[dict],
         loops: dict[str, dict | None],
     ) -> None:
         shared = dict(runner=runner, dataloader=dataloader, evaluator=evaluator)

@@ -1,0 +1,93 @@
+"""Scores in two stages: ITC for all pairs, then ITM for the best."""
+
+from collections.abc import Collection
+
+import torch
+from mmengine.dist import all_gather_object
+from torch import Tensor, nn
+
+from xmodal.engine.loops.encoded_gallery import EncodedGallery
+from xmodal.engine.loops.scorers.base import Scorer
+from xmodal.engine.loops.scorers.match_pairs import match_pairs
+from xmodal.evaluation.reranking import candidate_pairs, two_stage_scores
+from xmodal.evaluation.retrieval import Gallery
+from xmodal.registry import TASK_UTILS
+from xmodal.structures import DataSample, ImageTextBatch, PackedTexts
+
+
+@TASK_UTILS.register_module()
+class ITMReranker(Scorer):
+    """Ranks by the ITC cosine, and re-ranks the best candidates of each query by ITM (ALBEF).
+
+    Embeddings and word pieces are gathered. The image tokens stay on their rank, and each rank
+    scores the pairs of its images. A model without an ITM head is evaluated by ITC alone.
+
+    Args:
+        topk: k, number of candidates of each query that are re-ranked; 0 for ITC alone.
+        add_similarity: re-rank by the sum of the ITM logit and the ITC logit, instead of the ITM
+            logit alone (as ALBEF does). The negatives of ITM training are sampled by ITC, so that
+            ITM learns what ITC cannot tell (BLIP adds them too).
+        pair_batch: number of pairs of an image that are scored at once.
+    """
+
+    def __init__(
+        self, topk: int = 128, add_similarity: bool = False, pair_batch: int = 128
+    ) -> None:
+        self.topk, self.add_similarity, self.pair_batch = topk, add_similarity, pair_batch
+
+    def encode(
+        self, model: nn.Module, inputs: ImageTextBatch, data_samples: list[DataSample]
+    ) -> EncodedGallery:
+        """Keeps image tokens, word pieces and both embeddings, on the CPU."""
+        image = model.encode_image(inputs.images)
+        text = model.encode_text(inputs.input_ids, inputs.attention_mask)
+        word_pieces = PackedTexts.from_padded(inputs.input_ids, inputs.attention_mask)
+        return EncodedGallery.from_samples(
+            data_samples,
+            [sample.image_path for sample in data_samples],
+            image.tokens.to('cpu'),
+            word_pieces.to('cpu'),
+            image.embedding.float().cpu(),
+            text.embedding.float().cpu(),
+        )
+
+    def score(
+        self, model: nn.Module, encoded: EncodedGallery, folds: Collection[int] = (1,)
+    ) -> Gallery:
+        """ITC scores, or those of both stages.
+
+        Raises:
+            ValueError: when the metrics have different numbers of folds, and so different
+                candidates.
+        """
+        itc_scores = encoded.image_embeddings @ encoded.text_embeddings.T
+        text_to_image = encoded.text_to_image
+        if not self.topk or getattr(model, 'matching_head', None) is None:
+            return Gallery(itc_scores, text_to_image)
+        if len(folds) > 1:
+            raise ValueError(
+                f'the metrics of the evaluator have folds={sorted(folds)}, but ITMReranker finds '
+                'its candidates in the folds of one metric: test the metrics one by one'
+            )
+        pairs = candidate_pairs(itc_scores, text_to_image, self.topk, max(folds))
+        pairs, itm_logits = self._match_pairs(model, encoded, pairs)
+        if self.add_similarity:
+            cosines = itc_scores[pairs[:, 0], pairs[:, 1]]
+            device = next(model.parameters()).device
+            itm_logits = itm_logits + model.contrastive_head.scale(cosines.to(device)).cpu()
+        scores = two_stage_scores(itc_scores, pairs, itm_logits)
+        return Gallery(scores, text_to_image, itc_scores)
+
+    def _match_pairs(
+        self, model: nn.Module, encoded: EncodedGallery, pairs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """All pairs and their ITM logits, where each rank scores the pairs of its images."""
+        local_rows = torch.full((len(encoded.text_counts),), -1)
+        local_rows[encoded.image_rows] = torch.arange(len(encoded.image_rows))
+        pairs = pairs[local_rows[pairs[:, 0]] >= 0]
+        local_pairs = torch.stack([local_rows[pairs[:, 0]], pairs[:, 1]], 1)
+        logits = match_pairs(
+            model, encoded.image_tokens, encoded.texts, local_pairs, self.pair_batch
+        )
+        all_pairs, all_logits = zip(*all_gather_object((pairs, logits)), strict=True)
+        return torch.cat(all_pairs), torch.cat(all_logits)

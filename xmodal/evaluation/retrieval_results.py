@@ -1,0 +1,71 @@
+"""What retrieval shows and saves: figures, a table for each metric, and rankings."""
+
+from pathlib import Path
+
+from mmengine.dist import is_main_process
+from mmengine.evaluator import Evaluator
+from rich.console import Console
+from rich.table import Table
+
+from xmodal.evaluation.retrieval import RECALLS, Gallery, RetrievalMetric
+from xmodal.evaluation.task import add_prefix
+from xmodal.files import write_json
+
+DIRECTIONS = {'i2t': 'image-to-text retrieval', 't2i': 'text-to-image retrieval'}
+
+
+def evaluate_gallery(evaluator: Evaluator, gallery: Gallery) -> dict[str, float]:
+    """The figures of all metrics of an evaluator; prints a table for each retrieval metric."""
+    figures = evaluator.offline_evaluate([gallery])
+    if is_main_process():
+        for metric in evaluator.metrics:
+            if isinstance(metric, RetrievalMetric):
+                print_table(figures, gallery, metric)
+    return figures
+
+
+def print_table(figures: dict[str, float], gallery: Gallery, metric: RetrievalMetric) -> None:
+    """Prints the figures of a metric for both directions, and for both stages after re-ranking."""
+    num_images, num_texts = gallery.scores.shape
+    title = f'Retrieval among {num_images} images and {num_texts} texts'
+    if metric.prefix:
+        title += f', {metric.prefix}'
+    if metric.folds > 1:
+        title += f', mean of {metric.folds} folds'
+    table = Table(title=title)
+    for heading in ('', *(f'R@{k}' for k in RECALLS), 'median rank', 'MRR', 'mean recall'):
+        table.add_column(heading, justify='right' if heading else 'left')
+    stages = {'': ''}
+    if gallery.itc_scores is not None:
+        stages = {'first_stage': ', ITC', '': ', ITM re-ranked'}
+    names = [*(f'R@{k}' for k in RECALLS), 'median_rank', 'mrr']
+    for stage, suffix in stages.items():
+        for direction, label in DIRECTIONS.items():
+            row = [f'{direction}/{name}' for name in names]
+            if is_last := direction == 't2i':
+                row.append('mean_recall')
+            keys = add_prefix(add_prefix(dict.fromkeys(row), stage), metric.prefix)
+            cells = [f'{figures[key]:.1f}' for key in keys]
+            table.add_row(label + suffix, *cells, end_section=is_last)
+    Console(width=100).print(table)
+
+
+def write_rankings(
+    file: str,
+    gallery: Gallery,
+    captions: list[str],
+    image_names: list[str],
+    metrics: dict[str, float],
+) -> None:
+    """Writes the metrics, and the ten best texts of every image and images of every text."""
+    ranked_texts = gallery.scores.topk(min(10, len(captions)), 1).indices.tolist()
+    ranked_images = gallery.scores.topk(min(10, len(image_names)), 0).indices.T.tolist()
+    content = {
+        'metrics': metrics,
+        'images': image_names,
+        'texts': captions,
+        'text_to_image': gallery.text_to_image.tolist(),
+        'ranked_texts': ranked_texts,
+        'ranked_images': ranked_images,
+    }
+    write_json(Path(file), content)
