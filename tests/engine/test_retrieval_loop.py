@@ -257,7 +257,7 @@ class FirstRegionScorer(Scorer):
     def encode(self, model, inputs, data_samples):
         names = [f'{sample.image_id}.jpg' for sample in data_samples]
         words = PackedTexts.from_padded(inputs.input_ids, inputs.attention_mask)
-        images = model.encode_image(inputs.regions)
+        images = model.encode_image(inputs.images)
         return EncodedGallery.from_samples(data_samples, names, images, words)
 
     def score(self, model, encoded, folds=(1,)):
