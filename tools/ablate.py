@@ -1,26 +1,37 @@
-"""Runs a table of a paper, or what is left of it, and prints it beside the paper's figures.
+"""Runs a table of a paper, or what is left of it, and prints it next to the paper's figures.
 
     python tools/ablate.py acerpe/table1                       # on the embedded world, 3 seeds
     python tools/ablate.py acerpe/table1 --only none ace_rpe --seeds 1
     python tools/ablate.py acerpe/table1 --preset 4m --gpus 8 --seeds 1
     python tools/ablate.py acerpe/table1 --dry-run             # commands, and figures so far
+    python tools/ablate.py acerpe/table7 --preset 4m --print-config groups_4 > groups_4.py
 
-Ctrl-C or SIGTERM lets the training at hand save and stops; the same command goes on. Started twice,
-it shares the work. docs/ablations.md has the rest.
+Ctrl-C or SIGTERM lets the current training save and stops; the same command continues it. Several
+processes of the command share the work. docs/ablations.md has the rest.
 """
 
 import argparse
 import shlex
 from pathlib import Path
+from pprint import pformat
 
-from xmodal.ablation import Commands, Plan, TableRunner, print_grid, read_table, to_markdown
+from xmodal.ablation import (
+    Commands,
+    Plan,
+    TableRunner,
+    find_table,
+    print_grid,
+    read_table,
+    row_config,
+    to_markdown,
+)
 from xmodal.engine.errors import ConfigError, run_or_explain
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('table', help='acerpe/table1, or a declaration of your own (a .py file)')
+    parser.add_argument('table', help='acerpe/table1, or the path of a declaration (a .py file)')
     parser.add_argument('--preset', help="scale of the runs (default: the table's first)")
     parser.add_argument('--seeds', type=int, default=3, help='runs of each row (default: 3)')
     parser.add_argument('--only', nargs='+', metavar='ROW', help='names of rows (default: all)')
@@ -28,24 +39,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--root', type=Path, default=Path('work_dirs/ablate'), help='of all runs')
     parser.add_argument('--dry-run', action='store_true', help='list the commands, run nothing')
     parser.add_argument('--markdown', action='store_true', help='print the table as Markdown')
+    parser.add_argument(
+        '--print-config', metavar='ROW[:STAGE]', help='print the config of a training, run nothing'
+    )
     return parser.parse_args()
-
-
-def find_table(name: str) -> Path:
-    """The file of a table, named as PAPER/TABLE or by its path.
-
-    Raises:
-        ConfigError: when there is none, with the tables there are.
-    """
-    if Path(name).is_file():
-        return Path(name)
-    paper, _, table = name.partition('/')
-    file = Path('configs', paper, 'ablations', f'{table}.py')
-    if table and file.is_file():
-        return file
-    tables = sorted(Path('configs').glob('[!_]*/ablations/*.py'))
-    known = ', '.join(f'{path.parts[1]}/{path.stem}' for path in tables)
-    raise ConfigError(f"no table '{name}'; there are {known}")
 
 
 def list_commands(plan: Plan, commands: Commands) -> None:
@@ -53,8 +50,16 @@ def list_commands(plan: Plan, commands: Commands) -> None:
     for run in plan.runs:
         run.check()
         print(f'# {run}' + (': done' if run.is_done else ''))
-        for command in commands.left(run):
+        for command in commands.pending(run):
             print(shlex.join(command))
+
+
+def print_config(row: str, preset: str | None) -> None:
+    """Prints the config of a row's training, to be saved and trained."""
+    print(f'# {row}')
+    # In the order of the config, which decides over random initial weights; MMEngine's dump sorts.
+    for key, value in row_config(row, preset).to_dict().items():
+        print(f'{key} = {pformat(value, width=100, sort_dicts=False)}')
 
 
 def main() -> None:
@@ -62,6 +67,9 @@ def main() -> None:
     args = parse_args()
     if args.seeds < 1 or args.gpus < 1:
         raise ConfigError('--seeds and --gpus are 1 or more')
+    if args.print_config:
+        print_config(f'{args.table}:{args.print_config}', args.preset)
+        return
     table = read_table(find_table(args.table), args.preset, args.only)
     plan = Plan(table, args.seeds, args.root)
     commands = Commands(args.gpus)
@@ -76,7 +84,7 @@ def main() -> None:
         print_grid(plan)
     left = sum(not run.is_done for run in plan.runs)
     if left:
-        print(f'{left} of {len(plan.runs)} runs are left; the same command goes on with them')
+        print(f'{left} of {len(plan.runs)} runs are left; the same command continues them')
     if runner.failed:
         raise SystemExit(1)
 

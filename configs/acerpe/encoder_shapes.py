@@ -1,7 +1,11 @@
 # Where the image encoder of pretrain_shapes.py starts from, as the paper's starts from ImageNet:
-# the things of the training scenes, each cut out, told by shape, colour, size and texture. No word
-# and no place is seen. A minute or two on two CPU cores.
-_base_ = ['../_base_/models/acerpe_shapes.py', '../_base_/default_runtime.py']
+# the objects of the training scenes, each cut out, classified by shape, colour, size and texture.
+# It sees no word and no place. A minute or two on two CPU cores.
+_base_ = [
+    '../_base_/models/acerpe_shapes.py',
+    '../_base_/loaders.py',
+    '../_base_/default_runtime.py',
+]
 
 tags = [
     'disc', 'square', 'triangle', 'ring', 'cross', 'diamond', 'star', 'bar',
@@ -18,12 +22,8 @@ model = dict(
     tiles=2,
 )
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=128,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='InstanceDataset',
         data_root='data/shapes/',

@@ -5,13 +5,14 @@ _base_ = [
     '../_base_/models/acerpe_base.py',
     '../_base_/datasets/refcoco_plus.py',
     '../_base_/schedules/finetune_albef_retrieval.py',
+    '../_base_/momentum_distillation.py',
     '../_base_/default_runtime.py',
 ]
 
 model = dict(
     data_preprocessor=dict(max_length=30),
     backbone=dict(image_encoder=dict(image_size=384)),  # its position embedding is resampled
-    # As pre-training, without the two that predict what is hidden.
+    # As in pre-training, without masked language and image modelling.
     heads=dict(mlm=None, mim=None),
 )
 load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
@@ -19,5 +20,5 @@ load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 # ALBEF's recipe (its Grounding.yaml), which Sec. 4.2 follows
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=5)
 train_dataloader = dict(global_batch_size=256)
-custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, ramp_epochs=1)]
+custom_hooks = [_base_.momentum_distillation]
 default_hooks = dict(checkpoint=dict(save_best='val/accuracy', rule='greater'))

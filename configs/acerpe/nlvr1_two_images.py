@@ -1,4 +1,4 @@
-# As nlvr1.py, with the picture cut into two halves: the layout of NLVR2. The cut goes through the
+# As nlvr1.py, with the image cut into two halves: the layout of NLVR2. The cut goes through the
 # middle box.
 _base_ = './nlvr1.py'
 

@@ -1,4 +1,4 @@
-# Visual reasoning over two pictures on the embedded world, fine-tuned from pretrain_shapes.py:
+# Visual reasoning over two images on the embedded world, fine-tuned from pretrain_shapes.py:
 # minutes on two CPU cores.
 _base_ = [
     '../_base_/models/acerpe_shapes.py',

@@ -6,7 +6,7 @@
 #   tools/dist_train.sh configs/acerpe/retrieval_coco_from_albef.py 8
 #
 # ALBEF without it, to compare with: the same with
-#   --cfg-options model.backbone.position._delete_=True model.backbone.position.type=none
+#   --cfg-options model.backbone.position._delete_=True model.backbone.position.type=NoPosition
 _base_ = './retrieval_coco.py'
 
 model = dict(
@@ -16,6 +16,6 @@ model = dict(
         image_encoder=dict(depth=12, arch='deit_base_patch16_224'),
         fusion=dict(streams='text'),
     ),
-    heads=dict(ace=None, itc=dict(type='ITCHead', temperature=0.07)),
+    heads=dict(itc=dict(_delete_=True, type='ITCHead', temperature=0.07), ace=None),
 )
 load_from = 'work_dirs/albef/retrieval_coco.pth'

@@ -15,7 +15,7 @@ val_dataloader = None  # dev is the test
 val_evaluator = None
 val_cfg = None
 
-# As pre-training, without the two that predict what is hidden.
+# As in pre-training, without masked language and image modelling.
 model = dict(heads=dict(mlm=None, mim=None))
 load_from = 'work_dirs/pretrain_flickr8k/epoch_12.pth'
 

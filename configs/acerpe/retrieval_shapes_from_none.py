@@ -3,7 +3,7 @@
 #
 #   python tools/train.py configs/acerpe/pretrain_shapes.py \
 #       --work-dir work_dirs/pretrain_shapes_none \
-#       --cfg-options model.backbone.position._delete_=True model.backbone.position.type=none
+#       --cfg-options model.backbone.position._delete_=True model.backbone.position.type=NoPosition
 #   python tools/train.py configs/acerpe/retrieval_shapes_from_none.py
 #
 # `python tools/ablate.py acerpe/finetune_only` compares it, over seeds, with ACE-RPE in neither and

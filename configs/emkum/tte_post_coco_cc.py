@@ -1,6 +1,6 @@
 # EMKUM_TTE' on COCO, CC3M and CC12M: token types after the encoders, with LayerScale. The test is
-# retrieval on COCO and Flickr30K and zero-shot classification of ImageNet; what you lack is left
-# out by test_cfg.loops.imagenet=None.
+# retrieval on COCO and Flickr30K and zero-shot classification of ImageNet; leave out a missing one
+# by test_cfg.loops.imagenet=None.
 # `tools/dist_train.sh configs/emkum/tte_post_coco_cc.py 2`
 _base_ = [
     '../_base_/models/emkum_base.py',

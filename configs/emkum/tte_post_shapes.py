@@ -1,6 +1,6 @@
 # EMKUM_TTE' on the embedded world: token types after the encoders, with LayerScale. Minutes on a
 # CPU core, after `python tools/train.py configs/acerpe/encoder_shapes.py`. The test is retrieval on
-# held-out scenes and zero-shot classification of single things.
+# held-out scenes and zero-shot classification of single objects.
 _base_ = [
     '../_base_/models/emkum_shapes.py',
     '../_base_/datasets/shapes_pretrain.py',

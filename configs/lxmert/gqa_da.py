@@ -30,6 +30,6 @@ train_dataloader = dict(
                 pipeline=_base_.train_pipeline,
             ),
         ],
-        weights=[1, 1, 1],  # the paper does not tell how much
+        weights=[1, 1, 1],  # the paper does not give the shares
     )
 )

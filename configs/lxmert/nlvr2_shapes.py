@@ -1,4 +1,4 @@
-# LXMERT on the embedded world's statements over two pictures, fine-tuned from pretrain_shapes.py:
+# LXMERT on the embedded world's statements over two images, fine-tuned from pretrain_shapes.py:
 # minutes on two CPU cores.
 _base_ = [
     '../_base_/models/lxmert_shapes.py',

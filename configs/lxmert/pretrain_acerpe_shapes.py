@@ -2,4 +2,4 @@
 _base_ = './pretrain_shapes.py'
 
 work_dir = 'work_dirs/lxmert_pretrain_acerpe_shapes'
-model = dict(backbone=dict(position=dict(type='ace_rpe')))
+model = dict(backbone=dict(position=dict(type='AnchorRelativePosition')))

@@ -8,5 +8,5 @@ _base_ = [
 
 work_dir = 'work_dirs/lxmert_pretrain_shapes'
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=4)
-# Answers from the start, as the released code: what is asked about takes epochs to find.
+# Answers from the start, as the released code: it takes epochs to find what is asked about.
 find_unused_parameters = True  # the image stream of the last layer, without objects to predict

@@ -64,6 +64,6 @@ def test_the_config_of_the_benchmark_names_what_exists(task):
     assert 'heads' not in config.model and 'queue_length' not in config.model
     side = 256 if task == 'nlvr2_ta' else 384
     assert config.model.backbone.image_encoder.image_size == side
-    assert config.model.backbone.position.type == 'ace_rpe'
+    assert config.model.backbone.position.type == 'AnchorRelativePosition'
     if task != 'nlvr2_ta':
         assert METRICS.get(config.test_evaluator.type)

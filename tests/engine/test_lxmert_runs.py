@@ -9,8 +9,6 @@ from mmengine.config import Config
 from runs import train
 
 from xmodal.ablation import read_table
-from xmodal.ablation.runs import merged
-from xmodal.ablation.table import stage_options
 from xmodal.datasets.shapes.detections import ATTRIBUTES, OBJECTS
 from xmodal.datasets.shapes.regions import FEATURE_DIMS
 from xmodal.registry import MODELS
@@ -151,8 +149,7 @@ def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tm
     found = read_table(f'configs/lxmert/ablations/{table}.py', preset)
     for row in found.rows:
         for stage in found.stages.values():
-            config = merged(stage, stage_options(stage, row.variants[stage.name]))
-            model = build(config.model, tmp_path, vocabulary)
+            model = build(row.config(stage).model, tmp_path, vocabulary)
             if stage.name == 'pretrain':
                 assert ('answers' in model.heads) == (row.name != 'p20')
                 assert ('objects' in model.heads) == (row.name != 'no_vision')

@@ -11,8 +11,6 @@ from runs import train
 
 from tools.analysis import report
 from xmodal.ablation import read_table
-from xmodal.ablation.runs import merged
-from xmodal.ablation.table import stage_options
 from xmodal.engine.launch import build_runner
 from xmodal.evaluation import average_scores, read_scores, retrieval_metrics
 from xmodal.registry import MODELS
@@ -230,7 +228,7 @@ def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tm
     found = read_table(f'configs/temde/ablations/{table}.py', preset)
     for row in found.rows:
         for stage in found.stages.values():
-            build(merged(stage, stage_options(stage, row.variants[stage.name])), tmp_path)
+            build(row.config(stage), tmp_path)
 
 
 def test_the_figures_of_the_paper_add_up():

@@ -6,7 +6,6 @@ from mmengine.config import Config
 from torch.nn.functional import cross_entropy, normalize
 
 from xmodal.ablation import read_table
-from xmodal.ablation.table import stage_options
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
 from xmodal.structures import Encoded, ImageTextBatch, Tokens
@@ -66,11 +65,9 @@ def test_the_embedded_run_trains_it_beside_the_five(tiny_config, monkeypatch):
         assert f'train/{name}' in logged
 
 
-def test_its_table_lays_module_and_head_over_the_run():
+def test_its_table_merges_module_and_head_into_the_run():
     table = read_table('projects/token_contrast/ablations/heads.py')
-    five, six = (
-        stage_options(table.stages['pretrain'], r.variants['pretrain']) for r in table.rows
-    )
+    five, six = (row.options(table.stages['pretrain']) for row in table.rows)
     assert five == {}
     assert six == {
         'custom_imports.imports': ['projects.token_contrast.token_contrast'],

@@ -13,20 +13,23 @@ import torch
 from mmengine.config import Config
 from rich.console import Console
 
-from tools import ablate
+from tools import ablate, train
 from tools import test as test_tool
 from xmodal.ablation import (
     Commands,
     Plan,
     TableRunner,
+    find_table,
     grid,
     print_grid,
     read_table,
+    row_config,
     to_markdown,
 )
-from xmodal.ablation.runner import _lock, remaining_seconds
-from xmodal.ablation.runs import RECORD, merged
-from xmodal.ablation.table import Stage, stage_options
+from xmodal.ablation.remaining import remaining_seconds
+from xmodal.ablation.runner import _lock
+from xmodal.ablation.runs import RECORD
+from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import DelayedHeadsHook
 from xmodal.files import write_json
 from xmodal.registry import MODELS
@@ -35,12 +38,6 @@ CONFIG = """
 train_cfg = dict(max_epochs=3)
 model = dict(position=dict(type='ace', groups=8), heads=dict(ace=dict(scale=2.0), mlm=dict(p=1)))
 """
-VARIANTS = {
-    'full': '',
-    'none': "model = dict(position=dict(_delete_=True, type='none'), heads=dict(ace=None))",
-    'groups_8': 'model = dict(position=dict(groups=8))',
-    'groups_4': 'model = dict(position=dict(groups=4))',
-}
 TABLE = """
 title = 'A table'
 group = 'paper'
@@ -56,9 +53,15 @@ presets = dict(small=dict(label='on a stub', stages=dict(
 columns = dict(small=dict(score=('task', 'score'), both=('task', ['score', 'other'])))
 paper_columns = ['score']
 rows = dict(
-    none=dict(label='None', paper=[70.5]),
+    none=dict(
+        override=dict(
+            model=dict(position=dict(_delete_=True, type='none'), heads=dict(ace=None))
+        ),
+        label='None',
+        paper=[70.5],
+    ),
     full=dict(label='Full', paper=[71]),
-    late=dict(variant=dict(pretrain='none', task='full')),
+    late=dict(override=dict(), stages=dict(pretrain='none', task='full')),
 )
 """
 # Trains an epoch at a time, saves at SIGTERM as tools/train.py does, and notes how it was called.
@@ -113,22 +116,20 @@ ENSEMBLE = """
 import json, pathlib, sys
 
 assert sys.argv[sys.argv.index('--config') + 1].endswith('task.py')
-found = [int(pathlib.Path(file).read_text()) for file in sys.argv[1:sys.argv.index('--config')]]
+scores = [int(pathlib.Path(file).read_text()) for file in sys.argv[1:sys.argv.index('--config')]]
 out = pathlib.Path(sys.argv[sys.argv.index('--metrics') + 1])
-out.write_text(json.dumps({'score': sum(found) / len(found)}))
+out.write_text(json.dumps({'score': sum(scores) / len(scores)}))
 """
 
 
 @pytest.fixture
 def paper(tmp_path):
-    """A folder with stage configs, variants, a table, and stubs of the tools."""
+    """A folder with stage configs, a table, and stubs of the tools."""
     folder = tmp_path / 'paper'
-    for part in ('ablations', 'variants', 'tools/analysis'):
+    for part in ('ablations', 'tools/analysis'):
         (folder / part).mkdir(parents=True)
     for name in ('pretrain', 'task'):
         (folder / f'{name}.py').write_text(CONFIG)
-    for name, text in VARIANTS.items():
-        (folder / f'variants/{name}.py').write_text(f"_base_ = '../pretrain.py'\n{text}\n")
     (folder / 'ablations/table.py').write_text(TABLE.format(folder=folder))
     (folder / 'tools/train.py').write_text(TRAIN)
     (folder / 'tools/test.py').write_text(TEST)
@@ -180,7 +181,7 @@ def test_runs_go_row_by_row_seed_after_seed_and_begin_with_their_sources_checkpo
     assert Commands(gpus=8).train(late)[:3] == ['tools/dist_train.sh', f'{paper}/task.py', '8']
 
 
-def test_a_stage_takes_the_keys_it_names_from_a_variant(paper):
+def test_a_stage_takes_the_keys_it_names_from_a_row(paper):
     pretrain, task = make_plan(paper, only=['none']).runs
     assert pretrain.config.model.position == dict(type='none')
     assert pretrain.config.model.heads.ace is None
@@ -188,8 +189,18 @@ def test_a_stage_takes_the_keys_it_names_from_a_variant(paper):
     assert task.config.model.heads.ace == dict(scale=2.0)
 
 
-def test_rows_that_come_to_the_references_configs_share_its_runs(paper):
-    add_rows(paper, dict(groups_8=dict(), groups_4=dict()))
+def test_a_row_may_give_another_override_to_a_stage(paper):
+    override, task = (dict(model=dict(position=dict(groups=g))) for g in (2, 4))
+    add_rows(paper, dict(groups=dict(override=override, stages=dict(task=task))))
+    pretrain, task = make_plan(paper, only=['groups']).runs
+    assert pretrain.config.model.position == dict(type='ace', groups=2)
+    assert task.config.model.position == dict(type='ace', groups=4)
+    assert task.folder.parts[-3:] == ('groups', 'seed_0', 'task')
+
+
+def test_rows_whose_configs_equal_the_references_share_its_runs(paper):
+    rows = {f'groups_{g}': dict(override=dict(model=dict(position=dict(groups=g)))) for g in (8, 4)}
+    add_rows(paper, rows)
     plan = make_plan(paper, only=['full', 'groups_8', 'groups_4'])
     of_row = {row.name: plan.run_of(row, 'task', 0) for row in plan.table.rows}
     assert of_row['groups_8'] is of_row['full']
@@ -390,9 +401,33 @@ def test_the_time_left_follows_from_what_is_done(paper):
     [
         ("score=('task'", "score=('tusk'", r"stage of column 'score' 'tusk' is unknown"),
         ('paper=[70.5]', 'paper=[70.5, 1]', r"row 'none' has 2 of the paper's figures"),
-        ("task='full'", "task='ful'", r'ful\.py is not there; there are: full, groups_4'),
-        ('task.py', 'tusk.py', r'stage task names .*tusk\.py, which is not there'),
-        ("takes=['model'])", "takes=['model.heads'])", r'sets model\.position\._delete_, which no'),
+        (
+            "task='full'",
+            "task='ful'",
+            r"table\.py: row 'late': row of stage task, 'ful' is unknown, expected one of none, f",
+        ),
+        (
+            "task='full'",
+            "tusk='full'",
+            r"table\.py: row 'late': stage 'tusk' is unknown, expected one of pretrain, task, unus",
+        ),
+        ('task.py', 'tusk.py', r'stage task names .*tusk\.py, which does not exist'),
+        (
+            "takes=['model'])",
+            "takes=['model.heads'])",
+            r"table\.py: row 'none' sets model\.position\._delete_, which no stage takes; the "
+            r'stages take model\.heads, model\.neck$',
+        ),
+        (
+            'override=dict(),',
+            'variant=dict(),',
+            r"table\.py: row 'late' takes no key 'variant'; it takes label, override, stages, ",
+        ),
+        (
+            'heads=dict(ace=None)',
+            'heads=dict(ace=float)',
+            r"row 'none': model\.heads\.ace=<class 'float'> has no form on a command line",
+        ),
         ("title = 'A table'", '', "has no 'title'"),
     ],
 )
@@ -437,8 +472,7 @@ def test_a_metric_that_was_not_measured_is_named(paper):
 
 def test_a_dry_run_lists_the_commands_and_runs_nothing(paper, capsys, monkeypatch):
     arguments = [f'{paper}/ablations/table.py', '--seeds', '1', '--dry-run', '--root']
-    monkeypatch.setattr(sys, 'argv', ['ablate.py', *arguments, f'{paper}/runs'])
-    ablate.main()
+    call(monkeypatch, ablate, *arguments, f'{paper}/runs')
     printed = capsys.readouterr().out
     assert '# none, seed 0, pretrain\n' in printed
     assert f'tools/train.py {paper}/task.py --work-dir' in printed
@@ -448,7 +482,7 @@ def test_a_dry_run_lists_the_commands_and_runs_nothing(paper, capsys, monkeypatc
 
 def test_a_table_that_is_not_there_is_answered_with_those_that_are():
     with pytest.raises(ValueError, match=r"no table 'acerpe/table3'; there are .*acerpe/table1"):
-        ablate.find_table('acerpe/table3')
+        find_table('acerpe/table3')
 
 
 @torch.no_grad()
@@ -480,17 +514,10 @@ def test_the_tables_that_come_with_the_package_are_whole(file, preset, tmp_path)
     assert all(run.last_checkpoint.name.startswith('epoch_') for run in plan.runs)
 
 
-@pytest.mark.parametrize('file', sorted(Path('configs/acerpe/variants').glob('*.py')), ids=str)
-def test_a_variant_laid_over_its_own_base_is_the_variant(file):
-    stage = Stage('pretrain', 'configs/acerpe/pretrain_4m.py', ('model',))
-    found = merged(stage, stage_options(stage, file)).to_dict()
-    assert found == Config.fromfile(file).to_dict()
-
-
 def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_config):
-    variant = Path('configs/acerpe/variants/none.py')
-    stage = Stage('pretrain', 'configs/acerpe/pretrain_shapes.py', ('model',))
-    tiny_config.merge_from_dict(stage_options(stage, variant))
+    table = read_table('configs/acerpe/ablations/table1.py', only=['none'])
+    changes = table.stages['pretrain'].taken(table.rows[0].overrides['pretrain'])
+    tiny_config.merge_from_dict(changes)
     model = MODELS.build(tiny_config.model)
     assert set(model.heads) == {'itc', 'itm', 'mlm', 'mim'}
     hook = DelayedHeadsHook(epochs=dict(ace=1, itm=1))
@@ -502,8 +529,103 @@ def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_con
         DelayedHeadsHook(epochs=dict(imt=1)).before_train(runner)
 
 
-@pytest.mark.parametrize('file', sorted(Path('configs/acerpe/variants').glob('*.py')), ids=str)
-def test_a_variants_position_can_be_built(file):
-    position = Config.fromfile(file).model.backbone.position
-    with torch.device('meta'):
-        MODELS.build({**position, 'depth': 6, 'embed_dims': 768, 'num_heads': 12})
+@pytest.mark.parametrize('number', [1, 2, 6, 7, 8, 9])
+def test_the_position_of_every_row_can_be_built(number):
+    table = read_table(f'configs/acerpe/ablations/table{number}.py', '4m')
+    stage = next(iter(table.stages.values()))
+    for row in table.rows:
+        position = row.config(stage).model.backbone.position
+        with torch.device('meta'):
+            MODELS.build({**position, 'depth': 6, 'embed_dims': 768, 'num_heads': 12})
+
+
+def test_rows_of_the_same_name_are_equal_in_all_tables_of_a_group():
+    overrides = {}
+    for file, preset in TABLES:
+        table = read_table(file, preset)
+        for row in table.rows:
+            for stage in table.stages.values():
+                key = table.group, preset, row.name, stage.name
+                assert overrides.setdefault(key, row.options(stage)) == row.options(stage), key
+
+
+def call(monkeypatch, tool, *arguments):
+    monkeypatch.setattr(sys, 'argv', [tool.__name__, *map(str, arguments)])
+    return tool.main()
+
+
+def test_a_row_is_trained_from_the_command_line(paper, tmp_path, monkeypatch):
+    built = []
+    runner = SimpleNamespace(train=lambda: None)
+    monkeypatch.setattr(train, 'build_runner', lambda config: built.append(config) or runner)
+    monkeypatch.chdir(tmp_path)
+    for name in ('pretrain', 'task'):
+        with open(paper / f'{name}.py', 'a') as file:
+            file.write("runner_type = 'Runner'\nresume = False\nload_from = None\n")
+    row = f'{paper}/ablations/table.py:none'
+
+    call(monkeypatch, train, '--row', row, '--cfg-options', 'train_cfg.max_epochs=2')
+    config = built.pop()
+    assert config.model == dict(position=dict(type='none'), heads=dict(ace=None, mlm=dict(p=1)))
+    assert config.work_dir == 'work_dirs/rows/paper_small/none/pretrain'
+    assert config.train_cfg.max_epochs == 2 and config.load_from is None
+
+    message = (
+        r'starts from .*none/pretrain/epoch_3\.pth, which does not exist: train stage pretrain'
+    )
+    with pytest.raises(ConfigError, match=message):
+        call(monkeypatch, train, '--row', f'{row}:task')
+    checkpoint = Path(config.work_dir, 'epoch_3.pth')
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_text('weights')
+    call(monkeypatch, train, '--row', f'{row}:task', '--work-dir', tmp_path / 'run')
+    config = built.pop()
+    assert config.load_from == str(checkpoint) and config.work_dir == str(tmp_path / 'run')
+    assert config.model.heads.ace == dict(scale=2.0) and config.train_cfg.max_epochs == 1
+
+
+@pytest.mark.parametrize(
+    'arguments, message',
+    [
+        ([], 'one of the arguments config --row is required'),
+        (['a.py', '--row', 'acerpe/table1:none'], 'argument --row: not allowed with argument conf'),
+        (['a.py', '--preset', '4m'], '--preset needs --row: a config file has no presets'),
+    ],
+)
+def test_either_a_config_or_a_row_is_trained(arguments, message, monkeypatch, capsys):
+    with pytest.raises(SystemExit, match='2'):
+        call(monkeypatch, train, *arguments)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    'name, message',
+    [
+        ('acerpe/table1', 'names no row: expected TABLE:ROW or TABLE:ROW:STAGE'),
+        ('acerpe/table1:non', "row 'non' is unknown, expected one of none, ape"),
+        ('acerpe/table1:none:snli_ve', "preset 'shapes' trains no stage 'snli_ve', expected one"),
+        ('temde/table2:temde:sgraf_shapes', "trains no stage 'sgraf_shapes', expected one of saf"),
+    ],
+)
+def test_a_row_that_cannot_be_trained_is_named(name, message):
+    with pytest.raises(ValueError, match=message):
+        row_config(name)
+
+
+def test_the_first_stage_that_a_row_changes_is_trained():
+    assert row_config('acerpe/table7:groups_4').work_dir.endswith('acerpe_shapes/groups_4/pretrain')
+    assert row_config('acerpe/table7:groups_4', '4m').load_from is None
+    config = row_config('acerpe/table1:ace_rpe_lace')  # the reference changes none
+    assert config.work_dir == 'work_dirs/rows/acerpe_shapes/ace_rpe_lace/contrast'
+
+
+def test_a_printed_config_is_the_rows(tmp_path, monkeypatch, capsys):
+    arguments = ['acerpe/table7', '--preset', '4m', '--print-config', 'delta_0.1:coco']
+    call(monkeypatch, ablate, *arguments)
+    (tmp_path / 'printed.py').write_text(capsys.readouterr().out)
+    printed = Config.fromfile(tmp_path / 'printed.py').to_dict()
+    config = row_config('acerpe/table7:delta_0.1:coco', '4m').to_dict()
+    assert printed == config
+    assert list(printed['model']['heads']) == list(config['model']['heads'])
+    assert printed['model']['backbone']['position']['delta'] == 0.1
+    assert printed['load_from'] == 'work_dirs/rows/acerpe_4m/delta_0.1/pretrain/epoch_30.pth'

@@ -5,16 +5,17 @@ from statistics import mean, stdev
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from xmodal.ablation.runs import Plan, Run
+from xmodal.ablation.plan import Plan
+from xmodal.ablation.runs import Run
 from xmodal.ablation.table import Column
 
 MISSING = '–'
 
 
 def grid(plan: Plan) -> list[list[str]]:
-    """Headings, then a row a line: what was measured as mean ± deviation, what the paper says.
+    """Headings, then one line per row: measured means ± deviations, then the paper's figures.
 
-    ``(n)`` follows a figure of fewer seeds than the plan has.
+    ``(n)`` follows a figure that has fewer seeds than the plan.
 
     Raises:
         ValueError: when a test did not measure what a column shows.

@@ -60,22 +60,30 @@ def load_config(args: argparse.Namespace) -> Config:
         FileNotFoundError: when the config, or one it inherits from, is not there.
         ConfigError: when the config has, or the command line adds, a key that nothing reads.
     """
-    config = read_config(args.config)
+    return apply_arguments(read_config(args.config), args)
+
+
+def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
+    """Merges the common arguments of a command line into a config, and checks its keys.
+
+    Raises:
+        ConfigError: when the config has, or the command line adds, a key that nothing reads.
+    """
     # A launcher that starts this process says its rank in the environment.
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     if args.cfg_options:
         check_options(config, args.cfg_options)
         config.merge_from_dict(args.cfg_options)
-        if imports := config.get('custom_imports'):  # MMEngine imports those of the file alone
-            import_modules_from_strings(**imports)
+    if imports := config.get('custom_imports'):  # MMEngine imports those of the file alone
+        import_modules_from_strings(**imports)
     config.launcher = args.launcher
     if args.work_dir:
         config.work_dir = args.work_dir
-    config.setdefault('work_dir', f'work_dirs/{Path(args.config).stem}')
+    config.setdefault('work_dir', f'work_dirs/{Path(config.filename).stem}')
     check_keys(config)
     if 'runner_type' not in config:
         raise ConfigError(
-            f"{args.config} has no runner_type: inherit from '_base_/default_runtime.py'"
+            f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"
         )
     return config
 

@@ -1,13 +1,52 @@
-# What the ablations of ACE-RPE share: the stages of each preset, pre-training first. A variant is
-# laid over a stage with the keys that the stage `takes`, and no others.
+# What the ablations of ACE-RPE share: rows that several tables have, and the stages of each preset,
+# pre-training first. A row's override is merged into the config of each stage, restricted to the
+# keys that the stage `takes`.
 group = 'acerpe'
-reference = 'ace_rpe_lace'  # the method; rows that come to its configs share its runs
+reference = 'ace_rpe_lace'  # the method; rows whose configs equal its configs share its runs
+
+# Tables 1 and 2: the position inside the fusion encoder. Only ace_rpe_lace, "ACE-RPE + L_ace", has
+# the anchor loss; it is the configs as they are and overrides nothing.
+# ALBEF's ITC in the place of L_ace; _delete_ replaces the ITC that a config has, or its None.
+without_lace = dict(itc=dict(_delete_=True, type='ITCHead'), ace=None)
+overrides = dict(
+    # "None": no position in the fusion encoder.
+    none=dict(
+        model=dict(
+            backbone=dict(position=dict(_delete_=True, type='NoPosition')), heads=without_lace
+        )
+    ),
+    # "APE": absolute embeddings, separate ones for each modality.
+    ape=dict(
+        model=dict(
+            backbone=dict(position=dict(_delete_=True, type='AbsolutePosition')), heads=without_lace
+        )
+    ),
+    # "RPE": relative biases, separate ones for each modality.
+    rpe=dict(
+        model=dict(
+            backbone=dict(position=dict(_delete_=True, type='RelativePosition')), heads=without_lace
+        )
+    ),
+    # "APE + RPE": absolute and relative, separate ones for each modality.
+    ape_rpe=dict(
+        model=dict(
+            backbone=dict(position=dict(_delete_=True, type='AbsoluteRelativePosition')),
+            heads=without_lace,
+        )
+    ),
+    # "Uniform": one distance for all words and patches, no anchors.
+    uniform=dict(
+        model=dict(backbone=dict(position=dict(type='UniformPosition')), heads=without_lace)
+    ),
+    # "ACE-RPE": the position without the anchor loss.
+    ace_rpe=dict(model=dict(heads=without_lace)),
+)
 
 position = ['model.backbone.position']
 configs = 'configs/acerpe/'
 presets = {
     # The embedded world: pretrain_shapes.py in its two parts. The first has no fusion and hence
-    # nothing that a row could change, so that a seed's rows all go on from the same weights.
+    # nothing that a row could change, so that all rows of a seed start from the same weights.
     # retrieval_shapes.py fine-tunes with ITC whatever the row.
     'shapes': dict(
         label='on the embedded world',

@@ -1,8 +1,18 @@
-# What the tables of LXMERT share: the stages of each preset, pre-training first. A variant is laid
-# over a stage with the keys that the stage `takes`, and no others. Stages "alone" begin with random
-# weights, "da" mix other questions into the fine-tuning.
+# What the tables of LXMERT share: rows that several tables have, and the stages of each preset,
+# pre-training first. A row's override is merged into the config of each stage, restricted to the
+# keys that the stage `takes`. Stages "alone" start from random weights, "da" mix other questions
+# into the fine-tuning.
 group = 'lxmert'
-reference = 'full'  # the method; rows that come to its configs share its runs
+reference = 'full'  # the method; rows whose configs equal its configs share its runs
+
+# The row `full`, all five tasks with answers in the second half (Tables 4 and 5, last rows), is the
+# configs as they are and overrides nothing.
+overrides = dict(
+    # Table 4, "P20": no answers to questions; the questions stay as sentences of the other tasks.
+    p20=dict(model=dict(heads=dict(answers=None))),
+    # Table 5, "No Vision Tasks": no region is hidden either; the paper does not say.
+    no_vision=dict(model=dict(heads=dict(objects=None))),
+)
 
 configs = 'configs/lxmert/'
 alone = {'load_from': None}

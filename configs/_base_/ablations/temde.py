@@ -1,8 +1,8 @@
-# What the tables of T-EMDE share: the trainings of each preset. A variant is laid over a stage with
-# the keys that the stage `takes`, and no others. Self-attention is tied to the number of regions,
-# so that the embedded world has stages of its own.
+# What the tables of T-EMDE share: the trainings of each preset. A row's override is merged into the
+# config of each stage, restricted to the keys that the stage `takes`. Self-attention depends on the
+# number of regions, so the stages of the embedded world have different names.
 group = 'temde'
-reference = 'temde'  # the method; rows that come to its configs share its runs
+reference = 'temde'  # the method; rows whose configs equal its configs share its runs
 
 module = ['model.similarity.global_pooling']
 pooling = [

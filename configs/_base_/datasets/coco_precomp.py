@@ -3,24 +3,19 @@
 #   data/coco_precomp/{train,dev,testall}_{ims.npy,caps.txt,ids.txt}
 #   data/coco_precomp/vocab.json
 #
-# 36 regions an image, 2,048 wide; every caption is a training sample of its own. Tested on all
-# 5,000 images ('5k') and on five folds of 1,000, each searched apart ('1k'), from the same scores.
+# 36 regions an image, 2,048 wide; every caption is a separate training sample. Tested on all 5,000
+# images ('5k') and on five folds of 1,000, each searched separately ('1k'), from the same scores.
+_base_ = '../loaders.py'
+
 data_root = 'data/coco_precomp/'
 train_dataloader = dict(
+    _base_.region_loaders.train,
     global_batch_size=128,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(type='PrecompDataset', data_root=data_root, split='train'),
 )
 val_dataloader = dict(
+    _base_.region_loaders.test,
     batch_size=128,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     # 1,000 of the 5,000 images of dev, as the reference
     dataset=dict(
         type='PrecompDataset', data_root=data_root, split='dev', max_images=1000, test_mode=True

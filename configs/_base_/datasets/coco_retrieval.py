@@ -3,7 +3,9 @@
 #   data/karpathy/dataset_coco.json
 #   data/coco/{train2014,val2014}/COCO_*.jpg
 #
-# 384 pixels, as ALBEF fine-tunes; every caption is a training sample of its own.
+# 384 pixels, as ALBEF fine-tunes; every caption is a separate training sample.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 data_prefix = dict(image='coco')
 ann_file = 'karpathy/dataset_coco.json'
@@ -20,13 +22,8 @@ test_pipeline = [
     dict(type='PackImageText'),
 ]
 train_dataloader = dict(
+    _base_.image_loaders.train,
     global_batch_size=256,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root=data_root,
@@ -38,10 +35,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.image_loaders.test,
     batch_size=64,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root=data_root,

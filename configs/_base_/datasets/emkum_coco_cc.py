@@ -6,6 +6,8 @@
 #   albef/{coco,cc3m_train,cc12m}.json       [{"image": "coco/…jpg", "caption": "…"}, …]
 #   pretrain/{coco,cc3m,cc12m}/…jpg          the images
 #   karpathy/dataset_{coco,flickr30k}.json   for the test, with coco/ and flickr30k/images/
+_base_ = '../loaders.py'
+
 image_size = 224
 crop = [
     dict(type='AlbefAugment', size=image_size, scale=(0.9, 1.0), num_ops=0),
@@ -17,13 +19,8 @@ test_pipeline = [
     dict(type='PackImageText'),
 ]
 train_dataloader = dict(
+    _base_.image_loaders.train,
     global_batch_size=512,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         captions='each',
@@ -38,10 +35,8 @@ train_dataloader = dict(
     ),
 )
 test_dataloader = dict(  # COCO's 5K test images
+    _base_.image_loaders.test,
     batch_size=64,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root='data/',

@@ -1,5 +1,7 @@
 # Flickr8k, from your own copy (docs/data.md). Its published files in data/flickr8k, then
 # `python tools/dataset_converters/flickr8k.py data/flickr8k`. Retrieval on its dev part.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 image_size = 112
 train_pipeline = [
@@ -14,12 +16,8 @@ test_pipeline = [
     dict(type='PackImageText'),
 ]
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,
@@ -28,10 +26,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=64,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,

@@ -1,21 +1,21 @@
 # Phrases of Flickr30k Entities on the dev part of your Flickr8k (docs/tasks/grounding.md), as a
-# test. The boxes to choose from are those of the picture's phrases.
+# test. The boxes to choose from are those of the phrases of the image.
 #
 #   data/flickr8k/entities_mini.json
 #   data/flickr8k/images/*.jpg
+_base_ = '../loaders.py'
+
 image_size = 112
 test_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=50,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='PhraseListDataset',
         data_root='data/flickr8k/',
         data_prefix=dict(image='images'),
         ann_file='entities_mini.json',
         split='dev',
-        split_key='f8k_split',  # beside it stands the split of Flickr30K
+        split_key='f8k_split',  # the file has Flickr30K's split too
         pipeline=[
             dict(type='LoadImage'),
             dict(type='ResizeImage', size=image_size),

@@ -4,8 +4,10 @@
 #   data/gqa/trainval_label2ans.json      LXMERT's 1,842 answers
 #   data/regions/vg_gqa                   a store of vg_gqa and gqa_testdev
 #
-# Trained on train and val, validated on testdev, which has pictures of another source: pre-training
+# Trained on train and val, validated on testdev, which has images from another source: pre-training
 # has seen the questions of val.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 load_regions = dict(type='LoadRegions', store='data/regions/vg_gqa')
 train_pipeline = [
@@ -17,13 +19,8 @@ test_pipeline = [
     dict(type='PackRegionText', fields=('question_id', 'answers', 'gqa')),
 ]
 train_dataloader = dict(
+    _base_.region_loaders.train,
     global_batch_size=32,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='GqaDataset',
         data_root=data_root,
@@ -33,10 +30,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.region_loaders.test,
     batch_size=256,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='GqaDataset',
         data_root=data_root,

@@ -1,5 +1,7 @@
 # The embedded world as GQA, on regions: `python tools/make_shapes.py --out data/shapes`. The test
-# asks all questions, those that follow from others too, and tells GQA's consistency.
+# asks all questions, also those that follow from others, and measures GQA's consistency.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 load_regions = dict(type='LoadRegions', store='data/shapes/regions/store')
 train_pipeline = [
@@ -11,12 +13,8 @@ test_pipeline = [
     dict(type='PackRegionText', fields=('question_id', 'answers', 'gqa')),
 ]
 train_dataloader = dict(
+    _base_.small_region_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='GqaDataset',
         data_root=data_root,
@@ -25,10 +23,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_region_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='GqaDataset',
         data_root=data_root,

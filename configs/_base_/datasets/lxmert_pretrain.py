@@ -5,19 +5,16 @@
 #   data/regions/{mscoco,vg_gqa}      stores, made by tools/dataset_converters/regions.py
 #
 # 36 regions an image, 2,048 wide, with 1,600 objects and 400 attributes.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 pipeline = [
     dict(type='LoadRegions', store=['data/regions/mscoco', 'data/regions/vg_gqa']),
     dict(type='PackRegionText', fields=('answers', 'answer_weights')),
 ]
 train_dataloader = dict(
+    _base_.region_loaders.train,
     global_batch_size=256,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='LxmertPretrainDataset',
         data_root=data_root,

@@ -1,11 +1,13 @@
 # Visual reasoning on NLVR: a statement about three boxes of coloured shapes, side by side in one
-# synthetic picture of 400 x 100 (docs/tasks/reasoning.md). Each order of the boxes is a sample.
+# synthetic image of 400 x 100 (docs/tasks/reasoning.md). Each order of the boxes is a sample.
 #
 #   data/nlvr1/{dev,hidden}.json                    of NLVR's repository
 #   data/nlvr1/{dev,hidden}/SPLIT-IDENTIFIER-ORDER.png
 #
-# NLVR's train split has 74,460 pictures; `hidden`, published in 2022, has 5,910: few enough for two
+# NLVR's train split has 74,460 images; `hidden`, published in 2022, has 5,910: few enough for two
 # CPU cores to train on, and `dev` stays the test. Scores are no entries for NLVR's leaderboard.
+_base_ = '../loaders.py'
+
 data_root = 'data/nlvr1/'
 image_path = '{split}/{split}-{identifier}-{order}.png'
 image_size = 64
@@ -25,12 +27,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=fields),
 ]
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=32,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='NlvrDataset',
         data_root=data_root,
@@ -40,10 +38,8 @@ train_dataloader = dict(
     ),
 )
 test_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='NlvrDataset',
         data_root=data_root,

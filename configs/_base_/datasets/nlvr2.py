@@ -3,7 +3,9 @@
 #   data/nlvr2/{train,dev,test1}.json
 #   data/nlvr2/images/train/{0..99}/train-*.png   data/nlvr2/{dev,test1}/*.png
 #
-# 384 pixels, as ALBEF fine-tunes; each of the two images is augmented alone.
+# 384 pixels, as ALBEF fine-tunes; each of the two images is augmented separately.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 data_prefix = dict(image='nlvr2')
 image_size = 384
@@ -27,13 +29,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=fields),
 ]
 train_dataloader = dict(
+    _base_.image_loaders.train,
     global_batch_size=128,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,
@@ -43,10 +40,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.image_loaders.test,
     batch_size=32,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,

@@ -4,19 +4,16 @@
 #   data/regions/nlvr2      a store of train, valid and test; an image is 'train-10171-0-img0'
 #
 # 36 regions an image, two images a statement.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 pipeline = [
     dict(type='LoadRegions', store='data/regions/nlvr2'),
     dict(type='PackRegionText', fields=('label', 'identifier', 'group')),
 ]
 train_dataloader = dict(
+    _base_.region_loaders.train,
     global_batch_size=32,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,
@@ -26,10 +23,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.region_loaders.test,
     batch_size=128,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,

@@ -1,16 +1,14 @@
 # The embedded world as NLVR2, on regions: `python tools/make_shapes.py --out data/shapes`.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 pipeline = [
     dict(type='LoadRegions', store='data/shapes/regions/store'),
     dict(type='PackRegionText', fields=('label', 'identifier', 'group')),
 ]
 train_dataloader = dict(
+    _base_.small_region_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,
@@ -20,10 +18,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_region_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,

@@ -1,5 +1,7 @@
 # The embedded world as NLVR2: `python tools/make_shapes.py --out data/shapes`. No flip: statements
 # say left and right.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 pipeline = [
     dict(type='ForEachImage', transforms=[dict(type='LoadImage')]),
@@ -7,12 +9,8 @@ pipeline = [
 ]
 
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,
@@ -22,10 +20,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='Nlvr2Dataset',
         data_root=data_root,

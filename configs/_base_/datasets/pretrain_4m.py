@@ -3,6 +3,8 @@
 # data/
 #   albef/{coco,vg,sbu,cc3m_train,cc3m_val}.json     [{"image": "coco/…jpg", "caption": "…"}, …]
 #   pretrain/{coco,vg,sbu,cc3m}/…jpg                 the images
+_base_ = '../loaders.py'
+
 train_pipeline = [
     dict(type='LoadImage'),
     dict(type='AlbefAugment', size=256, scale=(0.2, 1.0), num_ops=2, magnitude=7),  # RandAugment
@@ -10,13 +12,8 @@ train_pipeline = [
     dict(type='PackImageText'),
 ]
 train_dataloader = dict(
+    _base_.image_loaders.train,
     global_batch_size=512,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         captions='each',  # 5.1M pairs an epoch, of 4.0M images

@@ -5,6 +5,8 @@
 #   data/coco/train2014/COCO_train2014_*.jpg
 #
 # Expressions with their images, no boxes, are what is trained on. As ALBEF: 384 pixels, no crop.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 data_prefix = dict(image='coco/train2014')
 ann_file = 'refcoco+/refs(unc).p'
@@ -24,13 +26,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')),
 ]
 train_dataloader = dict(
+    _base_.image_loaders.train,
     global_batch_size=256,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='ReferDataset',
         data_root=data_root,
@@ -42,10 +39,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.image_loaders.test,
     batch_size=32,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='ReferDataset',
         data_root=data_root,

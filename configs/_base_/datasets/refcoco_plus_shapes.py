@@ -1,7 +1,9 @@
 # Weakly supervised grounding on the embedded world, `python tools/make_shapes.py --out
-# data/shapes`, in the files of RefCOCO+; the boxes to choose from are those of all things of the
+# data/shapes`, in the files of RefCOCO+; the boxes to choose from are those of all objects of the
 # scene. testA has the compositions of training, testB those kept from it. No flip: expressions say
 # left of.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 ann_file = 'refcoco+/refs(unc).p'
 instances = 'refcoco+/instances.json'
@@ -11,12 +13,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')),
 ]
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='ReferDataset',
         data_root=data_root,
@@ -27,10 +25,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='ReferDataset',
         data_root=data_root,

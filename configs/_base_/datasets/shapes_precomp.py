@@ -1,20 +1,16 @@
 # The embedded world as region features, `python tools/make_shapes.py --out data/shapes`, in the
 # layout of SCAN's data: 8 regions an image, 259 wide. A caption is a training sample.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/precomp/'
 train_dataloader = dict(
+    _base_.small_region_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(type='PrecompDataset', data_root=data_root, split='train'),
 )
 val_dataloader = dict(
+    _base_.small_region_loaders.test,
     batch_size=128,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(type='PrecompDataset', data_root=data_root, split='dev', test_mode=True),
 )
 test_dataloader = dict(val_dataloader, dataset=dict(val_dataloader['dataset'], split='test'))

@@ -1,15 +1,13 @@
 # The embedded world: `python tools/make_shapes.py --out data/shapes`. No flip: captions say left
 # and right. Validation and test are retrieval on held-out scenes.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 test_pipeline = [dict(type='LoadImage'), dict(type='PackImageText')]
 
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,
@@ -18,10 +16,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='AlbefJsonDataset',
         data_root=data_root,

@@ -1,16 +1,14 @@
 # Retrieval on the embedded world, `python tools/make_shapes.py --out data/shapes`, in Karpathy's
-# layout as COCO and Flickr30K; every caption is a training sample of its own. No flip: captions say
+# layout as COCO and Flickr30K; every caption is a separate training sample. No flip: captions say
 # left and right.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 ann_file = 'karpathy/dataset_shapes.json'
 pipeline = [dict(type='LoadImage'), dict(type='PackImageText')]
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root=data_root,
@@ -21,10 +19,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='KarpathyDataset',
         data_root=data_root,

@@ -4,6 +4,8 @@
 #   data/flickr30k/images/*.jpg
 #
 # 384 pixels, as ALBEF fine-tunes.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 data_prefix = dict(image='flickr30k/images')
 image_size = 384
@@ -20,13 +22,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=fields),
 ]
 train_dataloader = dict(
+    _base_.image_loaders.train,
     global_batch_size=256,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='SnliVeDataset',
         data_root=data_root,
@@ -36,10 +33,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.image_loaders.test,
     batch_size=64,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='SnliVeDataset',
         data_root=data_root,

@@ -1,8 +1,10 @@
-# Visual entailment on those pairs of SNLI-VE whose picture is in your Flickr8k
+# Visual entailment on those pairs of SNLI-VE whose image is in your Flickr8k
 # (docs/tasks/entailment.md); there is no third part, dev is the test.
 #
 #   data/flickr8k/snli_ve_mini/{train,dev}.jsonl      SNLI-VE's lines with "image": "NAME.jpg"
 #   data/flickr8k/images/*.jpg
+_base_ = '../loaders.py'
+
 data_root = 'data/flickr8k/'
 data_prefix = dict(image='images')
 image_size = 112
@@ -19,12 +21,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=fields),
 ]
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=32,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='SnliVeDataset',
         data_root=data_root,
@@ -35,10 +33,8 @@ train_dataloader = dict(
     ),
 )
 test_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='SnliVeDataset',
         data_root=data_root,

@@ -1,16 +1,14 @@
 # The embedded world as SNLI-VE: `python tools/make_shapes.py --out data/shapes`. No flip:
 # hypotheses say left and right. Test scenes hold compositions that training lacks.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 data_prefix = dict(image='images')
 pipeline = [dict(type='LoadImage'), dict(type='PackImageText', fields=('label', 'pair_id'))]
 
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='SnliVeDataset',
         data_root=data_root,
@@ -21,10 +19,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='SnliVeDataset',
         data_root=data_root,

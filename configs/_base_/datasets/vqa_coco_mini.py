@@ -1,8 +1,10 @@
-# Questions of VQA v2 on a few of COCO's pictures (docs/tasks/vqa.md), cut into parts by image and
+# Questions of VQA v2 on a few of COCO's images (docs/tasks/vqa.md), cut into parts by image and
 # with a closed list of the answers of the training part:
 #
 #   data/coco_mini/vqa_v2_mini/{questions,annotations}_{train,test}.json, answer_list.json
 #   data/coco_mini/images/000000000025.jpg
+_base_ = '../loaders.py'
+
 data_root = 'data/coco_mini/'
 data_prefix = dict(image='images')
 image_name = '{image_id:012d}.jpg'
@@ -19,12 +21,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=('question_id', 'human_answers', 'answer_type')),
 ]
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=32,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='VqaDataset',
         data_root=data_root,
@@ -36,10 +34,8 @@ train_dataloader = dict(
     ),
 )
 test_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=50,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='VqaDataset',
         data_root=data_root,

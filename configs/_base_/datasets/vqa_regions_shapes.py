@@ -1,6 +1,8 @@
 # The embedded world's questions as VQA v2, on regions: `python tools/make_shapes.py --out
 # data/shapes`. It learns from the scores of answers, as LXMERT does; predictions are compared with
 # people's answers, by VQA's own accuracy.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 load_regions = dict(type='LoadRegions', store='data/shapes/regions/store')
 train_pipeline = [
@@ -12,12 +14,8 @@ test_pipeline = [
     dict(type='PackRegionText', fields=('question_id', 'human_answers', 'answer_type')),
 ]
 train_dataloader = dict(
+    _base_.small_region_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='VqaDataset',
         data_root=data_root,
@@ -29,10 +27,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_region_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='VqaDataset',
         data_root=data_root,

@@ -1,5 +1,7 @@
 # The embedded world as VQA v2: `python tools/make_shapes.py --out data/shapes`. No flip: questions
 # say left and right. Test scenes hold compositions that training lacks.
+_base_ = '../loaders.py'
+
 data_root = 'data/shapes/'
 train_pipeline = [
     dict(type='LoadImage'),
@@ -10,12 +12,8 @@ test_pipeline = [
     dict(type='PackImageText', fields=('question_id', 'human_answers', 'answer_type')),
 ]
 train_dataloader = dict(
+    _base_.small_image_loaders.train,
     global_batch_size=64,
-    num_workers=1,
-    persistent_workers=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='VqaDataset',
         data_root=data_root,
@@ -26,10 +24,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.small_image_loaders.test,
     batch_size=100,
-    num_workers=1,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='VqaDataset',
         data_root=data_root,

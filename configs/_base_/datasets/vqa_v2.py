@@ -7,6 +7,8 @@
 #   data/pretrain/vg/{VG_100K,VG_100K_2}/*.jpg
 #
 # Trained on train and val, as all that submit to the test server; 384 pixels, as ALBEF fine-tunes.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 image_size = 384
 train_pipeline = [
@@ -29,13 +31,8 @@ visual_genome = dict(
     pipeline=train_pipeline,
 )
 train_dataloader = dict(
+    _base_.image_loaders.train,
     global_batch_size=256,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='WeightedConcatDataset',
         datasets=[
@@ -58,10 +55,8 @@ train_dataloader = dict(
     ),
 )
 test_dataloader = dict(
+    _base_.image_loaders.test,
     batch_size=16,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_images'),
     dataset=dict(
         type='VqaDataset',
         data_root=data_root,

@@ -6,6 +6,8 @@
 # Trained on train and nominival, validated on minival, which is 5,000 images of val2014; the test
 # is test2015, a file for the test server. VQA's own files do as well: VqaDataset with the same
 # pipeline and weights='score'.
+_base_ = '../loaders.py'
+
 data_root = 'data/'
 load_regions = dict(type='LoadRegions', store='data/regions/mscoco')
 train_pipeline = [
@@ -20,13 +22,8 @@ test_pipeline = [
     ),
 ]
 train_dataloader = dict(
+    _base_.region_loaders.train,
     global_batch_size=32,
-    num_workers=4,
-    persistent_workers=True,
-    pin_memory=True,
-    drop_last=True,
-    sampler=dict(type='EpochSampler'),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='LxmertQuestionDataset',
         data_root=data_root,
@@ -36,10 +33,8 @@ train_dataloader = dict(
     ),
 )
 val_dataloader = dict(
+    _base_.region_loaders.test,
     batch_size=256,
-    num_workers=4,
-    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    collate_fn=dict(type='xmodal.stack_regions'),
     dataset=dict(
         type='LxmertQuestionDataset',
         data_root=data_root,

@@ -3,7 +3,7 @@
 #   data/imagenet/val/n01440764/*.JPEG …     a folder a class
 #   data/imagenet/classes.json               1,000 names in the order of the sorted folders
 #
-# Names decide much: the published figures are with those of OpenAI's CLIP notebook and its 80
+# The names matter: the published figures are with those of OpenAI's CLIP notebook and its 80
 # templates (`templates` takes a file of them), from which the ones shipped here differ. Images are
 # squashed, not cropped, as published.
 zero_shot = dict(

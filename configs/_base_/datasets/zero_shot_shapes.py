@@ -1,4 +1,4 @@
-# Zero-shot classification in the embedded world: pictures of one thing, a class is a colour and a
+# Zero-shot classification in the embedded world: images of one object, a class is a colour and a
 # shape, 128 in all (chance: 0.8 % and 3.9 %).
 zero_shot = dict(
     type='ZeroShotLoop',

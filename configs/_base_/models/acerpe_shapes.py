@@ -23,7 +23,7 @@ model = dict(
                 hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
             ),
         ),
-        position=dict(type='ace_rpe', groups=4, delta=0.05, tau=1e4),
+        position=dict(type='AnchorRelativePosition', groups=4, delta=0.05, tau=1e4),
         fusion=dict(
             type='FusionEncoder', depth=2, embed_dims=width, num_heads=4,
             feedforward_dims=2 * width, dropout=0.0, streams='both',
@@ -38,7 +38,7 @@ model = dict(
         mim=dict(type='MIMHead', block=16, source='image_encoder'),
     ),
     # A teacher that follows slowly is no better than random weights for longer than this run takes:
-    # neither a queue nor a twin, the batch's own vectors are the keys.
+    # no queue and no teacher, the embeddings of the batch are the keys.
     queue_length=0,
     momentum=None,
 )

@@ -12,7 +12,7 @@ model = dict(
         image_encoder=dict(type='ObjectEncoder', feature_dims=2048, depth=5),  # N_R
         text_encoder=dict(type='BertTextEncoder', num_layers=9),  # N_L
         fusion=dict(type='CrossModalityEncoder', depth=5, share_cross_attention=True),  # N_X
-        position=dict(type='none'),
+        position=dict(type='NoPosition'),
     ),
     heads=dict(  # equal weights (Sec. 3.3)
         mlm=dict(type='LxmertMLMHead', mask_probability=0.15),

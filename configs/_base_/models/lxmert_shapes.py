@@ -25,7 +25,7 @@ model = dict(
             type='CrossModalityEncoder', depth=2, embed_dims=width, num_heads=4,
             feedforward_dims=2 * width, dropout=0.0, share_cross_attention=True,
         ),
-        position=dict(type='none'),
+        position=dict(type='NoPosition'),
     ),
     heads=dict(
         mlm=dict(type='LxmertMLMHead'),

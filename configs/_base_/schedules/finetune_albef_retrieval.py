@@ -1,5 +1,5 @@
-# ALBEF's fine-tuning for retrieval and grounding (Retrieval_*.yaml, Grounding.yaml); how long, the
-# experiment says.
+# ALBEF's fine-tuning for retrieval and grounding (Retrieval_*.yaml, Grounding.yaml); the
+# experiment sets the number of epochs.
 optim_wrapper = dict(
     type='SafeAmpOptimWrapper',
     dtype='bfloat16',

@@ -1,5 +1,5 @@
-# ALBEF's fine-tuning for tasks with a head of their own (VE.yaml, NLVR.yaml, VQA.yaml); how long,
-# the experiment says.
+# ALBEF's fine-tuning for tasks that add a head (VE.yaml, NLVR.yaml, VQA.yaml); the experiment sets
+# the number of epochs.
 optim_wrapper = dict(
     type='SafeAmpOptimWrapper',
     dtype='bfloat16',

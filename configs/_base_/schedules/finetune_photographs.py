@@ -1,4 +1,4 @@
-# Fine-tuning from pretrain_flickr8k.py; how long is the experiment's.
+# Fine-tuning from pretrain_flickr8k.py; the experiment sets the number of epochs.
 optim_wrapper = dict(
     type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',

@@ -1,4 +1,4 @@
-# Fine-tuning of a task head from pretrain_shapes.py; how long is the experiment's.
+# Fine-tuning of a task head from pretrain_shapes.py; the experiment sets the number of epochs.
 optim_wrapper = dict(
     type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',

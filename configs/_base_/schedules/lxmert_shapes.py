@@ -1,5 +1,5 @@
 # The recipes of lxmert_pretrain.py and lxmert_finetune.py for the embedded world: a larger learning
-# rate, fewer epochs; how many is the experiment's.
+# rate, and fewer epochs, set by the experiment.
 optim_wrapper = dict(
     type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',

@@ -1,5 +1,5 @@
 # The recipe of SGRAF (its Sec. 4.1), which T-EMDE follows (Sec. 4.3): Adam, a tenth of the learning
-# rate from a certain epoch on. How many epochs, and which one, is the experiment's.
+# rate from a certain epoch on. The experiment sets the number of epochs, and which one.
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=30)
 optim_wrapper = dict(
     type='SafeAmpOptimWrapper',

@@ -19,11 +19,11 @@ columns = {
 
 paper_columns = []
 rows = dict(
-    none=dict(label='neither'),
+    none=dict(override=_base_.overrides.none, label='neither'),
+    # Pre-trained as the row `none`, fine-tuned as the row `ace_rpe`.
     finetuned=dict(
-        label='fine-tuning', variant=dict(
-            contrast='none', pretrain='none', retrieval='ace_rpe', coco='ace_rpe'
-        )
+        stages=dict(contrast='none', pretrain='none', retrieval='ace_rpe', coco='ace_rpe'),
+        label='fine-tuning',
     ),
-    ace_rpe=dict(label='both'),
+    ace_rpe=dict(override=_base_.overrides.ace_rpe, label='both'),
 )

@@ -35,26 +35,32 @@ paper_columns = [
 ]
 rows = dict(
     none=dict(
+        override=_base_.overrides.none,
         label='None',
         paper=[94.3, 99.5, 99.8, 83.0, 96.8, 98.4, 72.6, 91.2, 95.7, 56.5, 81.3, 89.1],
     ),
     ape=dict(
+        override=_base_.overrides.ape,
         label='APE',
         paper=[94.5, 99.6, 99.9, 83.2, 97.0, 98.4, 73.0, 91.3, 95.8, 56.7, 81.5, 89.2],
     ),
     rpe=dict(
+        override=_base_.overrides.rpe,
         label='RPE',
         paper=[94.4, 99.5, 99.9, 83.2, 97.1, 98.4, 73.2, 91.4, 95.9, 56.7, 81.7, 89.3],
     ),
     ape_rpe=dict(
+        override=_base_.overrides.ape_rpe,
         label='APE + RPE',
         paper=[94.5, 99.6, 99.9, 83.3, 97.2, 98.5, 73.2, 91.5, 96.0, 56.9, 81.8, 89.3],
     ),
     uniform=dict(
+        override=_base_.overrides.uniform,
         label='Uniform',
         paper=[94.6, 99.6, 99.9, 83.3, 97.3, 98.5, 73.3, 91.6, 96.0, 56.9, 81.9, 89.4],
     ),
     ace_rpe=dict(
+        override=_base_.overrides.ace_rpe,
         label='ACE-RPE',
         paper=[95.2, 99.6, 99.9, 83.5, 97.3, 98.6, 73.9, 92.0, 96.5, 57.6, 82.0, 90.1],
     ),

@@ -20,11 +20,35 @@ paper_columns = [
     'VQA dev', 'VQA std', 'SNLI-VE dev', 'SNLI-VE test', 'NLVR2 dev', 'NLVR2 test',
 ]
 rows = dict(
-    none=dict(label='None', paper=[73.2, 73.6, 79.2, 79.5, 79.9, 80.5]),
-    ape=dict(label='APE', paper=[73.9, 74.1, 80.2, 80.7, 80.6, 81.0]),
-    rpe=dict(label='RPE', paper=[73.8, 73.9, 79.4, 79.6, 80.3, 80.7]),
-    ape_rpe=dict(label='APE + RPE', paper=[73.9, 74.1, 80.1, 80.9, 80.5, 80.8]),
-    uniform=dict(label='Uniform', paper=[74.1, 74.2, 80.3, 81.0, 80.5, 80.9]),
-    ace_rpe=dict(label='ACE-RPE', paper=[74.9, 75.1, 81.1, 81.4, 81.3, 81.7]),
+    none=dict(
+        override=_base_.overrides.none,
+        label='None',
+        paper=[73.2, 73.6, 79.2, 79.5, 79.9, 80.5],
+    ),
+    ape=dict(
+        override=_base_.overrides.ape,
+        label='APE',
+        paper=[73.9, 74.1, 80.2, 80.7, 80.6, 81.0],
+    ),
+    rpe=dict(
+        override=_base_.overrides.rpe,
+        label='RPE',
+        paper=[73.8, 73.9, 79.4, 79.6, 80.3, 80.7],
+    ),
+    ape_rpe=dict(
+        override=_base_.overrides.ape_rpe,
+        label='APE + RPE',
+        paper=[73.9, 74.1, 80.1, 80.9, 80.5, 80.8],
+    ),
+    uniform=dict(
+        override=_base_.overrides.uniform,
+        label='Uniform',
+        paper=[74.1, 74.2, 80.3, 81.0, 80.5, 80.9],
+    ),
+    ace_rpe=dict(
+        override=_base_.overrides.ace_rpe,
+        label='ACE-RPE',
+        paper=[74.9, 75.1, 81.1, 81.4, 81.3, 81.7],
+    ),
     ace_rpe_lace=dict(label='ACE-RPE + L_ace', paper=[75.4, 75.7, 81.4, 82.0, 81.7, 81.9]),
 )

@@ -7,6 +7,10 @@ _base_ = [
 title = 'ACE-RPE, Table 6: shared and unshared'
 
 rows = dict(
-    shared=dict(label='Shared', paper=[98.1, 93.2, 87.4, 76.7, 81.2, 81.5]),
+    shared=dict(
+        override=dict(model=dict(backbone=dict(position=dict(shared=True)))),
+        label='Shared',
+        paper=[98.1, 93.2, 87.4, 76.7, 81.2, 81.5],
+    ),
     ace_rpe_lace=dict(label='Unshared', paper=[98.3, 93.5, 87.7, 76.8, 81.7, 81.9]),
 )

@@ -2,7 +2,7 @@
 # LayerScale. COCO and Flickr30K are the mean of the six recalls.
 group = 'emkum'
 title = 'EMKUM, Tables 1 and 2: token types'
-reference = 'tte_post'  # the method; rows that come to its configs share its runs
+reference = 'tte_post'  # the method; rows whose configs equal its configs share its runs
 
 types = ['model.token_type']
 presets = {
@@ -33,8 +33,24 @@ columns = {
 
 paper_columns = ['ImageNet top-1', 'ImageNet top-5', 'COCO', 'Flickr30K']
 rows = dict(
-    none=dict(label='none', paper=[26.1, 50.4, 66.3, 77.83]),
-    tte_pre=dict(label='before the encoders', paper=[25.6, 49.5, 66.0, 77.36]),
-    tte_post_noscale=dict(label='after the encoders', paper=[None, None, None, None]),
+    # EMKUM: no token types.
+    none=dict(
+        override=dict(model=dict(token_type=None)),
+        label='none',
+        paper=[26.1, 50.4, 66.3, 77.83],
+    ),
+    # EMKUM_TTE: before the encoders' blocks, without LayerScale.
+    tte_pre=dict(
+        override=dict(model=dict(token_type=dict(position='pre_encoder', layer_scale=None))),
+        label='before the encoders',
+        paper=[25.6, 49.5, 66.0, 77.36],
+    ),
+    # After the encoders, without LayerScale.
+    tte_post_noscale=dict(
+        override=dict(model=dict(token_type=dict(layer_scale=None))),
+        label='after the encoders',
+        paper=[None, None, None, None],
+    ),
+    # EMKUM_TTE': after the encoders, with LayerScale.
     tte_post=dict(label='after the encoders, LayerScale', paper=[26.7, 50.9, 66.6, 78.09]),
 )

@@ -1,5 +1,5 @@
-# What each pre-training task is worth, and all of them together: every row leaves out one. The
-# columns "alone" are fine-tuned from random weights. No table of the paper.
+# The contribution of each pre-training task: every row but the last leaves one out. The columns
+# "alone" are fine-tuned from random weights. No table of the paper.
 _base_ = '../../_base_/ablations/lxmert.py'
 
 title = 'LXMERT: each task of the pre-training left out'
@@ -23,9 +23,15 @@ columns = {
 
 paper_columns = []
 rows = dict(
-    no_words=dict(label='without masked words'),
-    no_vision=dict(label='without masked objects'),
-    no_matching=dict(label='without matching'),
-    p20=dict(label='without answers'),
+    # Without the masked cross-modality language model.
+    no_words=dict(
+        override=dict(model=dict(heads=dict(mlm=None))), label='without masked words'
+    ),
+    no_vision=dict(override=_base_.overrides.no_vision, label='without masked objects'),
+    # Without cross-modality matching: every text is the one of its image.
+    no_matching=dict(
+        override=dict(model=dict(heads=dict(matching=None))), label='without matching'
+    ),
+    p20=dict(override=_base_.overrides.p20, label='without answers'),
     full=dict(label='all tasks'),
 )

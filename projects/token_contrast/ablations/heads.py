@@ -1,9 +1,9 @@
 # Five heads or six: python tools/ablate.py projects/token_contrast/ablations/heads.py
-title = 'Token-wise contrast beside the five heads of ACE-RPE'
+title = 'Token-wise contrast added to the five heads of ACE-RPE'
 group = 'token_contrast'
 presets = dict(
     shapes=dict(
-        label='on the embedded world, by vectors',
+        label='on the embedded world, ITC',
         stages=dict(
             pretrain=dict(
                 config='configs/acerpe/pretrain_shapes.py', takes=['custom_imports', 'model']
@@ -19,4 +19,13 @@ columns = dict(
     },
 )
 paper_columns = []
-rows = dict(five=dict(label='five heads'), six=dict(label='with token-wise contrast'))
+rows = dict(
+    five=dict(label='five heads'),
+    six=dict(
+        override=dict(
+            custom_imports=dict(imports=['projects.token_contrast.token_contrast']),
+            model=dict(heads=dict(tokens=dict(type='TokenContrastHead'))),
+        ),
+        label='with token-wise contrast',
+    ),
+)

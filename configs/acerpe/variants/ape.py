@@ -1,7 +1,0 @@
-# Tables 1 and 2, "APE": absolute embeddings, each modality its own.
-_base_ = '../pretrain_4m.py'
-
-model = dict(
-    backbone=dict(position=dict(_delete_=True, type='ape')),
-    heads=dict(ace=None, itc=dict(type='ITCHead')),  # ALBEF's ITC in the place of L_ace
-)

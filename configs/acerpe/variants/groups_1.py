@@ -1,4 +1,0 @@
-# Table 7: G = 1.
-_base_ = '../pretrain_4m.py'
-
-model = dict(backbone=dict(position=dict(groups=1)))

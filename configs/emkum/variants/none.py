@@ -1,4 +1,0 @@
-# EMKUM: no token types.
-_base_ = '../tte_post_coco_cc.py'
-
-model = dict(token_type=None)

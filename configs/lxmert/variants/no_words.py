@@ -1,4 +1,0 @@
-# Without the masked cross-modality language model. No row of the paper.
-_base_ = '../pretrain.py'
-
-model = dict(heads=dict(mlm=None))

@@ -1,4 +1,0 @@
-# Table 4: N = 8 partitions, K = 16 centroids.
-_base_ = '../saf_temde_f30k.py'
-
-model = dict(similarity=dict(global_pooling=dict(pooling=dict(partitions=8, centroids=16))))

@@ -1,2 +1,0 @@
-# ACE-RPE's five heads.
-_base_ = '../../../configs/acerpe/pretrain_shapes.py'

@@ -1,0 +1,75 @@
+"""The command lines of trainings and tests."""
+
+import sys
+from pathlib import Path
+
+from xmodal.ablation.runs import Run
+from xmodal.engine.checkpoint import latest_checkpoint
+
+
+class Commands:
+    """The command lines of trainings and tests.
+
+    Args:
+        gpus: processes of each; more than one are started by the ``dist_`` scripts.
+        tools: folder of the tools.
+    """
+
+    def __init__(self, gpus: int = 1, tools: str | Path = 'tools') -> None:
+        self.gpus, self.tools = gpus, str(tools)
+
+    def train(self, run: Run) -> list[str]:
+        """Trains a run, or resumes it."""
+        options = dict(run.options)
+        resume = []
+        if latest_checkpoint(run.folder):
+            resume = ['--resume']
+        elif run.source:
+            options['load_from'] = run.source.checkpoint
+        return [
+            *self._call('train', run.stage.config),
+            '--work-dir',
+            str(run.folder),
+            *resume,
+            *_cfg_options(options),
+        ]
+
+    def test(self, run: Run) -> list[str]:
+        """Tests a trained run, or evaluates the mean scores of an ensemble's parts."""
+        if run.parts:
+            return [
+                sys.executable,
+                f'{self.tools}/analysis/ensemble.py',
+                *(str(part.scores_file) for part in run.parts),
+                '--config',
+                run.stage.config,
+                '--metrics',
+                str(run.metrics_file),
+            ]
+        options = dict(run.options)
+        if run.saves_scores:
+            options['test_cfg.save_scores'] = run.scores_file
+        return [
+            *self._call('test', run.stage.config, str(run.checkpoint)),
+            '--work-dir',
+            str(run.folder / 'test'),
+            '--metrics',
+            str(run.metrics_file),
+            *_cfg_options(options),
+        ]
+
+    def _call(self, tool: str, *arguments: str) -> list[str]:
+        if self.gpus > 1:
+            return [f'{self.tools}/dist_{tool}.sh', *arguments, str(self.gpus)]
+        return [sys.executable, f'{self.tools}/{tool}.py', *arguments]
+
+    def pending(self, run: Run) -> list[list[str]]:
+        """Those that a run still needs."""
+        commands = [] if run.is_trained else [self.train(run)]
+        if run.lacks_test:
+            commands.append(self.test(run))
+        return commands
+
+
+def _cfg_options(options: dict[str, object]) -> list[str]:
+    return ['--cfg-options', *(f'{key}={value}' for key, value in options.items())]

@@ -1,0 +1,188 @@
+"""Reads a table from its declaration, a config file (docs/ablations.md)."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from mmengine.config import Config, DictAction
+
+from xmodal.ablation.table import Column, Override, Row, Stage, Table
+from xmodal.engine.keys import ConfigError, no_key
+
+_TABLE_KEYS = ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows')
+_STAGE_KEYS = ('config', 'takes', 'after', 'options', 'ensemble')
+_ROW_KEYS = ('label', 'override', 'stages', 'paper')
+
+
+def find_table(name: str) -> Path:
+    """The file of a table, given as PAPER/TABLE or by its path.
+
+    Raises:
+        ConfigError: when there is none, with the tables there are.
+    """
+    if Path(name).is_file():
+        return Path(name)
+    paper, _, table = name.partition('/')
+    file = Path('configs', paper, 'ablations', f'{table}.py')
+    if table and file.is_file():
+        return file
+    tables = sorted(Path('configs').glob('[!_]*/ablations/*.py'))
+    known = ', '.join(f'{path.parts[1]}/{path.stem}' for path in tables)
+    raise ConfigError(f"no table '{name}'; there are {known}")
+
+
+def read_table(file: str | Path, preset: str | None = None, only: list[str] | None = None) -> Table:
+    """Reads a declaration.
+
+    Args:
+        file: a config file with ``title``, ``group``, ``presets``, ``columns``, ``paper_columns``
+            and ``rows``.
+        preset: one of its presets; None for the first that it has columns for.
+        only: names of rows; None for all.
+
+    Raises:
+        ValueError: when a name in it is unknown, with the known ones.
+        FileNotFoundError: when a config does not exist.
+    """
+    file = Path(file)
+    content = Config.fromfile(file).to_dict()
+    for key in _TABLE_KEYS:
+        if key not in content:
+            raise ValueError(f"{file} has no '{key}': it does not declare a table")
+    presets, rows = content['presets'], content['rows']
+    for name in content['columns']:
+        _check_name(f'{file}: preset of columns', name, presets)
+    # Presets are shared by the tables of a paper, and a table may have columns for some.
+    known = [name for name in presets if name in content['columns']]
+    preset = preset or next(iter(known), None)
+    _check_name(f'{file}: preset', preset, known)
+
+    all_stages = {name for settings in presets.values() for name in settings['stages']}
+    stages, columns = _read_stages(file, presets[preset], content['columns'][preset])
+    for name in only or ():
+        _check_name(f'{file}: row', name, rows)
+    overrides = {name: _read_overrides(file, name, rows, all_stages, stages) for name in rows}
+    method = content.get('reference')
+    reference = None
+    if method:
+        # Without a row of this name the method is the stages' configs as they are.
+        unchanged = dict.fromkeys(stages, Override(method, {}))
+        reference = Row(method, method, overrides.get(method, unchanged), [])
+    return Table(
+        content['title'],
+        preset,
+        presets[preset]['label'],
+        content['group'],
+        reference,
+        stages,
+        columns,
+        content['paper_columns'],
+        [
+            _read_row(file, name, declared, overrides[name], len(content['paper_columns']))
+            for name, declared in rows.items()
+            if not only or name in only
+        ],
+    )
+
+
+def _read_stages(
+    file: Path, settings: dict, headings: dict
+) -> tuple[dict[str, Stage], list[Column]]:
+    """The columns of a preset, and the stages that they need."""
+    stages = {}
+    for name, declared in settings['stages'].items():
+        _check_keys(f'{file}: stage {name}', declared, _STAGE_KEYS)
+        stages[name] = Stage(
+            name,
+            declared['config'],
+            tuple(declared['takes']),
+            declared.get('after'),
+            _flat_options(f'{file}: stage {name}', declared.get('options', {})),
+            tuple(declared.get('ensemble', ())),
+        )
+    for stage in stages.values():
+        for name in stage.needs:
+            _check_name(f'{file}: stage that {stage.name} needs,', name, stages)
+    columns = []
+    for heading, (stage, metrics) in headings.items():
+        _check_name(f"{file}: stage of column '{heading}'", stage, stages)
+        metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        columns.append(Column(heading, stage, metrics))
+    needed, waiting = set(), [column.stage for column in columns]
+    while waiting:
+        name = waiting.pop()
+        needed.add(name)
+        waiting += stages[name].needs
+    stages = {name: stage for name, stage in stages.items() if name in needed}
+    for stage in stages.values():
+        if not Path(stage.config).is_file():
+            raise FileNotFoundError(
+                f'{file}: stage {stage.name} names {stage.config}, which does not exist'
+            )
+    return stages, columns
+
+
+def _read_overrides(
+    file: Path, name: str, rows: dict, all_stages: set[str], stages: dict[str, Stage]
+) -> dict[str, Override]:
+    """What a row changes, by stage."""
+    where = f"{file}: row '{name}'"
+    _check_keys(where, rows[name], _ROW_KEYS)
+    of_stages = rows[name].get('stages', {})
+    for stage in of_stages:
+        _check_name(f'{where}: stage', stage, sorted(all_stages))
+    overrides = {}
+    for stage in stages:
+        override = of_stages.get(stage, rows[name].get('override', {}))
+        source = name
+        if isinstance(override, str):  # the override of another row
+            _check_name(f'{where}: row of stage {stage},', override, rows)
+            source, override = override, rows[override].get('override', {})
+        overrides[stage] = Override(source, _flat_options(where, override))
+    for override in overrides.values():
+        for key in override.changes:
+            if not any(stage.takes_key(key) for stage in stages.values()):
+                takes = sorted({prefix for stage in stages.values() for prefix in stage.takes})
+                raise ValueError(
+                    f'{where} sets {key}, which no stage takes; the stages take {", ".join(takes)}'
+                )
+    return overrides
+
+
+def _read_row(
+    file: Path, name: str, declared: dict, overrides: dict[str, Override], num_figures: int
+) -> Row:
+    paper = declared.get('paper') or []
+    if paper and len(paper) != num_figures:
+        raise ValueError(
+            f"{file}: row '{name}' has {len(paper)} of the paper's figures, and there are "
+            f'{num_figures} paper_columns'
+        )
+    return Row(name, declared.get('label') or name, overrides, paper)
+
+
+def _flat_options(where: str, nested: dict) -> dict[str, object]:
+    """Values by dotted key; only those that ``--cfg-options`` can express."""
+    options = dict(_flatten(nested))
+    for key, value in options.items():
+        if DictAction._parse_iterable(str(value)) != value:
+            raise ValueError(f'{where}: {key}={value!r} has no form on a command line')
+    return options
+
+
+def _flatten(nested: dict, prefix: str = '') -> Iterable[tuple[str, object]]:
+    for key, value in nested.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f'{prefix}{key}.')
+        else:
+            yield f'{prefix}{key}', value
+
+
+def _check_name(what: str, name: str | None, known: Iterable[str]) -> None:
+    if name not in known:
+        raise ValueError(f"{what} '{name}' is unknown, expected one of {', '.join(known)}")
+
+
+def _check_keys(where: str, declared: dict, known: tuple[str, ...]) -> None:
+    for key in declared:
+        if key not in known:
+            raise ValueError(f'{where} {no_key(key, known)}')

@@ -1,0 +1,72 @@
+"""From a table to its runs: which stages of which rows, and what they share."""
+
+from itertools import groupby
+from pathlib import Path
+
+from xmodal.ablation.runs import Run
+from xmodal.ablation.table import Override, Row, Stage, Table
+
+
+class Plan:
+    """All runs of a table.
+
+    Rows with equal configs share their runs if one of them is the reference, and so do the tables
+    of a group.
+
+    Args:
+        table: the table.
+        seeds: number of seeds, 0, 1, ….
+        root: folder of all tables' runs.
+
+    Attributes:
+        runs: in the order of work: all rows with the first seed, then with the next.
+    """
+
+    def __init__(self, table: Table, seeds: int, root: Path) -> None:
+        self.table, self.seeds = table, seeds
+        self.root = Path(root, f'{table.group}_{table.preset}')
+        self._by_folder: dict[Path, Run] = {}
+        self._of_row: dict[tuple[str, str, int], Run] = {}
+        for seed in range(seeds):
+            for row in table.rows:
+                for stage in table.stages.values():
+                    self._of_row[row.name, stage.name, seed] = self._run(row, stage, seed)
+        for column in table.columns:
+            for row in table.rows:
+                for seed in range(seeds):
+                    self.run_of(row, column.stage, seed).is_tested = True
+
+    @property
+    def runs(self) -> list[Run]:
+        """Each run once."""
+        return list(self._by_folder.values())
+
+    def run_of(self, row: Row, stage: str, seed: int) -> Run:
+        """The run of a stage of a row."""
+        return self._of_row[row.name, stage, seed]
+
+    def _run(self, row: Row, stage: Stage, seed: int) -> Run:
+        stages = self.table.stages
+        source = self._run(row, stages[stage.after], seed) if stage.after else None
+        parts = [self._run(row, stages[name], seed) for name in stage.ensemble]
+        names = [self._override_name(row, step) for step in self.table.chain(stage.name)]
+        path = '-to-'.join(name for name, _ in groupby(names))
+        folder = self.root / path / f'seed_{seed}' / stage.name
+        if folder not in self._by_folder:
+            self._by_folder[folder] = Run(stage, row.options(stage), seed, folder, source, parts)
+        return self._by_folder[folder]
+
+    def _override_name(self, row: Row, stage: Stage) -> str:
+        """The row's override, or the reference's where both give equal configs in all the chain."""
+        reference, override = self.table.reference, row.overrides[stage.name]
+        if reference is None or override.name == reference.name:
+            return override.name
+        is_reference = all(
+            self._config(step, override) == self._config(step, reference.overrides[step.name])
+            for step in self.table.chain(stage.name)
+        )
+        return reference.name if is_reference else override.name
+
+    @staticmethod
+    def _config(stage: Stage, override: Override) -> dict:
+        return stage.merged(stage.options_with(override)).to_dict()
