@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from xmodal.engine.hooks import CollapseHook, NegativesWarmupHook
+from xmodal.errors import ConfigError
 from xmodal.models.heads import InfoNCEHead, TripletHead
 
 
@@ -76,5 +77,5 @@ def test_a_resumed_run_is_where_it_was(runner):
 @pytest.mark.parametrize('hook', [CollapseHook, NegativesWarmupHook])
 def test_another_loss_is_an_error(runner, hook):
     runner.model.head = InfoNCEHead()
-    with pytest.raises(TypeError, match='model.loss is InfoNCEHead: leave the hook out'):
+    with pytest.raises(ConfigError, match='model.loss is InfoNCEHead: leave the hook out'):
         hook().before_train(runner)

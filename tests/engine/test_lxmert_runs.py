@@ -110,8 +110,8 @@ def test_the_presets_differ_where_paper_and_code_do():
         Config.fromfile(f'configs/lxmert/{name}.py') for name in ('pretrain', 'pretrain_released')
     )
     switches = ('feature_loss', 'label_scope', 'confidence_weight')
-    found = [[c.model.heads.objects[s] for s in switches] for c in (paper, released)]
-    assert found == [['l2', 'masked', False], ['smooth_l1', 'all', True]]
+    choices = [[c.model.heads.objects[s] for s in switches] for c in (paper, released)]
+    assert choices == [['l2', 'masked', False], ['smooth_l1', 'all', True]]
     assert paper.custom_hooks == [dict(type='DelayedHeadsHook', epochs=dict(answers=10))]
     assert released.custom_hooks == []
 
@@ -148,9 +148,9 @@ def test_every_config_builds_and_none_writes_where_another_does(file, tmp_path, 
 @pytest.mark.parametrize('table', ['table4', 'table5', 'tasks'])
 @pytest.mark.parametrize('preset', ['shapes', 'full'])
 def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tmp_path, vocabulary):
-    found = read_table(f'configs/lxmert/ablations/{table}.py', preset)
-    for row in found.rows:
-        for stage in found.stages.values():
+    ablation = read_table(f'configs/lxmert/ablations/{table}.py', preset)
+    for row in ablation.rows:
+        for stage in ablation.stages.values():
             config = merged(stage, stage_options(stage, row.variants[stage.name]))
             model = build(config.model, tmp_path, vocabulary)
             if stage.name == 'pretrain':
