@@ -25,7 +25,8 @@ from xmodal.ablation import (
     row_config,
     to_markdown,
 )
-from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.errors import run_or_explain
+from xmodal.errors import ConfigError
 
 
 def parse_args() -> argparse.Namespace:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Evaluates with several processes, on GPUs or, where there are none, on CPU cores.
+# Evaluates with several processes, on GPUs or, without GPUs, on CPU cores.
 #   tools/dist_test.sh CONFIG CHECKPOINT PROCESSES [arguments of tools/test.py]
 # Several machines: see tools/torchrun.sh.
 set -euo pipefail

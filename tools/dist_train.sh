@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains with several processes, on GPUs or, where there are none, on CPU cores.
+# Trains with several processes, on GPUs or, without GPUs, on CPU cores.
 #   tools/dist_train.sh CONFIG PROCESSES [arguments of tools/train.py]
 # Several machines: see tools/torchrun.sh.
 set -euo pipefail
@@ -9,8 +9,8 @@ tools=$(dirname "$0")
 set -m # signals reach the launcher through this script alone
 "$tools/torchrun.sh" "$2" "$tools/train.py" "$1" --launcher pytorch "${@:3}" &
 launcher=$!
-# On SIGTERM the processes save and exit with 0, and the launcher after them; told itself, it would
-# call that a failure.
+# SIGTERM goes to the processes only: they save and exit with 0, and so does the launcher. If the
+# launcher got the signal itself, it would report a failure.
 trap 'pkill -TERM -P $launcher' TERM
 trap 'kill -INT $launcher' INT
 status=0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Trains on a slurm cluster.
 #   GPUS=16 tools/slurm_train.sh PARTITION JOB CONFIG WORK_DIR [arguments of tools/train.py]
-# GPUS in all (8), GPUS_PER_NODE (8), CPUS_PER_TASK (5), SRUN_ARGS.
-# A job that is preempted saves when it gets SIGTERM, and goes on with --resume.
+# GPUS in total (8), GPUS_PER_NODE (8), CPUS_PER_TASK (5), SRUN_ARGS.
+# A preempted job saves a checkpoint on SIGTERM, and continues with --resume.
 set -euo pipefail
 [ $# -ge 4 ] || { sed -n 2,5p "$0" | cut -c3-; exit 2; }
 tools=$(dirname "$0")
@@ -10,7 +10,7 @@ gpus=${GPUS:-8}
 per_node=${GPUS_PER_NODE:-8}
 [ "$per_node" -le "$gpus" ] || per_node=$gpus
 
-# shellcheck disable=SC2086  # SRUN_ARGS are several words
+# shellcheck disable=SC2086  # SRUN_ARGS may be several words
 exec srun -p "$1" --job-name="$2" --gres=gpu:"$per_node" --ntasks="$gpus" \
     --ntasks-per-node="$per_node" --cpus-per-task="${CPUS_PER_TASK:-5}" --kill-on-bad-exit=1 \
     ${SRUN_ARGS:-} python -u "$tools/train.py" "$3" --work-dir "$4" --launcher slurm "${@:5}"

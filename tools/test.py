@@ -20,7 +20,9 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config', help='config file')
     parser.add_argument('checkpoint', help='checkpoint file')
-    parser.add_argument('--metrics', type=Path, help='JSON file for the metrics; replaced if there')
+    parser.add_argument(
+        '--metrics', type=Path, help='JSON file for the metrics; an existing one is replaced'
+    )
     add_common_arguments(parser)
     return parser.parse_args()
 

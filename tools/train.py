@@ -14,7 +14,7 @@ from mmengine.config import Config
 
 from xmodal.ablation import row_config
 from xmodal.engine.checkpoint import latest_checkpoint
-from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import (
     add_common_arguments,
     apply_arguments,
@@ -22,6 +22,7 @@ from xmodal.engine.launch import (
     closing_processes,
     read_config,
 )
+from xmodal.errors import ConfigError
 
 
 def parse_args() -> argparse.Namespace:

@@ -15,6 +15,8 @@ from importlib import import_module
 
 from mmengine import registry as _mmengine
 
+from xmodal.build_functions import build_runner_checked, with_config_errors
+
 SCOPE = 'xmodal'
 _PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
 
@@ -22,8 +24,11 @@ _PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
 def _child(name: str, *packages: str) -> _mmengine.Registry:
     """Makes xmodal's child of MMEngine's registry ``name``, filled from ``packages`` on demand."""
     parent = getattr(_mmengine, name)
+    build = build_runner_checked if name == 'RUNNERS' else with_config_errors(parent.build_func)
     locations = [f'{SCOPE}.{package}' for package in packages]
-    return _mmengine.Registry(parent.name, parent=parent, scope=SCOPE, locations=locations)
+    return _mmengine.Registry(
+        parent.name, build_func=build, parent=parent, scope=SCOPE, locations=locations
+    )
 
 
 MODELS = _child('MODELS', 'models')
@@ -48,8 +53,15 @@ VISBACKENDS = _child('VISBACKENDS', 'visualization')
 
 
 def register_all() -> None:
-    """Imports every package that registers components, and makes xmodal the default scope."""
+    """Imports every package that registers components, and makes xmodal the default scope.
+
+    MMEngine's runner builds hooks, loops, datasets and optimizers from MMEngine's own registries.
+    From here on these report wrong keys as xmodal's registries do.
+    """
     for package in _PACKAGES:
         import_module(f'{SCOPE}.{package}')
+    for registry in globals().values():
+        if isinstance(registry, _mmengine.Registry):
+            registry.parent.build_func = registry.build_func
     if not _mmengine.DefaultScope.check_instance_created(SCOPE):
         _mmengine.DefaultScope.get_instance(SCOPE, scope_name=SCOPE)

@@ -57,23 +57,23 @@ class OtherDevice(TorchDispatchMode):
 def compute(operation, args, kwargs):
     tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
     others = [x for x in tensors if isinstance(x, OtherTensor)]
-    own = [x for x in tensors if not isinstance(x, OtherTensor) and x.ndim]
+    on_cpu = [x for x in tensors if not isinstance(x, OtherTensor) and x.ndim]
     name = operation._schema.name.removeprefix('aten::')
-    if others and own and name not in MIXED:
-        shapes = [[tuple(x.shape) for x in group] for group in (others, own)]
+    if others and on_cpu and name not in MIXED:
+        shapes = [[tuple(x.shape) for x in group] for group in (others, on_cpu)]
         raise RuntimeError(f'{name} of tensors on two devices, {shapes[0]} and {shapes[1]}')
     device = kwargs.get('device')
     args, kwargs = tree_map_only(OtherTensor, lambda x: x.inner, (args, dict(kwargs)))
     if device is not None:
         kwargs['device'] = torch.device('cpu')
-    found = operation(*args, **kwargs)
+    result = operation(*args, **kwargs)
     if operation._schema.is_mutable and name.endswith('_'):
         return next(x for x in tensors)  # what it changes comes first
     if name == '_pack_padded_sequence':
-        return OtherTensor(found[0]), found[1]
+        return OtherTensor(result[0]), result[1]
     if torch.device(device) == OTHER if device is not None else others:
-        return tree_map_only(torch.Tensor, OtherTensor, found)
-    return found
+        return tree_map_only(torch.Tensor, OtherTensor, result)
+    return result
 
 
 def move(model):

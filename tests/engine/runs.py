@@ -8,8 +8,8 @@ from mmengine.hooks import Hook
 from xmodal.engine.launch import build_runner
 from xmodal.registry import HOOKS
 
-NUMBERS = itertools.count()
-# A config holds no functions: hooks of the tests find theirs here, by place.
+RUN_NUMBERS = itertools.count()
+# A config holds no functions: hooks of the tests are found here by their index.
 CALLS = []
 
 
@@ -17,23 +17,23 @@ CALLS = []
 class CallAt(Hook):
     """Calls a function before one iteration."""
 
-    def __init__(self, iteration, place):
-        self.iteration, self.place = iteration, place
+    def __init__(self, iteration, index):
+        self.iteration, self.index = iteration, index
 
     def before_train_iter(self, runner, batch_idx, data_batch=None):
         if runner.iter == self.iteration:
-            CALLS[self.place](runner)
+            CALLS[self.index](runner)
 
 
 def call_at(iteration, function):
     CALLS.append(function)
-    return dict(type='CallAt', iteration=iteration, place=len(CALLS) - 1)
+    return dict(type='CallAt', iteration=iteration, index=len(CALLS) - 1)
 
 
 def train(config, **changes):
     """Trains a copy of a config and returns the runner."""
     config = config.copy()
-    config.experiment_name = str(next(NUMBERS))  # the loggers of one process need names
+    config.experiment_name = str(next(RUN_NUMBERS))  # the loggers of one process need names
     config.merge_from_dict(changes)
     runner = build_runner(config)
     runner.train()
@@ -54,8 +54,8 @@ def assert_equal(one, other, path=''):
             assert_equal(one[key], other[key], f'{path}.{key}')
     elif isinstance(one, list | tuple):
         assert len(one) == len(other), path
-        for place, pair in enumerate(zip(one, other, strict=True)):
-            assert_equal(*pair, f'{path}[{place}]')
+        for index, pair in enumerate(zip(one, other, strict=True)):
+            assert_equal(*pair, f'{path}[{index}]')
     elif not isinstance(one, str):
         assert one == other, path
 

@@ -28,17 +28,17 @@ def test_every_step_is_the_published_one(betas, eps, decay):
     weights = [x.clone().requires_grad_() for x in start]
     gradients = [[torch.randn_like(x) for x in start] for _ in rates]
     optimizer = BertAdam(weights, lr=0.1, betas=betas, eps=eps, weight_decay=decay)
-    for lr, own in zip(rates, gradients, strict=True):
+    for lr, step_gradients in zip(rates, gradients, strict=True):
         optimizer.param_groups[0]['lr'] = lr
-        for weight, gradient in zip(weights, own, strict=True):
+        for weight, gradient in zip(weights, step_gradients, strict=True):
             weight.grad = gradient
         optimizer.step()
-    for place, weight in enumerate(weights):
-        history = [own[place].flatten() for own in gradients]
+    for position, weight in enumerate(weights):
+        history = [step_gradients[position].flatten() for step_gradients in gradients]
         for index, value in enumerate(weight.detach().flatten().tolist()):
-            own = [gradient[index].item() for gradient in history]
-            before = start[place].flatten()[index].item()
-            expected = literal(before, own, rates, betas, eps, decay)
+            weight_gradients = [gradient[index].item() for gradient in history]
+            before = start[position].flatten()[index].item()
+            expected = literal(before, weight_gradients, rates, betas, eps, decay)
             assert value == pytest.approx(expected, rel=1e-12)
 
 

@@ -53,8 +53,8 @@ def test_training_starts_from_the_pre_trained_weights(shrink, tiny_config, tmp_p
         ('backbone.', runner.model.backbone),
         ('teacher.module.backbone.', runner.model.teacher.module['backbone']),
     ):
-        own = {prefix + name: value for name, value in module.state_dict().items()}
-        assert all(torch.equal(value, state[name]) for name, value in own.items())
+        weights = {prefix + name: value for name, value in module.state_dict().items()}
+        assert all(torch.equal(value, state[name]) for name, value in weights.items())
 
 
 @pytest.mark.parametrize('task', [*TASKS, 'nlvr2_ta'])

@@ -7,13 +7,14 @@ import torch
 from torch import nn
 
 from xmodal.engine.hooks import CollapseHook, NegativesWarmupHook
-from xmodal.models.heads import InfoNCELoss, TripletLoss
+from xmodal.errors import ConfigError
+from xmodal.models.losses import InfoNCELoss, TripletLoss
 
 
 class Model(nn.Module):
     def __init__(self, head):
         super().__init__()
-        self.head = head
+        self.loss_module = head
 
 
 @pytest.fixture
@@ -75,6 +76,6 @@ def test_a_resumed_run_is_where_it_was(runner):
 
 @pytest.mark.parametrize('hook', [CollapseHook, NegativesWarmupHook])
 def test_another_loss_is_an_error(runner, hook):
-    runner.model.head = InfoNCELoss()
-    with pytest.raises(TypeError, match='model.loss is InfoNCELoss: leave the hook out'):
+    runner.model.loss_module = InfoNCELoss()
+    with pytest.raises(ConfigError, match='model.loss is InfoNCELoss: leave the hook out'):
         hook().before_train(runner)

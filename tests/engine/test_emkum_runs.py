@@ -65,9 +65,9 @@ def test_a_variant_trains_and_is_tested(shrunk, variant):
     if file.exists():
         records = json.loads(file.read_text())
         assert [record['when'] for record in records] == ['start', 'epoch 1', 'epoch 2', 'end']
-        own = records[0]['scales']['token_type']
-        assert own['share_image'] > 0 and own['share_text'] > 0
-        assert ('participation' in own) == (variant == 'tte_post')
+        statistics = records[0]['scales']['token_type']
+        assert statistics['share_image'] > 0 and statistics['share_text'] > 0
+        assert ('participation' in statistics) == (variant == 'tte_post')
 
 
 def test_in_bfloat16_it_trains_too(shrunk):
@@ -88,8 +88,8 @@ def test_a_resumed_run_ends_as_the_whole_one(shrunk):
         train(config, work_dir=work_dir, custom_hooks=[*config.custom_hooks, call_at(5, stop)])
     resumed = train(config, work_dir=work_dir, resume=True)
     assert_same_end(*(f'{runner.work_dir}/epoch_2.pth' for runner in (whole, resumed)))
-    found = json.loads(Path(work_dir, 'token_type_scale.json').read_text())
-    assert [record['when'] for record in found] == ['start', 'epoch 1', 'epoch 2', 'end']
+    records = json.loads(Path(work_dir, 'token_type_scale.json').read_text())
+    assert [record['when'] for record in records] == ['start', 'epoch 1', 'epoch 2', 'end']
 
 
 def test_the_fusion_models_config_with_types_trains(shrink):

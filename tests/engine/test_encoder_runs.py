@@ -33,7 +33,7 @@ def test_pre_training_starts_from_the_encoder_that_its_config_trained(
 def test_the_config_of_the_pre_training_names_its_checkpoint():
     encoder = Config.fromfile('configs/acerpe/encoder_shapes.py')
     pretraining = Config.fromfile('configs/acerpe/pretrain_shapes.py')
-    own, used = encoder.model.image_encoder, pretraining.model.backbone.image_encoder
+    trained, used = encoder.model.image_encoder, pretraining.model.backbone.image_encoder
     last = encoder.train_cfg.max_epochs
     assert used.pop('pretrained') == f'work_dirs/encoder_shapes/epoch_{last}.pth'
-    assert own == used
+    assert trained == used

@@ -4,14 +4,17 @@ import shutil
 import sys
 
 import pytest
+import torch
 from mmengine.config import Config
 from torch.utils.data import DataLoader
 
 from xmodal.datasets.captions import AlbefJsonDataset
 from xmodal.datasets.transforms import BrokenImageError
 from xmodal.engine.errors import explain, run_or_explain
-from xmodal.engine.keys import ConfigError, check_keys, check_options
-from xmodal.engine.launch import read_config
+from xmodal.engine.keys import check_dataloader, check_keys, check_options
+from xmodal.engine.launch import build_runner, read_config
+from xmodal.errors import ConfigError
+from xmodal.registry import HOOKS, MODELS, register_all
 
 
 @pytest.fixture
@@ -23,40 +26,49 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def sentence(text, **modules):
-    """What reading a config of this text, beside these modules, ends with."""
-    for name, content in modules.items():
+def write(text, **modules):
+    """Writes a config of this text, and these modules beside it."""
+    for name, content in {'config': text, **modules}.items():
         with open(f'{name}.py', 'w') as file:
             file.write(content)
-    with open('config.py', 'w') as file:
-        file.write(text)
-    with pytest.raises((ImportError, SyntaxError)) as caught:
+
+
+def config_error(text, **modules):
+    """The message with which the reading of a config ends."""
+    write(text, **modules)
+    with pytest.raises(ConfigError) as caught:
         read_config('config.py')
     return explain(caught.value)
 
 
-def test_a_module_that_is_not_there_is_named(here):
-    found = sentence("custom_imports = dict(imports=['no_such.module'])")
-    assert "Failed to import no_such.module: No module named 'no_such'" in found
-    assert str(here) in found
+def test_a_module_that_does_not_exist_is_named(here):
+    message = config_error("custom_imports = dict(imports=['no_such.module'])")
+    assert "Failed to import no_such.module: No module named 'no_such'" in message
+    assert str(here) in message
 
 
-def test_a_module_that_imports_what_is_not_there_is_named(here):
-    found = sentence("custom_imports = dict(imports=['my_broken'])", my_broken='import no_such\n')
-    assert "Failed to import my_broken: No module named 'no_such'" in found
+def test_a_missing_import_of_a_custom_module_is_named(here):
+    imports = "custom_imports = dict(imports=['my_broken'])"
+    message = config_error(imports, my_broken='import no_such\n')
+    assert "Failed to import my_broken: No module named 'no_such'" in message
 
 
-def test_an_import_that_fails_inside_of_the_package_keeps_its_traceback(here, monkeypatch):
+def test_an_import_that_fails_inside_the_package_keeps_its_traceback(here, monkeypatch):
     monkeypatch.delitem(sys.modules, 'xmodal.datasets.streaming', raising=False)
     monkeypatch.setitem(sys.modules, 'webdataset', None)
-    module = 'import xmodal.datasets.streaming\n'
-    assert sentence("custom_imports = dict(imports=['my_innocent'])", my_innocent=module) is None
+    imports = "custom_imports = dict(imports=['my_innocent'])"
+    write(imports, my_innocent='import xmodal.datasets.streaming\n')
+    with pytest.raises(ImportError):
+        read_config('config.py')
 
 
-def test_a_slip_in_a_file_of_the_user_s_is_named_with_its_line(here):
-    assert 'config.py, line 2: invalid syntax' in sentence('model = 1\ntrain cfg = 2\n')
-    found = sentence("custom_imports = dict(imports=['my_slip'])", my_slip='a = 1\nb = = 2\n')
-    assert 'my_slip.py, line 2: invalid syntax' in found
+def test_a_syntax_error_of_the_user_is_named_with_its_file_and_line(here):
+    assert 'config.py, line 2: invalid syntax' in config_error('model = 1\ntrain cfg = 2\n')
+    message = config_error("_base_ = './my_base.py'\n", my_base='a = 1\n\nb = = 2\n')
+    assert 'my_base.py, line 3: invalid syntax' in message
+    imports = "custom_imports = dict(imports=['my_slip'])"
+    message = config_error(imports, my_slip='a = 1\nb = = 2\n')
+    assert 'my_slip.py, line 2: invalid syntax' in message
 
 
 def test_a_bug_is_no_sentence(capsys):
@@ -65,6 +77,8 @@ def test_a_bug_is_no_sentence(capsys):
 
     with pytest.raises(KeyError):
         run_or_explain(bug)
+    with pytest.raises(RuntimeError):  # PyTorch's, and so not deliberate
+        run_or_explain(lambda: torch.zeros(2) @ torch.zeros(3))
     assert not capsys.readouterr().err
 
 
@@ -81,18 +95,62 @@ class Middle(Inner):
         super().__init__(**others)
 
 
+class Open:
+    """Passes its keys to something that is not a base."""
+
+    def __init__(self, share, **others):
+        self.inner = Inner(**others)
+
+
+class Buggy:
+    def __init__(self, width=1):
+        len(width)
+
+
 @pytest.mark.parametrize(
-    'build, message',
+    'config, message',
     [
-        (lambda: Inner(wdth=3), "Inner takes no key 'wdth', did you mean 'width'?"),
-        (lambda: Middle(1, dpth=3), "Middle takes no key 'dpth', did you mean 'depth'?"),
-        (lambda: Middle(1, zzz=3), "Middle takes no key 'zzz'; it takes share, width, depth"),
+        (dict(type=Inner, wdth=3), "Inner takes no key 'wdth', did you mean 'width'?"),
+        (dict(type=Middle, share=1, dpth=3), "Middle takes no key 'dpth', did you mean 'depth'?"),
+        (
+            dict(type=Middle, share=1, zzz=3),
+            "Middle takes no key 'zzz'; it takes share, width, depth",
+        ),
+        (dict(type=Middle, width=3), "Middle needs 'share', which the config does not give"),
     ],
 )
-def test_a_key_that_no_base_takes_is_explained_by_those_they_take(build, message):
-    with pytest.raises(TypeError) as caught:
-        build()
+@pytest.mark.parametrize('registry', [MODELS, HOOKS, HOOKS.parent], ids=['MODELS', 'HOOKS', 'root'])
+def test_a_key_that_no_base_takes_is_explained_by_those_they_take(registry, config, message):
+    register_all()  # MMEngine's own registries explain errors only after this
+    with pytest.raises(ConfigError) as caught:
+        registry.build(config)
     assert explain(caught.value) == message
+
+
+def test_keys_that_are_passed_to_no_base_are_refused_only_where_they_end():
+    assert MODELS.build(dict(type=Open, share=1, width=2)).inner
+    with pytest.raises(ConfigError, match='Open passes keys on that are refused: .*wdth'):
+        MODELS.build(dict(type=Open, share=1, wdth=2))
+
+
+def test_a_type_error_inside_a_constructor_passes_through():
+    with pytest.raises(TypeError, match='has no len') as caught:
+        MODELS.build(dict(type=Buggy, width=2))
+    assert explain(caught.value) is None
+
+
+@pytest.mark.parametrize(
+    'config, message',
+    [
+        (dict(type='ITCHed'), "type='ITCHed' is not a registered model, did you mean 'ITCHead'?"),
+        (dict(type='zzzzzz'), "type='zzzzzz' is not a registered model. A component of your own"),
+        (dict(width=3), r"\{'width': 3\} of the config has no type"),
+        ('ITCHead', "expected a dict with type='…' for a model, got 'ITCHead'"),
+    ],
+)
+def test_a_type_that_cannot_be_built_is_an_error(config, message):
+    with pytest.raises(ConfigError, match=message):
+        MODELS.build(config)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +182,38 @@ def test_a_top_level_dict_that_nothing_reads_is_refused():
         check_keys(Config(dict(test_cgf=dict(a=1))))
     with pytest.raises(ConfigError, match="env_cfg takes no key 'x'; it takes cudnn_benchmark, "):
         check_keys(Config(dict(env_cfg=dict(x=1))))
+
+
+@pytest.mark.parametrize(
+    'keys, message',
+    [
+        (dict(num_worker=2), "DataLoader takes no key 'num_worker', did you mean 'num_workers'?"),
+        (
+            dict(collate_fn=dict(type='stack_image')),
+            "type='stack_image' is not a registered function, did you mean 'stack_images'?",
+        ),
+        (
+            dict(collate_fn=dict(type='default_collate', width=2)),
+            "default_collate takes no key 'width'; it takes data_batch",
+        ),
+    ],
+)
+def test_a_data_loader_refuses_unknown_keys_and_functions(keys, message):
+    check_dataloader(dict(dataset=None, batch_size=2, collate_fn=dict(type='stack_images')))
+    with pytest.raises(ConfigError) as caught:
+        check_dataloader(dict(dataset=None, batch_size=2, **keys))
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize('name', ['val', 'test'])
+def test_the_default_loops_refuse_unknown_keys(tiny_config, name):
+    tiny_config[f'{name}_cfg'] = dict(fp61=True)
+    tiny_config[f'{name}_evaluator'] = dict(type='RetrievalMetric')
+    tiny_config.experiment_name = f'unknown key of {name}'
+    runner = build_runner(tiny_config)
+    loop = f'{name.capitalize()}Loop'
+    with pytest.raises(ConfigError, match=f"{loop} takes no key 'fp61', did you mean 'fp16'"):
+        getattr(runner, f'{name}_loop')
 
 
 def test_an_error_of_a_data_worker_is_told_without_the_workers_traceback(tiny_world, tmp_path):

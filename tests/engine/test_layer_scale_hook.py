@@ -22,24 +22,24 @@ def planted():
 
 
 def test_a_planted_scale():
-    found = scale_statistics(planted(), 1e-5)
-    assert found['mean'] == pytest.approx(7.9e-4, rel=0.01)
-    assert found['std'] == pytest.approx(1.5e-2, rel=0.03)
-    assert found['max'] == pytest.approx(0.3)
-    assert found['participation'] == pytest.approx(2, rel=1e-3)
-    assert found['share_above'] == pytest.approx(2 / 768)
+    statistics = scale_statistics(planted(), 1e-5)
+    assert statistics['mean'] == pytest.approx(7.9e-4, rel=0.01)
+    assert statistics['std'] == pytest.approx(1.5e-2, rel=0.03)
+    assert statistics['max'] == pytest.approx(0.3)
+    assert statistics['participation'] == pytest.approx(2, rel=1e-3)
+    assert statistics['share_above'] == pytest.approx(2 / 768)
 
 
 def test_a_scale_may_be_negative():
     gamma = planted()
     gamma[100] *= -1
-    found = scale_statistics(gamma, 1e-5)
-    assert found['mean'] == pytest.approx(1e-5, rel=0.01), 'the mean sees nothing'
-    assert found['mean_abs'] == pytest.approx(7.9e-4, rel=0.01)
-    assert found['max_abs'] == pytest.approx(0.3)
-    assert found['share_above'] == pytest.approx(2 / 768)
+    statistics = scale_statistics(gamma, 1e-5)
+    assert statistics['mean'] == pytest.approx(1e-5, rel=0.01), 'the mean sees nothing'
+    assert statistics['mean_abs'] == pytest.approx(7.9e-4, rel=0.01)
+    assert statistics['max_abs'] == pytest.approx(0.3)
+    assert statistics['share_above'] == pytest.approx(2 / 768)
     gamma[7] = -0.5
-    assert [place for place, _ in largest_channels(gamma)][:1] == [7]
+    assert [channel for channel, _ in largest_channels(gamma)][:1] == [7]
     assert scale_statistics(gamma, 1e-5)['max'] == pytest.approx(0.3)
     assert scale_statistics(gamma, 1e-5)['max_abs'] == pytest.approx(0.5)
 
@@ -50,11 +50,11 @@ def test_participation_of_equal_channels_is_their_number():
 
 def test_the_ten_largest_channels_are_named():
     gamma = torch.arange(-20.0, 8.0)
-    assert largest_channels(gamma) == [(place, float(place - 20)) for place in range(10)]
+    assert largest_channels(gamma) == [(channel, float(channel - 20)) for channel in range(10)]
 
 
 class Model(nn.Module):
-    """Types under an unusual name, beside a block's own scale and a teacher's copy."""
+    """Types under an unusual name, next to the scale of a block and a teacher's copy."""
 
     def __init__(self, layer_scale=1e-5):
         super().__init__()
@@ -81,7 +81,7 @@ class Runner(SimpleNamespace):
             told=[],
         )
         add = self.scalars.append
-        self.visualizer = SimpleNamespace(add_scalars=lambda found, step: add((step, found)))
+        self.visualizer = SimpleNamespace(add_scalars=lambda scalars, step: add((step, scalars)))
 
 
 def run(model, tmp_path, step=lambda model: None, epochs=2):
@@ -89,11 +89,11 @@ def run(model, tmp_path, step=lambda model: None, epochs=2):
     images, texts = torch.ones(2, 3, 6), 2 * torch.ones(2, 3, 6)
     hook.before_train(runner)
     for _ in range(epochs):
-        for place in runner.train_dataloader:
-            hook.before_train_iter(runner, place)
+        for batch_idx in runner.train_dataloader:
+            hook.before_train_iter(runner, batch_idx)
             model(images, texts)
             step(model)
-            hook.after_train_iter(runner, place)
+            hook.after_train_iter(runner, batch_idx)
             runner.iter += 1
         hook.after_train_epoch(runner)
         runner.epoch += 1
@@ -131,10 +131,10 @@ def test_shares_are_measured_against_the_tokens_that_the_type_is_added_to(tmp_pa
     model.odd_name.gamma.fill_(0.5)
     run(model, tmp_path)
     for record in json.loads((tmp_path / FILE).read_text()):
-        own = record['scales']['odd_name']
-        assert own['share_image'] == pytest.approx(0.5 * 4 / 1)
-        assert own['share_text'] == pytest.approx(0.5 * 3 / (2 * 0.2))
-    assert math.isfinite(own['std'])
+        statistics = record['scales']['odd_name']
+        assert statistics['share_image'] == pytest.approx(0.5 * 4 / 1)
+        assert statistics['share_text'] == pytest.approx(0.5 * 3 / (2 * 0.2))
+    assert math.isfinite(statistics['std'])
 
 
 @torch.no_grad()
@@ -163,5 +163,5 @@ def test_a_resumed_run_goes_on_with_the_records(tmp_path):
     hook.before_train_iter(runner, 0)
     assert not hook.handles
     hook.after_train_epoch(runner)
-    found = [r['when'] for r in json.loads((tmp_path / FILE).read_text())]
-    assert found == ['start', 'epoch 1', 'epoch 2']
+    moments = [r['when'] for r in json.loads((tmp_path / FILE).read_text())]
+    assert moments == ['start', 'epoch 1', 'epoch 2']

@@ -108,8 +108,8 @@ def test_the_presets_differ_where_paper_and_code_do():
         Config.fromfile(f'configs/lxmert/{name}.py') for name in ('pretrain', 'pretrain_released')
     )
     switches = ('feature_loss', 'label_scope', 'confidence_weight')
-    found = [[c.model.heads.objects[s] for s in switches] for c in (paper, released)]
-    assert found == [['l2', 'masked', False], ['smooth_l1', 'all', True]]
+    choices = [[c.model.heads.objects[s] for s in switches] for c in (paper, released)]
+    assert choices == [['l2', 'masked', False], ['smooth_l1', 'all', True]]
     assert paper.custom_hooks == [dict(type='DelayedHeadsHook', epochs=dict(answers=10))]
     assert released.custom_hooks == []
 

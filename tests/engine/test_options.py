@@ -54,7 +54,7 @@ def test_a_schedule_that_would_begin_after_a_short_run_is_left_out(tiny_config):
     fall.pop('end')
     assert fall.begin > 1
     runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
-    assert [type(own).__name__ for own in runner.param_schedulers] == [warm_up.type]
+    assert [type(schedule).__name__ for schedule in runner.param_schedulers] == [warm_up.type]
 
 
 def test_a_compiled_run_learns_the_same(tiny_config, tmp_path):

@@ -11,7 +11,7 @@ from runs import train
 from xmodal.engine.launch import build_runner
 
 WIDTH = 32
-IMAGES = [f'{number}.jpg' for number in range(4)]
+IMAGES = [f'{index}.jpg' for index in range(4)]
 
 
 def lines(*items):
@@ -40,8 +40,8 @@ def statement():
 
 def questions(first):
     asked = [
-        dict(question_id=first + place, image_id=place, question='what colour is the disc')
-        for place in range(4)
+        dict(question_id=first + index, image_id=index, question='what colour is the disc')
+        for index in range(4)
     ]
     answers = [dict(answer='red')] * 7 + [dict(answer='blue')] * 3
     annotated = [
@@ -73,9 +73,9 @@ def photographs(tmp_path):
         noise = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
         cv2.imwrite(str(file), noise)
 
-    for number, name in enumerate(IMAGES):
+    for index, name in enumerate(IMAGES):
         paint(f'flickr8k/images/{name}', 50, 50)
-        paint(f'coco_mini/images/{number:012d}.jpg', 40, 50)
+        paint(f'coco_mini/images/{index:012d}.jpg', 40, 50)
     for split in ('train', 'dev'):
         write(f'flickr8k/albef/{split}.json', captions(split))
         write(f'flickr8k/snli_ve_mini/{split}.jsonl', pairs())

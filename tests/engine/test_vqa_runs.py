@@ -59,9 +59,9 @@ def test_the_config_of_the_benchmark_names_what_exists(name):
     assert MODELS.get(config.model.type) and METRICS.get(config.test_evaluator.type)
     assert 'heads' not in config.model and 'queue_length' not in config.model
     assert config.model.backbone.image_encoder.image_size == 384
-    own, genome = config.train_dataloader.dataset.datasets
-    assert DATASETS.get(own.type) and DATASETS.get(genome.type)
+    vqa, genome = config.train_dataloader.dataset.datasets
+    assert DATASETS.get(vqa.type) and DATASETS.get(genome.type)
     tested = config.test_dataloader.dataset
-    trained = own.ann_file if isinstance(own.ann_file, list) else [own.ann_file]
+    trained = vqa.ann_file if isinstance(vqa.ann_file, list) else [vqa.ann_file]
     assert tested.ann_file not in trained
     assert ('answer_file' in tested) == (name == 'vqa_v2_val')

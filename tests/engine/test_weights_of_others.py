@@ -8,6 +8,7 @@ from runs import load, train
 
 from xmodal.engine.checkpoint import write_checkpoint
 from xmodal.engine.launch import build_runner
+from xmodal.errors import ConfigError
 
 
 @pytest.fixture
@@ -65,8 +66,8 @@ def test_a_file_that_is_no_checkpoint_is_named(trained, content, message):
     broken = file.with_name('broken.pth')
     broken.write_bytes(file.read_bytes()[:1000] if content is None else content)
     config.load_from = str(broken)
-    for number, begin in enumerate(('test', 'train')):
-        config.experiment_name = f'broken {number}'
+    for index, begin in enumerate(('test', 'train')):
+        config.experiment_name = f'broken {index}'
         with pytest.raises(ValueError, match=rf'broken\.pth .*{message}'):
             getattr(build_runner(config), begin)()
 
@@ -112,7 +113,7 @@ def test_the_best_checkpoint_stays_until_the_next_is_whole(tiny_config, monkeypa
 
 def test_a_key_that_checkpoints_do_not_know_is_an_error_at_once(tiny_config):
     tiny_config.default_hooks.checkpoint.intervall = 2
-    with pytest.raises(TypeError, match=r"checkpoint takes no key \['intervall'\].*'interval'"):
+    with pytest.raises(ConfigError, match=r"checkpoint takes no key 'intervall', .* 'interval'\?"):
         build_runner(tiny_config)
 
 

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from xmodal.apis import load_model
-from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, read_config
+from xmodal.errors import ConfigError
 from xmodal.files import read_json
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition

@@ -1,9 +1,13 @@
 """Keys of a config that nothing would read."""
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mmengine.config import Config
+from torch.utils.data import DataLoader
+
+from xmodal.build_functions import find_component, unknown_key
+from xmodal.errors import ConfigError, nearest, no_key
+from xmodal.registry import FUNCTIONS
 
 TOP_LEVEL_KEYS = frozenset(
     """model train_dataloader val_dataloader test_dataloader train_cfg val_cfg test_cfg
@@ -11,26 +15,25 @@ TOP_LEVEL_KEYS = frozenset(
     custom_hooks custom_imports data_preprocessor load_from resume launcher env_cfg log_processor
     log_level visualizer default_scope randomness experiment_name work_dir runner_type
     model_wrapper_cfg fsdp find_unused_parameters sync_bn compile activation_checkpointing
+    recompute_gelu
     """.split()
 )
-# Of those that MMEngine reads key by key, without a class that would refuse another.
+# The sections that MMEngine reads key by key, without a class that would refuse other keys.
 _KEYS_OF = {
     'randomness': ('seed', 'diff_rank_seed', 'deterministic'),
     'env_cfg': ('cudnn_benchmark', 'mp_cfg', 'dist_cfg', 'resource_limit'),
 }
-
-
-class ConfigError(ValueError):
-    """A config that can't be run, in one sentence."""
+# The keys of a data loader that MMEngine reads itself.
+_DATALOADER_KEYS = ('num_batch_per_epoch', 'disable_subprocess_warning')
 
 
 def check_keys(config: Config) -> None:
     """Refuses top-level dicts that nothing reads.
 
-    Plain values (numbers, strings, lists) may be a config's own variables and pass.
+    Plain values (numbers, strings, lists) may be variables of the config, so they pass.
 
     Raises:
-        ConfigError: names the key and the nearest known one.
+        ConfigError: names the key and the nearest known key.
     """
     for key, value in config.items():
         if isinstance(value, dict) and key not in TOP_LEVEL_KEYS:
@@ -47,10 +50,10 @@ def check_keys(config: Config) -> None:
 
 
 def check_options(config: Config, options: dict[str, object]) -> None:
-    """Refuses options of a command line that would make a key nothing reads.
+    """Refuses options of a command line that would create a key that nothing reads.
 
     Args:
-        config: before the options are laid over it.
+        config: as it was before the options.
         options: values by dotted key.
 
     Raises:
@@ -67,8 +70,8 @@ def check_options(config: Config, options: dict[str, object]) -> None:
             if not isinstance(section, dict | Config):
                 break
             if name not in section:
-                # A new dict is of use where something reads its name. One without a type, beside
-                # one of nearly the same name, is a slip.
+                # A new dict is useful if something reads its name. One without a type next to one
+                # of nearly the same name is a typing error.
                 others = [key for key, value in section.items() if isinstance(value, dict)]
                 near = nearest(name, others, cutoff=0.75)
                 if path and near and f'{path}{name}.type' not in options:
@@ -80,28 +83,35 @@ def check_options(config: Config, options: dict[str, object]) -> None:
             section, path = section[name], f'{path}{name}.'
 
 
-def no_key(key: str, known: Iterable[str]) -> str:
-    """That something takes no such key, with the nearest one or else all."""
-    near = nearest(key, known)
-    hint = f", did you mean '{near}'?" if near else f'; it takes {", ".join(known)}'
-    return f"takes no key '{key}'{hint}"
+def check_dataloader(dataloader: dict) -> None:
+    """Refuses keys and functions that a data loader does not know.
 
+    MMEngine passes both to PyTorch without its registries' ``build``.
 
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most like another, or None."""
-    return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)), None)
+    Raises:
+        ConfigError: names the key or the function, and the nearest known one.
+    """
+    keys = [key for key in dataloader if key not in _DATALOADER_KEYS]
+    if problem := unknown_key(DataLoader, keys):
+        raise ConfigError(problem)
+    for name in ('collate_fn', 'worker_init_fn'):
+        if name in dataloader:
+            keys = dict(dataloader[name])
+            function = find_component(keys.pop('type'), FUNCTIONS)
+            if problem := unknown_key(function, keys):
+                raise ConfigError(problem)
 
 
 def _hint(name: str, config: Config) -> str:
-    """Where in the config, or at its top, a key of this name is; else the config's sections."""
-    places: dict[str, list[str]] = {}
+    """Says where the config has, or may have, a key of a similar name; else names its sections."""
+    paths: dict[str, list[str]] = {}
     for path in (*_paths(config), *(TOP_LEVEL_KEYS - config.keys())):
-        places.setdefault(path.rpartition('.')[2], []).append(path)
-    near = nearest(name, places, cutoff=0.7)
+        paths.setdefault(path.rpartition('.')[2], []).append(path)
+    near = nearest(name, paths, cutoff=0.7)
     if near is None:
         sections = ', '.join(key for key, value in config.items() if isinstance(value, dict))
         return f'; the config has {sections}'
-    return f', did you mean {" or ".join(repr(path) for path in places[near][:3])}?'
+    return f', did you mean {" or ".join(repr(path) for path in paths[near][:3])}?'
 
 
 def _paths(section: Config | dict, prefix: str = '') -> Iterator[str]:

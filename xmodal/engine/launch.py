@@ -1,4 +1,4 @@
-"""What the tools share: from a command line to a runner."""
+"""From a command line to a runner, for all tools."""
 
 import argparse
 import gc
@@ -12,18 +12,19 @@ import torch
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
-from mmengine.utils import import_modules_from_strings
 
-from xmodal.engine.keys import ConfigError, check_keys, check_options
+from xmodal.engine.keys import check_keys, check_options
+from xmodal.engine.sources import explain_source_errors, import_custom_modules
+from xmodal.errors import ConfigError
 from xmodal.registry import RUNNERS, register_all
 
 
 class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
-    """Help texts with the default, where there is one."""
+    """Help texts that show the default, if there is one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        nothing = action.default is None or action.default is False
-        return action.help if nothing else super()._get_help_string(action)
+        has_default = action.default is not None and action.default is not False
+        return action.help if not has_default else super()._get_help_string(action)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,25 +41,30 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_config(file: str) -> Config:
-    """Reads a config, whose ``custom_imports`` may name modules below the working directory.
+    """Reads a config and imports its ``custom_imports``, also from the working directory.
 
     Raises:
-        FileNotFoundError: when the config, or one it inherits from, is not there.
+        FileNotFoundError: if the config, or one that it inherits from, does not exist.
+        ConfigError: if one of them or a module of ``custom_imports`` has a syntax error, or if a
+            module cannot be imported.
     """
     if not Path(file).is_file():
         raise FileNotFoundError(f'config {file} is not there; `ls configs/*/` shows what there is')
-    # Last, so that a folder of the user's hides no package.
+    # At the end, so that no folder of the user's hides a package.
     if not {'', str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))
-    return Config.fromfile(file)
+    with explain_source_errors(file):
+        config = Config.fromfile(file, import_custom_modules=False)
+    import_custom_modules(config)
+    return config
 
 
 def load_config(args: argparse.Namespace) -> Config:
-    """Reads the config of a command line, with its overrides.
+    """Reads the config of a command line and applies its overrides.
 
     Raises:
-        FileNotFoundError: when the config, or one it inherits from, is not there.
-        ConfigError: when the config has, or the command line adds, a key that nothing reads.
+        FileNotFoundError: if the config, or one that it inherits from, does not exist.
+        ConfigError: if the config has, or the command line adds, a key that nothing reads.
     """
     return apply_arguments(read_config(args.config), args)
 
@@ -69,13 +75,12 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     Raises:
         ConfigError: when the config has, or the command line adds, a key that nothing reads.
     """
-    # A launcher that starts this process says its rank in the environment.
+    # A launcher that starts this process gives its rank in the environment.
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     if args.cfg_options:
         check_options(config, args.cfg_options)
         config.merge_from_dict(args.cfg_options)
-    if imports := config.get('custom_imports'):  # MMEngine imports those of the file alone
-        import_modules_from_strings(**imports)
+    import_custom_modules(config)  # the command line, or a row of a table, may have added some
     config.launcher = args.launcher
     if args.work_dir:
         config.work_dir = args.work_dir
@@ -97,11 +102,11 @@ def build_runner(config: Config) -> Runner:
 
 @contextmanager
 def closing_processes() -> Iterator[None]:
-    """Closes the connections between processes when a run has ended, or was told to stop.
+    """Closes the connections between processes at the end of a run or after a preemption.
 
-    Left to Python's own end, a thread of gloo that lets go of a tensor then aborts the process
-    ("terminate called without an active exception"). After an error nothing is closed: others may
-    be waiting for this process, which is the launcher's to end.
+    If Python closes them at exit, a thread of gloo that frees a tensor aborts the process
+    ("terminate called without an active exception"). After an error nothing is closed: other
+    processes may be waiting for this one, and the launcher ends it.
     """
     try:
         yield
@@ -112,6 +117,6 @@ def closing_processes() -> Iterator[None]:
 
 
 def _close_processes() -> None:
-    gc.collect()  # a wrapped model keeps connections, and is part of a cycle
+    gc.collect()  # a wrapped model keeps connections, and is part of a reference cycle
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

@@ -1,5 +1,6 @@
-"""Names of weights that changed since version 0.1, so that its checkpoints load."""
+"""Checkpoints of earlier versions, whose weights have other names."""
 
+import copy
 import re
 
 from torch import Tensor
@@ -23,8 +24,11 @@ RENAMED_KEYS: list[tuple[str, str]] = [
 
 
 def current_names(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
-    """A state dict with the names of this version; it may have been written by an earlier one."""
-    return {_current_name(name): value for name, value in state_dict.items()}
+    """Returns a state dict with the names of this version, in the same order."""
+    renamed = copy.copy(state_dict)  # keeps PyTorch's metadata
+    for name in state_dict:
+        renamed[_current_name(name)] = renamed.pop(name)
+    return renamed
 
 
 def _current_name(name: str) -> str:

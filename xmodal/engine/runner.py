@@ -1,4 +1,4 @@
-"""MMEngine's Runner with what it lacks: CPUs, plain and atomic checkpoints, derived batch sizes."""
+"""MMEngine's runner, with CPUs, FSDP, global batch sizes, and atomic checkpoints."""
 
 import os
 from pathlib import Path
@@ -11,21 +11,24 @@ from mmengine.runner import BaseLoop, Runner
 from torch import nn
 from torch.utils.data import DataLoader
 
+from xmodal.engine.batch_size import divide_batch
 from xmodal.engine.checkpoint import (
     UNREADABLE,
     from_plain,
     load_weights,
     read_checkpoint,
+    require_matching_weights,
     to_plain,
 )
-from xmodal.engine.hooks.robust import leave_sigterm_to_training
-from xmodal.engine.memory import recompute_activations
-from xmodal.engine.sharding import ShardedModel
+from xmodal.engine.hooks.preemption import leave_sigterm_to_training
+from xmodal.engine.keys import check_dataloader
+from xmodal.engine.legacy import current_names
+from xmodal.engine.memory import recompute_activations, recompute_gelu
+from xmodal.engine.sharding import ShardedModel, equalize_batches
 from xmodal.engine.wrappers import share_statistics, unwrap
+from xmodal.errors import ConfigError
 from xmodal.files import atomic_write
 from xmodal.registry import MODELS, RUNNERS
-
-MMENGINE_LOOPS = ('ValLoop', 'TestLoop')
 
 
 @RUNNERS.register_module()
@@ -33,22 +36,22 @@ class XModalRunner(Runner):
     """The runner of every config; see :class:`mmengine.runner.Runner`.
 
     * The same config runs on a CPU, one GPU, or many processes of either kind.
-    * ``train_dataloader.global_batch_size`` is shared out over ranks and accumulation.
-    * Checkpoints load with ``weights_only=True`` and appear under their name only when whole.
+    * ``train_dataloader.global_batch_size`` is divided by ranks and accumulated steps.
+    * Checkpoints load with ``weights_only=True``, and a file appears only when it is complete.
 
     Attributes:
-        sharded: the model shared out over the ranks (the config's key ``fsdp``), or None.
+        sharded: the model sharded over the ranks (the config's key ``fsdp``), or None.
     """
 
     sharded: ShardedModel | None = None
-    _gathered: dict = {}  # whole tensors of a sharded model, while a checkpoint is being saved
+    _gathered: dict = {}  # whole tensors of a sharded model, while a checkpoint is saved
 
     def setup_env(self, env_cfg: dict) -> None:
-        """Sets up processes; on CPUs these talk through gloo."""
+        """Sets up the processes. On CPUs they communicate through gloo."""
         on_cpu = not torch.cuda.is_available()
         if self.distributed and on_cpu and not torch.distributed.is_initialized():
             if self._launcher != 'pytorch':
-                raise RuntimeError(
+                raise ConfigError(
                     f'--launcher {self._launcher} needs GPUs and none is visible; on CPUs use '
                     'torchrun (tools/dist_train.sh), which is --launcher pytorch'
                 )
@@ -56,9 +59,9 @@ class XModalRunner(Runner):
         super().setup_env(env_cfg)
 
     def wrap_model(self, model_wrapper_cfg: dict | None, model: nn.Module) -> nn.Module:
-        """Wraps the model for several processes; on CPUs without device numbers."""
+        """Wraps the model for several processes; on CPUs without device ids."""
         if self.cfg.get('fsdp'):
-            return model.to(get_device())  # shared out when training begins
+            return model.to(get_device())  # sharded when training starts
         if self.distributed and not torch.cuda.is_available():
             model_wrapper_cfg = {
                 'type': 'MMDistributedDataParallel',
@@ -69,23 +72,76 @@ class XModalRunner(Runner):
             }
         return super().wrap_model(model_wrapper_cfg, model)
 
+    @staticmethod
+    def build_dataloader(dataloader: DataLoader | dict, *args, **kwargs) -> DataLoader:
+        """Checks the keys, and builds a loader whose workers survive a SIGTERM to all processes."""
+        if isinstance(dataloader, dict):
+            check_dataloader(dataloader)
+            dataloader = {'worker_init_fn': dict(type=leave_sigterm_to_training), **dataloader}
+        return Runner.build_dataloader(dataloader, *args, **kwargs)
+
+    def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Builds the loop, with the batch size of one rank."""
+        if isinstance(self._train_dataloader, dict):
+            steps = self.cfg.get('optim_wrapper', {}).get('accumulative_counts', 1)
+            self._train_dataloader = divide_batch(
+                self._train_dataloader, get_world_size(), steps, self.logger
+            )
+        loop = super().build_train_loop(loop)
+        if not len(loop.dataloader):
+            raise ConfigError(
+                f'train_dataloader has no whole batch: {len(loop.dataloader.dataset)} samples for '
+                f'{get_world_size()} process(es) x {loop.dataloader.batch_size}: lower '
+                'train_dataloader.global_batch_size'
+            )
+        return loop
+
+    def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Builds the loop; also MMEngine's default loop through the registry, which checks keys."""
+        if isinstance(loop, dict):
+            loop = {'type': 'ValLoop', **loop}
+        if self.cfg.get('fsdp'):
+            self._val_dataloader = equalize_batches(loop, self._val_dataloader)
+        return super().build_val_loop(loop)
+
+    def build_test_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Builds the loop as :meth:`build_val_loop` does."""
+        if isinstance(loop, dict):
+            loop = {'type': 'TestLoop', **loop}
+        if self.cfg.get('fsdp'):
+            self._test_dataloader = equalize_batches(loop, self._test_dataloader)
+        return super().build_test_loop(loop)
+
+    def build_param_scheduler(self, scheduler: list | dict) -> list:
+        """Builds the schedules, except those that would begin after the end of a short run."""
+        schedules = [scheduler] if isinstance(scheduler, dict) else scheduler
+        return super().build_param_scheduler([s for s in schedules if self._is_reached(s)])
+
+    def _is_reached(self, schedule: dict | _ParamScheduler) -> bool:
+        if isinstance(schedule, _ParamScheduler):  # built already, when a run is resumed
+            return True
+        end = self.max_epochs if schedule.get('by_epoch', True) else self.max_iters
+        return schedule.get('begin', 0) < end
+
     def train(self) -> nn.Module:
-        """Trains; for ``activation_checkpointing`` and ``fsdp`` see docs/training.md."""
+        """Trains; docs/training.md lists the keys about memory that are read here."""
         # MMEngine reads the same key, but passes on no keyword arguments.
-        if names := self.cfg.pop('activation_checkpointing', None):
-            recompute_activations(self.model, names)
+        if class_names := self.cfg.pop('activation_checkpointing', None):
+            recompute_activations(self.model, class_names)
+        if self.cfg.get('recompute_gelu', True):
+            recompute_gelu(self.model)
         if self.distributed and self.cfg.get('fsdp'):
             super()._init_model_weights()
             self.sharded = ShardedModel(self.model, self.cfg.fsdp.units)
         return super().train()
 
     def _init_model_weights(self) -> None:
-        """Loads pretrained weights; before a model is shared out, which is earlier."""
+        """Loads pretrained weights. With FSDP they are loaded before, into the whole model."""
         if self.sharded is None:
             super()._init_model_weights()
 
     def whole_model(self) -> nn.Module:
-        """The model without wrapper and with whole parameters; every rank must call this."""
+        """Returns the model with whole parameters, without a wrapper; every rank must call this."""
         share_statistics(self.model)
         if self.sharded is None:
             return unwrap(self.model)
@@ -93,52 +149,8 @@ class XModalRunner(Runner):
         model.load_state_dict(self.sharded.gather_weights(), strict=False)
         return model
 
-    def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
-        """Builds the loop, with this rank's share of the batch."""
-        if isinstance(self._train_dataloader, dict):
-            self._train_dataloader = self._share_out(self._train_dataloader)
-        loop = super().build_train_loop(loop)
-        if not len(loop.dataloader):
-            raise ValueError(
-                f'train_dataloader has no whole batch: {len(loop.dataloader.dataset)} samples for '
-                f'{get_world_size()} process(es) x {loop.dataloader.batch_size}: lower '
-                'train_dataloader.global_batch_size'
-            )
-        return loop
-
-    def build_param_scheduler(self, scheduler: list | dict) -> list:
-        """Builds the schedules, but for those that would begin when a short run has ended."""
-        schedules = [scheduler] if isinstance(scheduler, dict) else scheduler
-        return super().build_param_scheduler([own for own in schedules if self._is_reached(own)])
-
-    def _is_reached(self, schedule: dict | _ParamScheduler) -> bool:
-        if isinstance(schedule, _ParamScheduler):  # built already, of a run that is resumed
-            return True
-        ends = self.max_epochs if schedule.get('by_epoch', True) else self.max_iters
-        return schedule.get('begin', 0) < ends
-
-    def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
-        """Builds the loop, with as many batches on all ranks where a sharded model needs it."""
-        self._val_dataloader = self._even_out(self._val_dataloader, loop)
-        return super().build_val_loop(loop)
-
-    def build_test_loop(self, loop: BaseLoop | dict) -> BaseLoop:
-        """Likewise."""
-        self._test_dataloader = self._even_out(self._test_dataloader, loop)
-        return super().build_test_loop(loop)
-
-    def _even_out(self, dataloader: DataLoader | dict, loop: BaseLoop | dict) -> DataLoader | dict:
-        """Shows some samples to two ranks; the metrics of tasks count each once.
-
-        MMEngine's own loops call the sharded model, in which all ranks take part; ours gather it.
-        """
-        are_configs = isinstance(loop, dict) and isinstance(dataloader, dict)
-        if not self.cfg.get('fsdp') or not are_configs or loop.get('type') not in MMENGINE_LOOPS:
-            return dataloader
-        return {**dataloader, 'sampler': {**dataloader['sampler'], 'round_up': True}}
-
     def test(self) -> dict[str, float]:
-        """Tests, with a checkpoint that has weights for the whole model."""
+        """Tests a checkpoint that has weights for the whole model."""
         if self._load_from and not self._has_loaded:
             load_weights(unwrap(self.model), self._load_from)
             self._has_loaded = True
@@ -148,67 +160,20 @@ class XModalRunner(Runner):
         """Loads the weights that fit.
 
         Raises:
-            ValueError: when there are none, or the file can't be read.
+            ValueError: if no weight fits, or the file cannot be read.
         """
         try:
             checkpoint = super().load_checkpoint(filename, *args, **kwargs)
         except UNREADABLE:
-            read_checkpoint(filename)  # says it where the file is to blame
+            read_checkpoint(filename)  # raises if the file is the reason
             raise
-        own = dict(unwrap(self.model).named_parameters())
-        found = list(checkpoint.get('state_dict', checkpoint))
-        if not any(name.removeprefix('module.') in own for name in found):
-            raise ValueError(
-                f'{filename} has nothing for {type(unwrap(self.model)).__name__}: its weights are '
-                f"called '{next(iter(found), '')}' and the like, expected '{next(iter(own))}'. "
-                "Another project's weights are converted by tools/model_converters"
-            )
+        require_matching_weights(unwrap(self.model), checkpoint['state_dict'], filename)
         return checkpoint
 
-    @staticmethod
-    def build_dataloader(dataloader: DataLoader | dict, *args, **kwargs) -> DataLoader:
-        """Builds a loader, for training or validation, that a SIGTERM to all does not end."""
-        if isinstance(dataloader, dict):
-            dataloader = {'worker_init_fn': dict(type=leave_sigterm_to_training), **dataloader}
-        return Runner.build_dataloader(dataloader, *args, **kwargs)
-
-    def _share_out(self, dataloader: dict) -> dict:
-        """Turns ``global_batch_size`` into the ``batch_size`` of one rank and one iteration."""
-        dataloader = dict(dataloader)
-        total = dataloader.pop('global_batch_size', None)
-        if total is None:
-            return dataloader
-        if 'batch_size' in dataloader:
-            raise ValueError(
-                'train_dataloader has both global_batch_size (of all processes) and batch_size (of '
-                'one): leave one out'
-            )
-        ranks = get_world_size()
-        steps = self.cfg.get('optim_wrapper', {}).get('accumulative_counts', 1)
-        if total % (ranks * steps):
-            raise ValueError(
-                f'train_dataloader.global_batch_size={total} is not a multiple of {ranks} '
-                f'process(es) x {steps} accumulated step(s): change one of the three'
-            )
-        dataloader['batch_size'] = share = total // (ranks * steps)
-        if share < total:
-            self.logger.info(
-                f'global_batch_size={total} is {ranks} process(es) x {steps} accumulated step(s) x '
-                f'{share}: a loss that compares the samples of a batch (the negatives of matching) '
-                f'compares {share}'
-            )
-        return dataloader
-
     def call_hook(self, fn_name: str, **kwargs) -> None:
-        """Calls the hooks; what a checkpoint holds is made plain last and read back first."""
+        """Calls the hooks; converts checkpoints before they are loaded and after they are made."""
         if fn_name == 'after_load_checkpoint':
-            checkpoint = kwargs['checkpoint']
-            if 'message_hub' in checkpoint:
-                checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
-            if self.sharded and 'optimizer' in checkpoint:
-                checkpoint['optimizer'] = self.sharded.scatter_optimizer(
-                    self.optim_wrapper.optimizer, checkpoint['optimizer']
-                )
+            self._convert_loaded(kwargs['checkpoint'])
         super().call_hook(fn_name, **kwargs)
         if fn_name == 'before_save_checkpoint':
             checkpoint = kwargs['checkpoint']
@@ -216,23 +181,31 @@ class XModalRunner(Runner):
                 checkpoint[key] = to_plain(checkpoint[key])
             checkpoint.update(self._gathered)
 
+    def _convert_loaded(self, checkpoint: dict) -> None:
+        """Gives weights their current names, and restores what is not saved as it is."""
+        checkpoint['state_dict'] = current_names(checkpoint.get('state_dict', checkpoint))
+        if 'message_hub' in checkpoint:
+            checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
+        if self.sharded and 'optimizer' in checkpoint:
+            checkpoint['optimizer'] = self.sharded.scatter_optimizer(
+                self.optim_wrapper, checkpoint['optimizer']
+            )
+
     def save_checkpoint(
         self, out_dir: str, filename: str, *args, save_optimizer: bool = True, **kwargs
     ) -> None:
-        """Saves on the first rank, where nobody can see the file before it is whole."""
+        """Saves on the first rank, to a file that appears only when it is complete."""
         share_statistics(self.model)
         if self.sharded:
             self._gathered = {'state_dict': self.sharded.gather_weights()}
             if save_optimizer:
-                wrapper = self.optim_wrapper
-                state = self.sharded.gather_optimizer(wrapper.optimizer, wrapper.state_dict())
-                self._gathered['optimizer'] = state
-        self._save_whole(out_dir, filename, *args, save_optimizer=save_optimizer, **kwargs)
+                self._gathered['optimizer'] = self.sharded.gather_optimizer(self.optim_wrapper)
+        self._write_checkpoint(out_dir, filename, *args, save_optimizer=save_optimizer, **kwargs)
         self._gathered = {}
 
     @master_only
-    def _save_whole(self, out_dir: str, filename: str, *args, **kwargs) -> None:
-        """Writes beside the checkpoint's place and moves it there when it is on the disk."""
+    def _write_checkpoint(self, out_dir: str, filename: str, *args, **kwargs) -> None:
+        """Writes to a temporary file, which is renamed when it is on the disk."""
         with atomic_write(Path(out_dir, filename)) as path:
             super().save_checkpoint(out_dir, path.name, *args, **kwargs)
             with open(path, 'rb') as file:

@@ -1,15 +1,14 @@
 """Hooks."""
 
+from xmodal.engine.hooks.broken_images import BrokenImageHook
+from xmodal.engine.hooks.checkpoint import ExactCheckpointHook
 from xmodal.engine.hooks.collapse import CollapseHook, NegativesWarmupHook
-from xmodal.engine.hooks.data import BrokenImageHook
+from xmodal.engine.hooks.delayed_heads import DelayedHeadsHook
 from xmodal.engine.hooks.layer_scale import LayerScaleStatsHook
-from xmodal.engine.hooks.momentum import DelayedHeadsHook, MomentumDistillationHook
-from xmodal.engine.hooks.robust import (
-    ExactCheckpointHook,
-    IterationSeedHook,
-    NonFiniteHook,
-    PreemptionHook,
-)
+from xmodal.engine.hooks.momentum import MomentumDistillationHook
+from xmodal.engine.hooks.non_finite import NonFiniteHook
+from xmodal.engine.hooks.preemption import PreemptionHook
+from xmodal.engine.hooks.seeding import IterationSeedHook
 
 __all__ = [
     'BrokenImageHook',

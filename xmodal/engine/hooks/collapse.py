@@ -1,22 +1,24 @@
-"""The collapse of triplet training, and a way round it."""
+"""The collapse of triplet training, and how to avoid it."""
 
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
 from xmodal.engine.wrappers import unwrap
+from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
 
 @HOOKS.register_module()
 class CollapseHook(Hook):
-    """Names the plateau of a triplet loss in the log.
+    """Warns when a triplet loss stays on its plateau.
 
-    With the hardest negatives of a batch of B a model can make all pairs score alike: the loss then
-    stands at 2 · margin · B (51.2 for 0.2 and 128), which looks like a slow start and is not.
+    With the hardest negatives of a batch of B, a model may give all pairs the same score. The loss
+    then stays at 2 · margin · B (51.2 for 0.2 and 128), which looks like a slow start but is a
+    collapse.
 
     Args:
-        patience: iterations in a row on the plateau before it is named; every run begins there.
-        tolerance: how near to it the loss is, as a share.
+        patience: consecutive iterations on the plateau before the warning; every run begins there.
+        tolerance: largest relative distance between the loss and the plateau.
     """
 
     def __init__(self, patience: int = 300, tolerance: float = 0.02) -> None:
@@ -27,11 +29,11 @@ class CollapseHook(Hook):
         """Checks the head.
 
         Raises:
-            TypeError: when the model's loss has no such plateau.
+            ConfigError: if the model's loss has no such plateau.
         """
         head = getattr(unwrap(runner.model), 'loss_module', None)
         if not hasattr(head, 'plateau'):
-            raise TypeError(
+            raise ConfigError(
                 'CollapseHook watches a TripletLoss, but model.loss is '
                 f'{type(head).__name__}: leave the hook out'
             )
@@ -43,7 +45,7 @@ class CollapseHook(Hook):
         data_batch: dict | None = None,
         outputs: dict | None = None,
     ) -> None:
-        """Counts the iterations on the plateau; warns where they become too many."""
+        """Counts the iterations on the plateau, and warns every ``patience`` iterations."""
         head, batch = unwrap(runner.model).loss_module, len(data_batch['data_samples'])
         plateau = head.plateau(batch)
         distance = abs(float(outputs['loss_triplet'].detach()) - plateau)
@@ -51,39 +53,39 @@ class CollapseHook(Hook):
         if self.iterations and self.iterations % self.patience == 0:
             each = f' · {batch - 1} negatives' if head.negatives == 'sum' else ''
             runner.logger.warning(
-                f'the triplet loss has stood at {plateau:g} = 2 · margin {head.margin:g} · batch '
-                f'{batch}{each} for {self.iterations} iterations: all pairs score alike '
-                '(collapse). Begin with mean negatives (custom_hooks: NegativesWarmupHook), lower '
+                f'the triplet loss has been {plateau:g} = 2 · margin {head.margin:g} · batch '
+                f'{batch}{each} for {self.iterations} iterations: all pairs have the same score '
+                '(collapse). Start with mean negatives (custom_hooks: NegativesWarmupHook), lower '
                 'the learning rate or warm it up, or train with InfoNCELoss'
             )
 
 
 @HOOKS.register_module()
 class NegativesWarmupHook(Hook):
-    """Trains on the mean of all negatives first, then on those that the config names.
+    """Trains on the mean of all negatives first, and then on the negatives that the config chooses.
 
     Args:
-        epochs: with mean negatives.
+        epochs: number of epochs with mean negatives.
     """
 
     def __init__(self, epochs: int = 1) -> None:
         self.epochs = epochs
 
     def before_train(self, runner: Runner) -> None:
-        """Remembers the config's choice.
+        """Saves the choice of the config.
 
         Raises:
-            TypeError: when the model's loss has no negatives to choose.
+            ConfigError: if the model's loss has no choice of negatives.
         """
         head = getattr(unwrap(runner.model), 'loss_module', None)
         if not hasattr(head, 'negatives'):
-            raise TypeError(
+            raise ConfigError(
                 'NegativesWarmupHook needs a TripletLoss, but model.loss is '
                 f'{type(head).__name__}: leave the hook out'
             )
         self.negatives = head.negatives
 
     def before_train_epoch(self, runner: Runner) -> None:
-        """Chooses the negatives of this epoch."""
+        """Sets the negatives of this epoch."""
         head = unwrap(runner.model).loss_module
         head.negatives = 'mean' if runner.epoch < self.epochs else self.negatives

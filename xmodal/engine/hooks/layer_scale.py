@@ -1,4 +1,4 @@
-"""Whether token types are used: statistics of their LayerScale."""
+"""Statistics of the LayerScale of token types, which show whether the types are used."""
 
 import json
 from functools import partial
@@ -20,19 +20,19 @@ LARGEST = 10
 
 
 def scale_statistics(gamma: Tensor, initial: float) -> dict[str, float]:
-    """What says how much, and by how many channels, a scale γ lets through.
+    """Measures how strong a scale γ is, and in how many channels.
 
-    The paper reports the first three. The mean is a weak test: γ may be negative (only its product
-    with t counts), and two channels can make it.
+    The paper reports the first three values. The mean is a weak test: γ may be negative (only its
+    product with t counts), and two channels may determine it.
 
     Args:
-        gamma: of any shape.
-        initial: what every entry began with.
+        gamma: γ, of any shape.
+        initial: initial value of every entry.
 
     Returns:
-        ``mean``, ``std``, ``max``, ``mean_abs``, ``max_abs``, ``share_above`` (of entries whose
-        |γ| is above ten times the initial value) and ``participation``, (Σγ²)² / Σγ⁴: the number of
-        channels, if all that take part were alike.
+        ``mean``, ``std``, ``max``, ``mean_abs``, ``max_abs``, ``share_above`` (the share of entries
+        with |γ| above ten times the initial value) and ``participation``, (Σγ²)² / Σγ⁴: the number
+        of equally strong channels that would give this ratio.
     """
     gamma = gamma.detach().double().flatten()
     size, square = gamma.abs(), gamma.square()
@@ -49,31 +49,31 @@ def scale_statistics(gamma: Tensor, initial: float) -> dict[str, float]:
 
 
 def largest_channels(gamma: Tensor) -> list[tuple[int, float]]:
-    """Place and value of the ten entries of γ that are largest in size."""
+    """Returns index and value of the ten entries of γ with the largest magnitude."""
     gamma = gamma.detach().flatten()
-    places = gamma.abs().topk(min(LARGEST, len(gamma))).indices.tolist()
-    return [(place, float(gamma[place])) for place in places]
+    channels = gamma.abs().topk(min(LARGEST, len(gamma))).indices.tolist()
+    return [(channel, float(gamma[channel])) for channel in channels]
 
 
 @HOOKS.register_module()
 class LayerScaleStatsHook(Hook):
     """Logs the statistics of token types' scales at the start, after each epoch and at the end.
 
-    Scales are those of ``TokenTypeEmbedding`` modules, by whatever name, and no others: scales
-    inside of blocks are not of types. ‖γ ⊙ t‖ / ‖H‖, the size of what is added beside that of the
-    tokens it is added to, a mean over tokens, is measured in the last training batch of an epoch,
-    and for the start in the first batch. All goes to the log's scalars, and with the ten largest
-    channels to ``token_type_scale.json`` in the run's folder. Where the model has no token types,
-    nothing is logged.
+    It considers ``TokenTypeEmbedding`` modules only, not the scales inside blocks. It also measures
+    ‖γ ⊙ t‖ / ‖H‖, the norm of the token type relative to the tokens it is added to, as a mean over
+    the tokens of the last training batch of an epoch, and of the first batch for the start. The
+    values go to the scalars of the log and, with the ten largest channels, to
+    ``token_type_scale.json`` in the work dir. Without token types in the model, nothing is logged.
     """
 
     def before_train(self, runner: Runner) -> None:
-        """Finds the modules, and takes the statistics of the start."""
-        kind = MODELS.get('TokenTypeEmbedding')
+        """Finds the modules, and measures the statistics of the start."""
+        token_type = MODELS.get('TokenTypeEmbedding')
         self.modules = {
             name: module
             for name, module in unwrap(runner.model).named_modules()
-            if isinstance(module, kind) and module.type_embeddings.requires_grad  # no teacher's
+            if isinstance(module, token_type)
+            and module.type_embeddings.requires_grad  # not those of a teacher
         }
         self.shares: dict[str, dict[str, float]] = {name: {} for name in self.modules}
         self.handles: list[RemovableHandle] = []
@@ -91,10 +91,10 @@ class LayerScaleStatsHook(Hook):
     def before_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None
     ) -> None:
-        """Looks at the tokens of the first batch, and of the last one of an epoch."""
+        """Registers forward hooks for the first batch, and for the last batch of an epoch."""
         if self.start is not None or batch_idx + 1 == len(runner.train_dataloader):
             self.handles = [
-                module.register_forward_hook(partial(_note_shares, self.shares[name]))
+                module.register_forward_hook(partial(_record_share, self.shares[name]))
                 for name, module in self.modules.items()
             ]
 
@@ -105,7 +105,7 @@ class LayerScaleStatsHook(Hook):
         data_batch: dict | None = None,
         outputs: dict | None = None,
     ) -> None:
-        """Stops looking."""
+        """Removes the forward hooks."""
         for handle in self.handles:
             handle.remove()
         self.handles = []
@@ -122,38 +122,38 @@ class LayerScaleStatsHook(Hook):
         self._log(runner, 'end', self._measure(), runner.iter)
 
     def _measure(self) -> dict[str, dict]:
-        """Statistics and largest channels of every scale."""
-        found = {}
+        """Returns statistics and largest channels of every scale, by the name of the module."""
+        scales = {}
         for name, module in self.modules.items():
-            found[name] = {}
+            scales[name] = {}
             if module.gamma is not None:
-                gamma = _whole(module.gamma.detach())
-                found[name] = scale_statistics(gamma, module.layer_scale)
-                found[name]['largest'] = largest_channels(gamma)
-        return found
+                gamma = _gather(module.gamma.detach())
+                scales[name] = scale_statistics(gamma, module.layer_scale)
+                scales[name]['largest'] = largest_channels(gamma)
+        return scales
 
-    def _log(self, runner: Runner, when: str, found: dict[str, dict], iteration: int) -> None:
-        """Adds the shares of the modalities, and writes."""
-        if not found:
+    def _log(self, runner: Runner, when: str, scales: dict[str, dict], iteration: int) -> None:
+        """Adds the shares of the modalities, and writes log and file."""
+        if not scales:
             return
-        for name, own in found.items():
-            own |= self.shares[name]
-            scalars = {f'{name}/{key}': v for key, v in own.items() if key != 'largest'}
+        for name, statistics in scales.items():
+            statistics |= self.shares[name]
+            scalars = {f'{name}/{key}': v for key, v in statistics.items() if key != 'largest'}
             runner.visualizer.add_scalars(scalars, step=iteration)
-        self.records.append({'when': when, 'iteration': iteration, 'scales': found})
+        self.records.append({'when': when, 'iteration': iteration, 'scales': scales})
         if is_main_process():
             write_json(self.file, self.records, indent=1)
 
 
-def _note_shares(
+def _record_share(
     shares: dict[str, float], module: nn.Module, inputs: tuple[Tensor, str], output: Tensor
 ) -> None:
-    """Keeps ‖γ ⊙ t‖ / ‖H‖ of the modality that a module just saw."""
+    """Stores ‖γ ⊙ t‖ / ‖H‖ of the modality that a module just processed."""
     tokens, modality = inputs
     added = module.contribution(modality).detach().norm()
     shares[f'share_{modality}'] = float((added / tokens.detach().float().norm(dim=-1)).mean())
 
 
-def _whole(tensor: Tensor) -> Tensor:
-    """All of a tensor that FSDP has shared out."""
+def _gather(tensor: Tensor) -> Tensor:
+    """Returns the whole of a tensor that FSDP has sharded."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor

@@ -10,13 +10,13 @@ from xmodal.registry import OPTIMIZERS
 class BertAdam(Optimizer):
     """AdamW without bias correction.
 
-    m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², w ← w − lr (m / (√v + ε) + λ w). As m and v start
-    at zero and are not corrected, the first steps are (1 − β₁) / √(1 − β₂), about three times, as
-    large as AdamW's, which the warm-up is there for.
+    m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², w ← w − lr (m / (√v + ε) + λ w). Since m and v
+    start at zero and are not corrected, the first steps are (1 − β₁) / √(1 − β₂), about three
+    times, as large as AdamW's. The warm-up of the recipes compensates for this.
 
     Args:
-        params: parameters or groups of them.
-        lr: learning rate; schedulers make the warm-up.
+        params: parameters or parameter groups.
+        lr: learning rate; the warm-up is a scheduler.
         betas: β₁ and β₂.
         eps: ε.
         weight_decay: λ.
@@ -34,7 +34,7 @@ class BertAdam(Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None) -> float | None:
-        """Moves all parameters that have a gradient."""
+        """Updates all parameters that have a gradient."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -55,7 +55,7 @@ class BertAdam(Optimizer):
             [self.state[parameter][name] for parameter in parameters] for name in ('mean', 'square')
         )
         (beta1, beta2), lr = group['betas'], group['lr']
-        # All tensors of a group in one call each: hundreds of small kernels fewer on a GPU.
+        # One call for all tensors of a group saves hundreds of small kernels on a GPU.
         torch._foreach_lerp_(means, gradients, 1 - beta1)
         torch._foreach_mul_(squares, beta2)
         torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)

@@ -1,4 +1,4 @@
-"""An optimizer wrapper that autocasts on any device and survives a bad batch."""
+"""Mixed precision on any device, and steps that are skipped."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ from mmengine.optim import OptimWrapper
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPERS
 
 
@@ -16,8 +17,8 @@ from xmodal.registry import OPTIM_WRAPPERS
 class SafeAmpOptimWrapper(OptimWrapper):
     """MMEngine's OptimWrapper with autocast on CPU and GPU.
 
-    A loss or a gradient that is not finite, on any rank, skips the step on all of them, and drops
-    what was accumulated for it.
+    If the loss or a gradient is not finite on any rank, all ranks skip the step and drop the
+    accumulated gradients.
 
     Args:
         dtype: 'bfloat16', 'float16' (CUDA only, with a gradient scaler) or None for float32.
@@ -25,19 +26,22 @@ class SafeAmpOptimWrapper(OptimWrapper):
             ``clip_grad``.
 
     Attributes:
-        stepped: whether the last iteration moved the parameters.
-        skipped: steps left out so far because a loss or a gradient was not finite.
-        skipped_in_a_row: those of them that were the last ones.
+        stepped: whether the last iteration updated the parameters.
+        skipped: number of skipped steps so far.
+        skipped_in_a_row: number of consecutive skipped steps up to now.
+
+    Raises:
+        ConfigError: for another ``dtype``, or float16 without a GPU.
     """
 
     def __init__(self, dtype: str | None = None, **others) -> None:
         super().__init__(**others)
         if dtype not in (None, 'bfloat16', 'float16'):
-            raise ValueError(
+            raise ConfigError(
                 f"optim_wrapper.dtype='{dtype}', expected 'bfloat16', 'float16' or None (float32)"
             )
         if dtype == 'float16' and not torch.cuda.is_available():
-            raise ValueError(
+            raise ConfigError(
                 "optim_wrapper.dtype='float16' needs a GPU; on a CPU use 'bfloat16' or None"
             )
         self.dtype = getattr(torch, dtype) if dtype else None
@@ -47,7 +51,7 @@ class SafeAmpOptimWrapper(OptimWrapper):
 
     @contextmanager
     def optim_context(self, model: nn.Module) -> Iterator[None]:
-        """Autocast, and no gradient exchange between accumulated steps."""
+        """Autocasts, and synchronizes no gradients between accumulated steps."""
         device_type = next(model.parameters()).device.type
         enabled = self.dtype is not None
         with super().optim_context(model), torch.autocast(device_type, self.dtype, enabled=enabled):
@@ -56,36 +60,39 @@ class SafeAmpOptimWrapper(OptimWrapper):
     def update_params(
         self, loss: Tensor, step_kwargs: dict | None = None, zero_kwargs: dict | None = None
     ) -> None:
-        """Backward, and a step where one is due and all is finite on every rank."""
+        """Runs the backward pass, and steps if a step is due and every rank is finite."""
         finite = torch.isfinite(loss.detach()).float()
         if is_distributed():
             all_reduce(finite, 'min')
         self.backward(self.scale_loss(loss))
         self.stepped = False
-        due = self.should_update()
-        if not finite or (due and not self._gradients_are_finite()):
+        is_due = self.should_update()
+        if not finite or (is_due and not self._gradients_are_finite()):
             self.skipped += 1
             self.skipped_in_a_row += 1
             self.zero_grad()
         else:
             self.skipped_in_a_row = 0
-            if due:
+            if is_due:
                 self.step(**(step_kwargs or {}))
                 self.zero_grad(**(zero_kwargs or {}))
                 self.stepped = True
         self.message_hub.update_scalar('train/skipped_steps', self.skipped)
 
     def _gradients_are_finite(self) -> bool:
-        """Of a finite loss they need not be: √0 has none. They are the same on all ranks."""
+        """Checks the gradients, which may be infinite although the loss is finite (√0).
+
+        They are the same on all ranks.
+        """
         if self.scaler.is_enabled():
-            return True  # it looks itself, and lowers its scale
+            return True  # the scaler checks them itself, and lowers its scale
         groups = self.optimizer.param_groups
-        found = [p.grad for group in groups for p in group['params'] if p.grad is not None]
-        norm = torch.nn.utils.get_total_norm(found)
+        gradients = [p.grad for group in groups for p in group['params'] if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
         return bool((norm.full_tensor() if isinstance(norm, DTensor) else norm).isfinite())
 
     def backward(self, loss: Tensor, **kwargs) -> None:
-        """Backward of the scaled loss."""
+        """Runs the backward pass of the scaled loss."""
         super().backward(self.scaler.scale(loss), **kwargs)
 
     def step(self, **kwargs) -> None:
@@ -97,14 +104,14 @@ class SafeAmpOptimWrapper(OptimWrapper):
         self.scaler.update()
 
     def state_dict(self) -> dict:
-        """The optimizer's state, the scaler's and the count of skipped steps."""
-        own = {'scaler': self.scaler.state_dict(), 'skipped': self.skipped}
-        return {**super().state_dict(), 'wrapper': own}
+        """Returns the state of optimizer and scaler, and the number of skipped steps."""
+        state = {'scaler': self.scaler.state_dict(), 'skipped': self.skipped}
+        return {**super().state_dict(), 'wrapper': state}
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """The inverse of :meth:`state_dict`."""
-        own = state_dict.pop('wrapper', None)
+        """Restores what :meth:`state_dict` returned."""
+        state = state_dict.pop('wrapper', None)
         super().load_state_dict(state_dict)
-        if own:
-            self.scaler.load_state_dict(own['scaler'])
-            self.skipped = own['skipped']
+        if state:
+            self.scaler.load_state_dict(state['scaler'])
+            self.skipped = state['skipped']

@@ -2,6 +2,7 @@
 
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.base import MomentumModel, check_vocabulary
+from xmodal.registry import MODELS
 
 
 class AlbefModel(MomentumModel):
@@ -17,5 +18,5 @@ class AlbefModel(MomentumModel):
 
     def __init__(self, data_preprocessor: dict, backbone: dict) -> None:
         super().__init__(data_preprocessor)
-        self.backbone = AlbefBackbone(**backbone)
+        self.backbone = MODELS.build({'type': AlbefBackbone, **backbone})
         check_vocabulary(self.data_preprocessor.vocab_size, self.backbone.text_encoder)

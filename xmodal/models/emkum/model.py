@@ -75,7 +75,9 @@ class EmkumModel(CrossModalModel):
                 f'image_encoder is {widths[0]} wide and text_encoder {widths[1]}: both pass one '
                 'block and must have one width'
             )
-        self.shared_block = SharedBlock(widths[0], **shared_block)
+        self.shared_block = MODELS.build(
+            {'type': SharedBlock, 'embed_dims': widths[0], **shared_block}
+        )
         self.token_type = None
         if token_type is not None:
             self.token_type = MODELS.build({**token_type, 'embed_dims': widths[0]})

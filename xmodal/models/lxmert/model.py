@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from xmodal.models.base import CrossModalModel, check_vocabulary
 from xmodal.models.layers import init_linear
 from xmodal.models.lxmert.backbone import LxmertBackbone
+from xmodal.registry import MODELS
 
 
 class LxmertModel(CrossModalModel):
@@ -21,7 +22,7 @@ class LxmertModel(CrossModalModel):
 
     def __init__(self, data_preprocessor: dict, backbone: dict) -> None:
         super().__init__(data_preprocessor)
-        self.backbone = LxmertBackbone(**backbone)
+        self.backbone = MODELS.build({'type': LxmertBackbone, **backbone})
         check_vocabulary(self.data_preprocessor.vocab_size, self.backbone.text_encoder)
         self.register_load_state_dict_pre_hook(_refuse_foreign_weights)
 

@@ -1,4 +1,4 @@
-"""Counting broken images."""
+"""Images that cannot be read."""
 
 import torch
 from mmengine.dist import all_gather_object, all_reduce, is_distributed
@@ -10,16 +10,16 @@ from xmodal.registry import HOOKS
 
 @HOOKS.register_module()
 class BrokenImageHook(Hook):
-    """Logs images that could not be read, and ends the run when they are too many.
+    """Logs images that cannot be read, and ends the run if there are too many.
 
-    A data set replaces a broken image by another sample and hands its path on; here they are
-    counted.
+    A dataset replaces a broken image by another sample and passes on its path. This hook counts the
+    paths.
 
     Args:
-        limit: largest share of broken images, looked at after ``patience`` samples and at the end
-            of every epoch.
-        patience: samples seen before the share is trusted.
-        interval: iterations between looks.
+        limit: largest share of broken images. It is checked after ``patience`` samples and at the
+            end of every epoch.
+        patience: number of samples before the share is checked.
+        interval: iterations between checks.
     """
 
     def __init__(self, limit: float = 0.001, patience: int = 1000, interval: int = 50) -> None:
@@ -34,7 +34,7 @@ class BrokenImageHook(Hook):
         data_batch: dict | None = None,
         outputs: dict | None = None,
     ) -> None:
-        """Counts the batch; looks at the share now and then."""
+        """Counts the broken images of a batch, and checks the share at intervals."""
         self.batches += 1
         for sample in data_batch['data_samples']:
             self.seen += 1
@@ -45,12 +45,12 @@ class BrokenImageHook(Hook):
             self._check(runner, self.patience)
 
     def after_train_epoch(self, runner: Runner) -> None:
-        """Looks at the share, and trusts it once a whole epoch was seen, however short."""
-        whole = self.batches >= len(runner.train_dataloader)
-        self._check(runner, 0 if whole else self.patience)
+        """Checks the share; after a whole epoch without regard to ``patience``."""
+        is_whole_epoch = self.batches >= len(runner.train_dataloader)
+        self._check(runner, 0 if is_whole_epoch else self.patience)
 
     def _check(self, runner: Runner, patience: int) -> None:
-        """Raises where the share, over all ranks, is above the limit."""
+        """Ends the run if the share over all ranks is above the limit."""
         device = next(runner.model.parameters()).device
         counts = torch.tensor([self.seen, len(self.broken)], dtype=torch.float64, device=device)
         if is_distributed():
@@ -63,6 +63,6 @@ class BrokenImageHook(Hook):
         listed = '\n  '.join(paths[:50]) + ('\n  …' if len(paths) > 50 else '')
         raise RuntimeError(
             f'{broken:.0f} of {seen:.0f} images are broken, more than the limit of '
-            f'{self.limit:.1%} (BrokenImageHook.limit). Mend them, take them out of the annotation '
-            f'file, or raise the limit:\n  {listed}'
+            f'{self.limit:.1%} (BrokenImageHook.limit). Repair them, remove them from the '
+            f'annotation file, or raise the limit:\n  {listed}'
         )

@@ -1,0 +1,44 @@
+"""The batch of one process and one iteration, from the batch of an optimizer step."""
+
+from mmengine.logging import MMLogger
+
+from xmodal.errors import ConfigError
+
+
+def divide_batch(
+    dataloader: dict, num_processes: int, accumulated_steps: int, logger: MMLogger
+) -> dict:
+    """Replaces ``global_batch_size`` in the config of a data loader by ``batch_size``.
+
+    Args:
+        dataloader: config; returned as it is if it has no ``global_batch_size``.
+        num_processes: number of ranks.
+        accumulated_steps: backward passes in one optimizer step.
+        logger: gets the sizes.
+
+    Raises:
+        ConfigError: if the config has both sizes, or the division leaves a remainder.
+    """
+    dataloader = dict(dataloader)
+    total = dataloader.pop('global_batch_size', None)
+    if total is None:
+        return dataloader
+    if 'batch_size' in dataloader:
+        raise ConfigError(
+            'train_dataloader has both global_batch_size (of all processes) and batch_size (of '
+            'one): remove one of them'
+        )
+    parts = num_processes * accumulated_steps
+    factors = f'{num_processes} process(es) x {accumulated_steps} accumulated step(s)'
+    if total % parts:
+        raise ConfigError(
+            f'train_dataloader.global_batch_size={total} is not a multiple of {factors}: change '
+            'one of the three'
+        )
+    dataloader['batch_size'] = batch_size = total // parts
+    if parts > 1:
+        logger.info(
+            f'global_batch_size={total} is {factors} x {batch_size}: a loss that compares the '
+            f'samples of a batch (the negatives of matching) compares {batch_size}'
+        )
+    return dataloader

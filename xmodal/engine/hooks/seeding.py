@@ -1,0 +1,42 @@
+"""The random numbers of each iteration."""
+
+import random
+
+import numpy as np
+import torch
+from mmengine.dist import get_rank
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
+
+from xmodal.datasets.seeding import derive_seed
+from xmodal.registry import HOOKS
+
+
+@HOOKS.register_module()
+class IterationSeedHook(Hook):
+    """Seeds every iteration from the run's seed, the iteration and the rank.
+
+    The random numbers of an iteration then do not depend on earlier iterations, so a resumed run
+    equals an uninterrupted one: each checkpoint holds the seed and the iteration.
+
+    Args:
+        history: how many values of a log variable are kept. MMEngine copies the whole history at
+            every update, and it grows with the run.
+    """
+
+    priority = 'VERY_HIGH'
+
+    def __init__(self, history: int = 10_000) -> None:
+        self.history = history
+
+    def before_train_iter(
+        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
+    ) -> None:
+        """Seeds Python's, NumPy's and torch's generators."""
+        seed = derive_seed(runner.seed, runner.iter, get_rank())
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        torch.manual_seed(seed)
+        if runner.iter % 100 == 0:
+            for buffer in runner.message_hub.log_scalars.values():
+                buffer.max_length = self.history
