@@ -1,4 +1,4 @@
-"""Inference on one's own files gives what the tests of the same model give."""
+"""Inferencer computes on image files what the test loops compute on the same images."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from xmodal.engine.loops.grounding import GroundingLoop
 
 @pytest.fixture
 def prepare(relocated, tiny_world, tmp_path):
-    """A config on the tiny world, its runner with random weights, and an inferencer with these."""
+    """Builds a config on the tiny world: its runner with random weights, and an inferencer."""
 
     def make(name):
         config = relocated(f'configs/{name}.py', tiny_world)
@@ -36,13 +36,13 @@ def test_similarity_is_what_the_retrieval_loop_computes(prepare):
     encoded = loop.encode(runner.model)
     gallery = loop.scorer.score(runner.model, encoded)
     captions, paths = encoded.captions, encoded.image_names
-    asked = [caption.upper() + '.' for caption in captions[:7]]  # as people write
-    found = inferencer.similarity(paths[2:5], asked)
-    torch.testing.assert_close(found, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)
+    texts = [caption.upper() + '.' for caption in captions[:7]]  # as users write
+    actual = inferencer.similarity(paths[2:5], texts)
+    torch.testing.assert_close(actual, gallery.scores[2:5, :7], atol=1e-5, rtol=1e-4)
     alone = (
-        inferencer.encode_images(paths[2:5]).embedding @ inferencer.encode_texts(asked).embedding.T
+        inferencer.encode_images(paths[2:5]).embedding @ inferencer.encode_texts(texts).embedding.T
     )
-    torch.testing.assert_close(alone, found)
+    torch.testing.assert_close(alone, actual)
     pairs = torch.ones(2, 3).nonzero()
     encoded = inferencer.encode(paths[:2], captions[:3])
     logits = runner.model.match(*(each.tokens for each in encoded), pairs)
@@ -67,37 +67,39 @@ def test_predictions_are_those_of_the_test(prepare, name):
     batch = runner.test_dataloader.collate_fn([dataset[index] for index in range(5)])
     expected = runner.model.test_step(batch)
     images = [item.get('img_paths', item['img_path']) for item in items]
-    found = inferencer.predict(images, [item['text'] for item in items])
-    for own, other in zip(found, expected, strict=True):
-        assert own.predicted == other.predicted
-        if 'top_answers' in other:
-            assert [text for text, _ in own.top_answers] == [text for text, _ in other.top_answers]
+    actual = inferencer.predict(images, [item['text'] for item in items])
+    for sample, reference in zip(actual, expected, strict=True):
+        assert sample.predicted == reference.predicted
+        if 'top_answers' in reference:
+            assert [text for text, _ in sample.top_answers] == [
+                text for text, _ in reference.top_answers
+            ]
         else:
-            torch.testing.assert_close(own.probabilities, other.probabilities)
+            torch.testing.assert_close(sample.probabilities, reference.probabilities)
 
 
-def test_questions_are_read_as_the_test_set_reads_them(prepare):
+def test_questions_are_cleaned_as_in_the_test_set(prepare):
     _, inferencer = prepare('acerpe/vqa_shapes')
-    assert inferencer.read_text('What COLOUR is it?') == 'what colour is it'
-    assert len(inferencer.read_text('word ' * 60).split()) == 50
+    assert inferencer.clean_text('What COLOUR is it?') == 'what colour is it'
+    assert len(inferencer.clean_text('word ' * 60).split()) == 50
 
 
-def test_places_are_those_of_the_grounding_loop(prepare):
+def test_heatmaps_are_those_of_the_grounding_loop(prepare):
     runner, inferencer = prepare('acerpe/grounding_shapes')
     batch = next(iter(runner.test_dataloader))
     expected = GroundingLoop.predict(runner.test_loop, runner.model, batch)[:4]
-    found = inferencer.relate([s.image_path for s in expected], [s.text for s in expected])
-    for heat, sample in zip(found, expected, strict=True):
+    actual = inferencer.heatmap([s.image_path for s in expected], [s.text for s in expected])
+    for heat, sample in zip(actual, expected, strict=True):
         large = torch.nn.functional.interpolate(heat[None, None], sample.size, mode='bicubic')
         torch.testing.assert_close(large[0, 0], sample.heat, atol=1e-6, rtol=1e-4)
 
 
-def test_what_can_not_be_asked_is_an_error(prepare, tiny_world):
+def test_unsupported_calls_are_errors(prepare, tiny_world):
     _, inferencer = prepare('acerpe/pretrain_shapes')
     with pytest.raises(ValueError, match="mode='predict', expected one of"):
         inferencer.predict(sorted(tiny_world.glob('images/test/*/*.png'))[:1], ['one'])
-    with pytest.raises(ValueError, match='2 pictures and 1 texts are no pairs'):
+    with pytest.raises(ValueError, match='2 images and 1 texts, expected one text for each image'):
         inferencer.predict(['a.png', 'b.png'], ['one'])
     config = Config.fromfile('configs/temde/saf_temde_shapes.py')
-    with pytest.raises(ValueError, match='reads computed features and no pictures'):
+    with pytest.raises(ValueError, match='reads precomputed features, not image files'):
         Inferencer(config, 'any.pth')

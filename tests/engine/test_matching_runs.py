@@ -108,16 +108,16 @@ def test_the_report_of_matching_names_images_and_shows_sketches(
     page = Path(config.work_dir, 'report.html').read_text()
     rankings = json.loads(Path(config.test_cfg.save_rankings).read_text())
     assert f'{metrics["all/mean_recall"]:.1f}</b><span>mean recall' in page
-    assert 'texts of a picture, parts' in page and 'picture of a text, all' in page
+    assert 'image-to-text, parts' in page and 'text-to-image, all' in page
     shown = [1, 3, 5, 7]  # four of ten, evenly
     assert [rankings['images'][image] in page for image in shown] == [True] * 4
     right = sum(
         image in rankings['ranked_images'][rankings['text_to_image'].index(image)][:3]
         for image in shown
     )
-    assert page.count('class="named right"') == right
-    assert page.count('<img') == 0 and 'Where the words are' not in page
-    assert ('Where the words lie in the sketch' in page) == sketched
+    assert page.count('class="named correct"') == right
+    assert page.count('<img') == 0 and 'Heat maps' not in page
+    assert ('Words in the sketch' in page) == sketched
 
 
 def test_scores_of_two_models_are_saved_and_averaged(shrink, tmp_path):

@@ -1,4 +1,4 @@
-"""Literal float64 forms of the equations, and input for them."""
+"""Literal float64 implementations of the equations, and inputs for them."""
 
 import math
 
@@ -19,7 +19,7 @@ def random_tokens(batch, length, width, dtype=torch.float64, seed=0):
 
 
 def random_similarity(*shape, dtype=torch.float64, seed=0):
-    """Cosines of which about half are anchors."""
+    """Random cosines, about half of them anchors."""
     generator = torch.Generator().manual_seed(seed)
     return (2 * torch.rand(*shape, dtype=torch.float64, generator=generator) - 1).to(dtype)
 

@@ -1,4 +1,4 @@
-"""ALBEF's weights, against ALBEF's computation written out with transformers and timm."""
+"""Weights of ALBEF, against a literal implementation with transformers and timm."""
 
 import sys
 
@@ -17,7 +17,7 @@ WIDTH, WORDS = 16, 40
 
 
 class TinyAlbef(nn.Module):
-    """ALBEF with twelve BERT layers, the last six of which look at the image; literal."""
+    """A literal ALBEF: twelve BERT layers, the last six with cross-attention to the image."""
 
     def __init__(self):
         super().__init__()
@@ -49,7 +49,7 @@ class TinyAlbef(nn.Module):
         self.itm_head = nn.Linear(WIDTH, 2)
 
     def albef_state_dict(self):
-        """Under the names of ALBEF.pth."""
+        """Returns the weights with the names of ALBEF.pth."""
         renamed = {'temp': torch.tensor(0.05), 'text_queue': torch.zeros(8, 4)}
         for name, value in self.state_dict().items():
             if name.startswith('fusion.'):
@@ -85,7 +85,7 @@ def source():
 
 @pytest.fixture
 def config_file(tmp_path):
-    """The preset's model, at the tiny size."""
+    """The model of the preset at the tiny size."""
     vocabulary = tmp_path / 'vocab.txt'
     words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *(f'word{i}' for i in range(35))]
     vocabulary.write_text('\n'.join(words))
@@ -136,45 +136,44 @@ def test_converted_weights_compute_what_albef_computes(
     out = tmp_path / 'new' / 'out.pth'
     run(monkeypatch, tmp_path / 'ALBEF.pth', out, '--config', config_file)
     report = capsys.readouterr().out
-    assert 'left, for lack of a place: 1\n  text_queue' in report
+    assert 'not used, no such name in the model: 1\n  text_queue' in report
 
     model = MODELS.build(Config.fromfile(config_file).model).eval()
     checkpoint = torch.load(out, weights_only=True)
-    found = model.load_state_dict(checkpoint['state_dict'], strict=False)
-    assert not found.unexpected_keys
-    # What ALBEF's tiny stand-in has no weights for; the teacher was made by copy.
+    keys = model.load_state_dict(checkpoint['state_dict'], strict=False)
+    assert not keys.unexpected_keys
+    # The tiny ALBEF has no weights for these; the teacher was copied.
     assert all(
-        name.startswith(('queue.', 'heads.mlm', 'teacher.module.mlm'))
-        for name in found.missing_keys
+        name.startswith(('queue.', 'heads.mlm', 'teacher.module.mlm')) for name in keys.missing_keys
     )
     images, input_ids = torch.randn(3, 3, 24, 24), torch.randint(5, WORDS, (3, 6))
     mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2, [1] * 5 + [0]])
     expected = source(images, input_ids, mask)
     image, text = model.encode_image(images), model.encode_text(input_ids, mask.bool())
     fused = model.fuse(image.tokens, text.tokens)
-    found = image.embedding, text.embedding, model.heads['itm'](fused.text_tokens)
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    actual = image.embedding, text.embedding, model.heads['itm'](fused.text_tokens)
+    for ours, theirs in zip(actual, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
     assert model.heads['itc'].temperature.item() == pytest.approx(0.05)
     teacher = model.teacher.module['backbone'].image_proj.weight
     assert torch.equal(teacher, model.backbone.image_proj.weight)
 
 
-def test_chosen_blocks_take_their_places_in_order():
+def test_chosen_blocks_are_renumbered_in_order():
     assert albef.rename('visual_encoder.blocks.4.norm1.weight', [0, 2, 4]) == (
         'backbone.image_encoder.vit.blocks.2.norm1.weight'
     )
     assert albef.rename('visual_encoder.blocks.3.norm1.weight', [0, 2, 4]) is None
 
 
-def test_a_file_of_something_else_is_an_error(config_file, tmp_path, monkeypatch):
+def test_a_file_of_another_model_is_an_error(config_file, tmp_path, monkeypatch):
     torch.save({'conv.weight': torch.zeros(1)}, tmp_path / 'other.pth')
     with pytest.raises(ValueError, match='is this a file of ALBEF'):
         run(monkeypatch, tmp_path / 'other.pth', tmp_path / 'out.pth', '--config', config_file)
     assert not (tmp_path / 'out.pth').exists()
 
 
-def test_a_file_that_is_there_is_not_overwritten(config_file, tmp_path, monkeypatch):
+def test_an_existing_file_is_not_overwritten(config_file, tmp_path, monkeypatch):
     (tmp_path / 'out.pth').write_text('mine')
     with pytest.raises(FileExistsError, match='out=.* is there already'):
         run(monkeypatch, 'any.pth', tmp_path / 'out.pth', '--config', config_file)

@@ -1,4 +1,4 @@
-"""What the tool says of anchors, against literal loops."""
+"""Statistics of anchors, against literal loops."""
 
 import math
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from tools.analysis.anchor_statistics import anchors_on_things, describe_pairs
+from tools.analysis.anchor_statistics import anchors_on_objects, pair_statistics
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
 
@@ -22,11 +22,11 @@ def model(tiny_config):
 
 
 @torch.no_grad()
-def test_distances_and_additions_are_those_of_every_pair(model):
+def test_distances_and_additions_are_averaged_over_every_pair(model):
     image = model.encode_image(torch.randn(2, 3, 32, 32)).tokens
     mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
     text = model.encode_text(torch.randint(5, 60, (2, 6)), mask).tokens
-    found = describe_pairs(model, image, text)
+    actual = pair_statistics(model, image, text)
     relation, position = model.relate(image, text), model.backbone.position
     for row in range(2):
         all_paths, spread = [], []
@@ -37,30 +37,30 @@ def test_distances_and_additions_are_those_of_every_pair(model):
                 all_paths += paths
                 mean = sum(paths) / len(paths) if paths else 0
                 spread += [(path - mean) ** 2 for path in paths]
-        assert found['mean of P'][row] == pytest.approx(sum(all_paths) / len(all_paths))
+        assert actual['mean of P'][row] == pytest.approx(sum(all_paths) / len(all_paths))
         deviation = math.sqrt(sum(spread) / len(spread))
-        assert found['deviation of P over patches'][row] == pytest.approx(deviation, rel=1e-4)
+        assert actual['deviation of P over patches'][row] == pytest.approx(deviation, rel=1e-4)
         words = range(1, int(mask[row].sum()))
-        for role, own, means, places in (
+        for role, tokens, means, indices in (
             ('query', text, relation.text_mean, words),
             ('value', image, relation.image_mean, range(1, 17)),
         ):
             weight = position.weight[role][0]
-            addition = sum(float((means[row, place] @ weight).norm()) for place in places)
-            tokens = sum(float(own.embeddings[row, place].norm()) for place in places)
-            name = f'addition to {role}, of the tokens'
-            assert found[name][row] == pytest.approx(addition / tokens, rel=1e-4)
+            addition = sum(float((means[row, index] @ weight).norm()) for index in indices)
+            length = sum(float(tokens.embeddings[row, index].norm()) for index in indices)
+            name = f'addition to {role} / token'
+            assert actual[name][row] == pytest.approx(addition / length, rel=1e-4)
 
 
-def test_anchors_are_counted_on_the_patches_whose_middle_a_things_box_has():
+def test_anchors_are_counted_on_the_patches_whose_centre_is_in_the_box_of_an_object():
     anchors = torch.zeros(3, 3, 2, 1, dtype=torch.bool)  # patches of 10 pixels, two words
     anchors[0, 0, 0] = anchors[0, 1, 0] = anchors[2, 2, 0] = True
-    things = [({'red', 'disc'}, [0, 0, 16, 9]), ({'blue', 'bar'}, [20, 20, 10, 10])]
-    shares = anchors_on_things(anchors, ['red', 'the'], things, side=10)
+    objects = [({'red', 'disc'}, [0, 0, 16, 9]), ({'blue', 'bar'}, [20, 20, 10, 10])]
+    shares = anchors_on_objects(anchors, ['red', 'the'], objects, patch_size=10)
     assert shares == [pytest.approx((1.0, 1 / 7))]  # patches 0 and 1 of the first row
 
 
-def test_the_tool_describes_a_trained_model(tiny_config, tiny_world, tmp_path):
+def test_the_tool_prints_the_statistics_of_a_trained_model(tiny_config, tiny_world, tmp_path):
     tiny_config.train_cfg.max_epochs = 1
     runner = build_runner(tiny_config)
     runner.train()
@@ -79,5 +79,5 @@ def test_the_tool_describes_a_trained_model(tiny_config, tiny_world, tmp_path):
         text=True,
         check=True,
     ).stdout
-    for line in ('anchor share', 'mean of P', 'patches that show its thing', 'elsewhere'):
+    for line in ('anchor share', 'mean of P', 'anchors on the object', 'anchors off the object'):
         assert line in printed

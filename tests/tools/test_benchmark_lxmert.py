@@ -1,4 +1,4 @@
-"""The benchmark of LXMERT's pre-training step: both sides take a step of the same size."""
+"""The benchmark of a pre-training step of LXMERT: both sides take a step of the same size."""
 
 import pytest
 from mmengine.config import Config
@@ -30,7 +30,7 @@ def test_both_sides_have_the_same_number_of_parameters_and_take_a_step(arguments
     assert sizes[0] == sizes[1]
 
 
-def test_ratios_are_medians_of_turns(arguments, capsys):
+def test_ratios_are_medians_over_the_rounds(arguments, capsys):
     results = {
         'transformers': {'seconds': [2.0, 3.0, 8.0], 'memory': 4.0},
         'xmodal': {'seconds': [1.0, 2.0, 2.0], 'memory': 3.0},

@@ -1,4 +1,4 @@
-"""The benchmark of region stores, on a small one."""
+"""The benchmark of region stores, with a small store."""
 
 import sys
 
@@ -8,7 +8,7 @@ from tools.analysis import benchmark_regions
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='/proc is read')
-def test_the_benchmark_generates_reads_and_reports(monkeypatch, tmp_path, capsys):
+def test_the_benchmark_generates_a_store_and_measures_it(monkeypatch, tmp_path, capsys):
     arguments = '--images 12 --workers 1 --batch-size 4 --batches 3 --folder'
     monkeypatch.setattr(sys, 'argv', ['benchmark', *arguments.split(), str(tmp_path)])
     benchmark_regions.main()

@@ -1,4 +1,4 @@
-"""data2vec 2.0's weights, against its computation written out under its own names."""
+"""Weights of data2vec 2.0, against a literal implementation with its original names."""
 
 import sys
 
@@ -41,10 +41,10 @@ def image_weights():
         f'{IMAGE}context_encoder.norm.bias': torch.randn(WIDTH),
         f'{IMAGE}decoder.proj.weight': torch.randn(3, 3),
     }
-    for number in range(2):
-        weights |= block_weights(f'{IMAGE}context_encoder.blocks.{number}.')
-    for number in range(11):  # two digits: 10 comes after 2
-        weights |= block_weights(f'blocks.{number}.')
+    for index in range(2):
+        weights |= block_weights(f'{IMAGE}context_encoder.blocks.{index}.')
+    for index in range(11):  # two digits: 10 comes after 2
+        weights |= block_weights(f'blocks.{index}.')
     return weights
 
 
@@ -56,8 +56,8 @@ def text_weights():
         f'{TEXT}local_encoder.layernorm_embedding.bias': torch.randn(WIDTH),
         'recon_proj.weight': torch.randn(3, 3),
     }
-    for number in range(3):
-        weights |= block_weights(f'blocks.{number}.')
+    for index in range(3):
+        weights |= block_weights(f'blocks.{index}.')
     return weights
 
 
@@ -97,12 +97,12 @@ def encode_image(weights, images, depth):
 def encode_text(weights, ids, depth):
     local = f'{TEXT}local_encoder.'
     padding = ids == 1
-    places = 1 + (~padding).cumsum(1).masked_fill(padding, 0)
+    positions = 1 + (~padding).cumsum(1).masked_fill(padding, 0)
     x = weights[f'{local}embed_tokens.weight'][ids]
-    x = x + weights[f'{local}embed_positions.weight'][places]
+    x = x + weights[f'{local}embed_positions.weight'][positions]
     x = norm(weights, f'{local}layernorm_embedding', x, 1e-5)
-    for number in range(depth):
-        x = block(weights, f'blocks.{number}.', x, 1e-5, padding)
+    for index in range(depth):
+        x = block(weights, f'blocks.{index}.', x, 1e-5, padding)
     return x
 
 
@@ -136,7 +136,7 @@ def test_images_are_encoded_as_by_data2vec(convert, capsys, depth):
     expected = encode_image(weights, images, depth)
     torch.testing.assert_close(encoder(images).embeddings, expected, atol=1e-4, rtol=1e-4)
     printed = capsys.readouterr().out
-    assert '13 blocks' in printed and f'left, for lack of a place: 1\n  {IMAGE}decoder' in printed
+    assert '13 blocks' in printed and f'not used: 1\n  {IMAGE}decoder' in printed
 
 
 @torch.no_grad()
@@ -149,9 +149,9 @@ def test_texts_are_encoded_as_by_data2vec(convert, depth):
     ids = torch.randint(4, WORDS, (2, 6))
     ids[1, 4:] = 1
     mask = ids != 1
-    found = encoder(ids, mask).embeddings
+    actual = encoder(ids, mask).embeddings
     expected = encode_text(weights, ids, depth)
-    torch.testing.assert_close(found[mask], expected[mask], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(actual[mask], expected[mask], atol=1e-4, rtol=1e-4)
 
 
 def test_a_file_of_another_model_is_an_error(convert):
@@ -159,7 +159,7 @@ def test_a_file_of_another_model_is_an_error(convert):
         convert({'model': {'blocks.0.norm1.weight': torch.zeros(3)}}, 'image.pth')
 
 
-def test_a_file_that_lacks_something_is_an_error(convert):
+def test_a_file_that_lacks_a_weight_is_an_error(convert):
     weights = image_weights()
     del weights[f'{IMAGE}extra_tokens']
     with pytest.raises(ValueError, match="has no 'modality_encoders.IMAGE.extra_tokens'"):
@@ -170,6 +170,6 @@ def test_a_file_that_lacks_something_is_an_error(convert):
         convert({'model': weights}, 'image.pth')
 
 
-def test_objects_in_a_file_are_not_loaded_and_the_way_round_is_told(convert):
-    with pytest.raises(ValueError, match='If you trust the file, take the weights out'):
+def test_objects_in_a_file_are_not_loaded_and_the_error_says_what_to_do(convert):
+    with pytest.raises(ValueError, match='trust the file, extract its weights first'):
         convert({'model': image_weights(), 'cfg': pytest.raises}, 'image.pth')

@@ -1,4 +1,4 @@
-"""The picture of a score over the sizes of a sketch, from finished runs."""
+"""The figure of a score by the size of the sketch, from finished runs."""
 
 import sys
 
@@ -11,15 +11,15 @@ from xmodal.files import write_json
 
 @pytest.fixture
 def draw(tmp_path, monkeypatch):
-    """Runs the tool and gives what it draws."""
+    """Runs the tool and returns the arguments of the figure."""
     drawn = []
 
-    def note(*arguments):
+    def record(*arguments):
         drawn.append(arguments)
         return original(*arguments)
 
     original = tool.draw_sizes
-    monkeypatch.setattr(tool, 'draw_sizes', note)
+    monkeypatch.setattr(tool, 'draw_sizes', record)
 
     def run():
         arguments = [tmp_path / 'sizes.png', '--seeds', 2, '--root', tmp_path]
@@ -35,11 +35,11 @@ def finish(root, cell, seed, rsum):
     write_json(folder / 'metrics.json', {'rsum': rsum, 'i2t/R@1': 1.0})
 
 
-def test_a_cell_is_the_mean_over_finished_seeds_at_the_sizes_of_its_config(draw, tmp_path):
+def test_a_cell_is_the_mean_over_the_finished_seeds_of_its_size(draw, tmp_path):
     finish(tmp_path, 'n20_k8', 0, 300.0)
     finish(tmp_path, 'n20_k8', 1, 310.0)
     finish(tmp_path, 'n8_k20', 1, 290.0)
-    finish(tmp_path, 'temde', 0, 320.0)  # the reference, which n16_k8 comes to
+    finish(tmp_path, 'temde', 0, 320.0)  # the reference; its sizes are those of n16_k8
     cells, partitions, centroids = draw()
     assert (partitions, centroids) == ([20, 16, 8], [8, 20])
     expected = [[305, np.nan], [320, np.nan], [np.nan, 290]]
@@ -47,6 +47,6 @@ def test_a_cell_is_the_mean_over_finished_seeds_at_the_sizes_of_its_config(draw,
     assert (tmp_path / 'sizes.png').read_bytes().startswith(b'\x89PNG')
 
 
-def test_nothing_finished_is_answered_with_the_command(draw):
+def test_without_finished_runs_the_error_names_the_command(draw):
     with pytest.raises(FileNotFoundError, match='run `python tools/ablate.py temde/table4`'):
         draw()

@@ -1,4 +1,4 @@
-"""SGRAF's weights, against SGRAF's computation written out under its own names."""
+"""Weights of SGRAF, against a literal implementation with its original names."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ def l2norm(x):
 
 
 class Text(nn.Module):
-    """EncoderText: word vectors, a GRU both ways, averaged."""
+    """EncoderText: word embeddings and a bidirectional GRU, averaged."""
 
     def __init__(self):
         super().__init__()
@@ -109,7 +109,7 @@ def reasoning(request):
 
 @pytest.fixture
 def source(reasoning, tmp_path):
-    """SGRAF's three parts and their file."""
+    """The three parts of SGRAF and their file."""
     torch.manual_seed(0)
     image = nn.ModuleDict({'fc': nn.Linear(FEATURES, WIDTH)})
     parts = [part.eval() for part in (image, Text(), Similarity(reasoning))]
@@ -130,12 +130,12 @@ def source(reasoning, tmp_path):
 
 @pytest.fixture
 def config_file(reasoning, tmp_path):
-    """Makes the config of the same model at the tiny size."""
+    """Writes the config of the same model at the tiny size."""
 
     def make(words=WORDS, **similarity):
         names = ['<pad>', '<start>', '<end>', '<unk>', *(f'w{i}' for i in range(words - 4))]
-        numbers = {name: number for number, name in enumerate(names)}
-        (tmp_path / 'vocab.json').write_text(json.dumps({'word2idx': numbers}))
+        indices = {name: index for index, name in enumerate(names)}
+        (tmp_path / 'vocab.json').write_text(json.dumps({'word2idx': indices}))
         model = dict(
             type='ImageTextMatcher',
             data_preprocessor=dict(
@@ -179,29 +179,33 @@ def test_converted_weights_compute_what_sgraf_computes(source, config_file, tmp_
     ids[1, 3:] = 0
     regions = model.encode_image(Regions(features, torch.ones(3, REGIONS, dtype=torch.bool)))
     words = model.encode_text(ids, torch.arange(5) < torch.tensor(lengths)[:, None])
-    found = model.similarity(regions, words)
+    actual = model.similarity(regions, words)
     image, text, similarity = source
     for i in range(3):
         for t, length in enumerate(lengths):
             expected = similarity(l2norm(image['fc'](features[i])), text(ids[t, :length]))
-            torch.testing.assert_close(found[i, t], expected[0], atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(actual[i, t], expected[0], atol=1e-5, rtol=1e-5)
 
 
 def test_a_config_of_another_model_is_an_error(source, config_file, tmp_path, monkeypatch):
     config = config_file(global_pooling=None)
-    with pytest.raises(ValueError, match='only the file has similarity.global_pooling.*not of'):
+    with pytest.raises(
+        ValueError, match='only the file has similarity.global_pooling.*another model'
+    ):
         run(monkeypatch, tmp_path / 'model_best.pth.tar', tmp_path / 'out.pth', '--config', config)
     assert not (tmp_path / 'out.pth').exists()
 
 
 def test_another_vocabulary_is_an_error(source, config_file, tmp_path, monkeypatch):
     config = config_file(words=WORDS + 1)
-    with pytest.raises(ValueError, match=r'embedding.weight is \(12, 5\).*another vocabulary'):
+    with pytest.raises(
+        ValueError, match=r'embedding.weight has the shape \(12, 5\).*another vocabulary'
+    ):
         run(monkeypatch, tmp_path / 'model_best.pth.tar', tmp_path / 'out.pth', '--config', config)
 
 
 @pytest.mark.parametrize('content', [{'state_dict': {}}, {'model': {'a': torch.zeros(1)}}])
-def test_a_file_of_something_else_is_an_error(config_file, tmp_path, monkeypatch, content):
+def test_a_file_of_another_model_is_an_error(config_file, tmp_path, monkeypatch, content):
     torch.save(content, tmp_path / 'other.pth')
     with pytest.raises(ValueError, match='is this a file of SGRAF'):
         out = tmp_path / 'out.pth'
@@ -209,11 +213,11 @@ def test_a_file_of_something_else_is_an_error(config_file, tmp_path, monkeypatch
 
 
 def test_a_weight_of_another_model_is_an_error():
-    with pytest.raises(ValueError, match="'rnn.weight' is no weight of SGRAF"):
+    with pytest.raises(ValueError, match="'rnn.weight' is not a weight of SGRAF"):
         sgraf.rename(1, 'rnn.weight')
 
 
-def test_a_file_that_is_there_is_not_overwritten(tmp_path, monkeypatch):
+def test_an_existing_file_is_not_overwritten(tmp_path, monkeypatch):
     (tmp_path / 'out.pth').write_text('mine')
     with pytest.raises(FileExistsError, match='out=.* is there already'):
         run(monkeypatch, 'any.pth', tmp_path / 'out.pth', '--config', 'any.py')

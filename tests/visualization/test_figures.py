@@ -1,11 +1,11 @@
-"""Figures of a report."""
+"""The scalars that the report reads."""
 
 import json
 
 from xmodal.visualization.figures import read_scalars
 
 
-def test_of_a_resumed_run_the_last_value_counts_and_half_a_line_does_not(tmp_path):
+def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_path):
     runs = {
         '20260101': [{'loss': 3.0, 'step': 1}, {'loss': 2.0, 'step': 2}],
         '20260102': [{'loss': 2.5, 'step': 2}, {'mean_recall': 50.0, 'step': 2}],

@@ -1,4 +1,4 @@
-"""Heat maps and anchors, against literal loops; and the page."""
+"""Heat maps and anchor maps against literal loops, and the report."""
 
 import json
 import re
@@ -12,7 +12,8 @@ from xmodal.apis import Inferencer
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
 from xmodal.visualization import anchor_maps, grad_cam
-from xmodal.visualization.report import chance_recall, choose_words, write_report
+from xmodal.visualization.heat_maps import choose_words
+from xmodal.visualization.report import chance_recall, write_report
 
 
 @pytest.fixture
@@ -57,8 +58,8 @@ def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair)
     assert whole.max() > 0
 
 
-def deep(tiny_config, streams):
-    """A model of three fusion layers, so that there are layers above and below."""
+def build_deep_model(tiny_config, streams):
+    """Builds a model of three fusion layers: one below and one above the default layer."""
     tiny_config.model.backbone.fusion.update(depth=3, streams=streams)
     torch.manual_seed(1)
     model = MODELS.build(tiny_config.model).eval()
@@ -68,7 +69,7 @@ def deep(tiny_config, streams):
 
 
 def literal_map(model, image, text, layer):
-    """The map of one pair by back-propagation through everything."""
+    """Computes the map of one pair with back-propagation through the whole model."""
     image = image._replace(embeddings=image.embeddings.clone().requires_grad_())
     fused = model.fuse(image, text, need_attentions=True)
     attention = fused.attentions[layer].text_to_image
@@ -79,8 +80,8 @@ def literal_map(model, image, text, layer):
 
 @pytest.mark.parametrize('streams', ['both', 'text'])
 @pytest.mark.parametrize('layer', [None, 0, 2])
-def test_a_pairs_map_is_the_same_alone_and_in_a_batch(tiny_config, pair, streams, layer):
-    model, (image, text) = deep(tiny_config, streams), pair
+def test_the_map_of_a_pair_is_the_same_alone_and_in_a_batch(tiny_config, pair, streams, layer):
+    model, (image, text) = build_deep_model(tiny_config, streams), pair
     _, maps = grad_cam(model, image, text, layer)
     for b in range(2):
         row = torch.tensor([b])
@@ -95,8 +96,8 @@ def test_a_pairs_map_is_the_same_alone_and_in_a_batch(tiny_config, pair, streams
         assert expected.max() > 0
 
 
-def test_grad_cam_records_gradients_above_its_layer_alone_and_keeps_nothing(tiny_config, pair):
-    model = deep(tiny_config, 'both')
+def test_grad_cam_records_gradients_only_above_its_layer_and_keeps_nothing(tiny_config, pair):
+    model = build_deep_model(tiny_config, 'both')
     recorded, kept = [], []
 
     def note(module, arguments, output):
@@ -106,7 +107,7 @@ def test_grad_cam_records_gradients_above_its_layer_alone_and_keeps_nothing(tiny
     for layer in model.backbone.fusion.layers:
         layer.cross_attention.register_forward_hook(note)
     words, whole = grad_cam(model, *pair, layer=1)
-    # Words, then patches, of each layer; of the last the words alone are wanted.
+    # Words, then patches, of each layer; the last layer computes only the words.
     assert recorded == [False, False, True, True, True]
     assert not any(reference() is not None for reference in kept)
     assert not words.requires_grad and not whole.requires_grad
@@ -116,57 +117,60 @@ def test_grad_cam_records_gradients_above_its_layer_alone_and_keeps_nothing(tiny
     assert not any(layer.cross_attention._forward_pre_hooks for layer in layers)
 
 
-def test_frozen_weights_and_no_grad_around_change_no_map(tiny_config, pair):
-    model = deep(tiny_config, 'both')
+def test_frozen_weights_and_no_grad_do_not_change_the_map(tiny_config, pair):
+    model = build_deep_model(tiny_config, 'both')
     _, expected = grad_cam(model, *pair)
     model.requires_grad_(False)
     with torch.no_grad():
-        _, found = grad_cam(model, *pair)
-    assert torch.equal(found, expected)
+        _, actual = grad_cam(model, *pair)
+    assert torch.equal(actual, expected)
 
 
 @torch.no_grad()
-def test_anchors_are_where_a_groups_cosine_reaches_delta(model, pair):
+def test_anchors_are_where_the_cosine_of_a_group_reaches_delta(model, pair):
     image, text = pair
     anchors, closeness = anchor_maps(model, image, text)
     assert anchors.shape == closeness.shape == (2, 6, 4, 4, 4)
     for n in (1, 3):
         for patch in (0, 7, 15):
             for group in range(4):
-                part = slice(8 * group, 8 * group + 8)
-                one, other = image.embeddings[1, 1 + patch, part], text.embeddings[1, n, part]
+                channels = slice(8 * group, 8 * group + 8)
+                one, other = (
+                    image.embeddings[1, 1 + patch, channels],
+                    text.embeddings[1, n, channels],
+                )
                 cosine = torch.nn.functional.cosine_similarity(one, other, dim=0)
-                found = anchors[1, n, patch // 4, patch % 4, group]
-                assert bool(found) == bool(cosine >= 0.05)
+                actual = anchors[1, n, patch // 4, patch % 4, group]
+                assert bool(actual) == bool(cosine >= 0.05)
     assert ((closeness >= 0) & (closeness <= 1)).all()
 
 
-def test_a_model_without_matching_has_no_grad_cam(tiny_config, pair):
+def test_grad_cam_needs_an_itm_head(tiny_config, pair):
     tiny_config.model.heads = dict(itc=dict(type='ITCHead'))
     with pytest.raises(ValueError, match="has no head 'itm'"):
         grad_cam(MODELS.build(tiny_config.model), *pair)
 
 
-def test_words_shown_are_those_with_most_heat_in_the_order_of_the_text():
+def test_chosen_words_have_the_largest_heat_and_are_in_the_order_of_the_text():
     pieces = ['[CLS]', 'the', 'red', 'ring', 'left', 'of', 'blue', 'bar', 'red', '##ish', '[SEP]']
     maps = torch.tensor([9, 9, 5, 1, 4, 9, 3, 2, 8, 9, 9.0])[:, None, None].expand(-1, 2, 2)
     assert [pieces[i] for i in choose_words(pieces, maps)] == ['red', 'left', 'blue', 'bar']
 
 
-def test_chance_is_what_random_rankings_reach():
+def test_chance_recall_is_the_recall_of_random_rankings():
     owner = [i for i in range(6) for _ in range(1 + i % 3)]
     rankings = {'images': list('abcdef'), 'texts': owner, 'text_to_image': owner}
     torch.manual_seed(0)
-    found = []
+    recalls = []
     for _ in range(4000):
         texts, images = torch.randperm(len(owner)).tolist(), torch.randperm(6).tolist()
         for k in (1, 5, 10):
-            found.append(sum(i in [owner[t] for t in texts[:k]] for i in range(6)) / 6)
-            found.append(min(k, 6) / 6 if k > 1 else float(images[0] == 0))
-    assert chance_recall(rankings) == pytest.approx(100 * sum(found) / len(found), abs=1)
+            recalls.append(sum(i in [owner[t] for t in texts[:k]] for i in range(6)) / 6)
+            recalls.append(min(k, 6) / 6 if k > 1 else float(images[0] == 0))
+    assert chance_recall(rankings) == pytest.approx(100 * sum(recalls) / len(recalls), abs=1)
 
 
-def test_the_page_stands_alone_and_marks_what_is_right(tiny_config):
+def test_the_report_has_no_external_files_and_marks_correct_matches(tiny_config):
     tiny_config.train_cfg.max_epochs = 1
     tiny_config.default_hooks.logger.interval = 1
     rankings_file = f'{tiny_config.work_dir}/rankings.json'
@@ -185,15 +189,15 @@ def test_the_page_stands_alone_and_marks_what_is_right(tiny_config):
         rankings,
         out,
         inferencer.encode,
-        examples=3,
+        num_examples=3,
     )
     page = out.read_text()
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert not re.search(r'url\((?!#)', page)
-    assert page.count('<svg') >= 5  # a curve of each loss
-    right = 0
-    for image in (2, 4, 6):  # three of ten, evenly
+    assert page.count('<svg') >= 5  # one curve for each loss
+    correct = 0
+    for image in (2, 4, 6):  # three of ten, evenly spread
         text = rankings['text_to_image'].index(image)
-        right += image in rankings['ranked_images'][text][:3]
-    assert page.count('class="found right"') == right
+        correct += image in rankings['ranked_images'][text][:3]
+    assert page.count('class="match correct"') == correct
     assert page.count('alt="Grad-CAM of') >= 3

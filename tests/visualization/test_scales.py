@@ -1,15 +1,15 @@
-"""The figure of token types' scales."""
+"""The figure of the LayerScales of token types."""
 
 import pytest
 
 from xmodal.visualization.figures import draw_scales, to_svg
 
 
-def record(iteration, **own):
-    return dict(when='', iteration=iteration, scales={'token_type': own})
+def record(iteration, **statistics):
+    return dict(when='', iteration=iteration, scales={'token_type': statistics})
 
 
-def test_it_shows_what_the_hook_wrote():
+def test_the_figure_shows_the_values_that_the_hook_wrote():
     records = [
         record(0, mean_abs=1e-5, max_abs=1e-5, share_text=1e-6, share_image=2e-6),
         record(7, mean_abs=1e-3, max_abs=0.3, share_text=1e-4, share_image=2e-4),
@@ -30,7 +30,7 @@ def test_it_shows_what_the_hook_wrote():
 
 
 @pytest.mark.parametrize('records', [[], [record(0, share_text=0.1)]])
-def test_nothing_or_types_without_a_scale_are_drawn_too(records):
+def test_empty_records_and_types_without_a_scale_are_drawn(records):
     figures = draw_scales(records)
     assert len(figures) == len(records)
     for figure in figures:

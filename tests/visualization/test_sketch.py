@@ -1,4 +1,4 @@
-"""Pictures of sketches."""
+"""Figures of sketches."""
 
 import logging
 import sys
@@ -35,8 +35,8 @@ def texts(axes):
     return [text.get_text() for text in axes.texts]
 
 
-class StandIn(nn.Module):
-    """A matching model with one-hot words."""
+class OneHotModel(nn.Module):
+    """An image-text matcher with one-hot words."""
 
     def __init__(self, vocabulary):
         super().__init__()
@@ -50,10 +50,10 @@ class StandIn(nn.Module):
         return Tokens(nn.functional.one_hot(input_ids, 6).float(), attention_mask)
 
 
-def test_every_word_is_assigned_by_the_sketch_of_captions(tmp_path):
+def test_every_word_is_assigned_by_the_text_sketch(tmp_path):
     Vocabulary([*SPECIAL_WORDS, 'red', 'ring']).write(tmp_path / 'vocab.json')
-    model = StandIn(tmp_path / 'vocab.json')
-    found, words = sketch.assign_words(model, ['red ring', 'ring', 'a red ring'])
+    model = OneHotModel(tmp_path / 'vocab.json')
+    actual, words = sketch.assign_words(model, ['red ring', 'ring', 'a red ring'])
     start, end = SPECIAL_WORDS[1:3]
     assert words == [
         start,
@@ -70,32 +70,32 @@ def test_every_word_is_assigned_by_the_sketch_of_captions(tmp_path):
         end,
     ]
     for token, word in enumerate(words):
-        number = [*SPECIAL_WORDS, 'red', 'ring'].index(word)
-        alone = torch.eye(6)[number].view(1, 1, 6)
-        expected = model.similarity.text_pooling.assign(alone)[0, 0]
-        np.testing.assert_allclose(found[token], expected.detach(), rtol=1e-5)
+        index = [*SPECIAL_WORDS, 'red', 'ring'].index(word)
+        one_hot = torch.eye(6)[index].view(1, 1, 6)
+        expected = model.similarity.text_pooling.assign(one_hot)[0, 0]
+        np.testing.assert_allclose(actual[token], expected.detach(), rtol=1e-5)
 
 
-def test_a_model_without_a_sketch_of_captions_assigns_nothing(tmp_path):
+def test_a_model_without_a_text_sketch_assigns_nothing(tmp_path):
     assert sketch.assign_words(nn.Linear(1, 1), ['red']) == (None, [])
 
 
-def test_without_umap_points_are_placed_by_pca_with_a_message(assignments, monkeypatch):
-    said = []
-    monkeypatch.setattr(sketch, 'print_log', lambda *arguments: said.append(arguments))
+def test_without_umap_points_are_projected_with_pca_and_a_warning(assignments, monkeypatch):
+    messages = []
+    monkeypatch.setattr(sketch, 'print_log', lambda *arguments: messages.append(arguments))
     points = assignments[:, 0]
-    found, method = sketch.project_to_plane(points)
+    actual, method = sketch.project_to_plane(points)
     assert method == 'PCA'
-    [(message, _, level)] = said
+    [(message, _, level)] = messages
     assert 'umap-learn is not installed' in message and level == logging.WARNING
     values, vectors = np.linalg.eigh(np.cov(points.T))
     for axis in (0, 1):
         expected = (points - points.mean(0)) @ vectors[:, -1 - axis]
-        assert abs(np.corrcoef(found[:, axis], expected)[0, 1]) == pytest.approx(1)
-        assert found[:, axis].var(ddof=1) == pytest.approx(values[-1 - axis])
+        assert abs(np.corrcoef(actual[:, axis], expected)[0, 1]) == pytest.approx(1)
+        assert actual[:, axis].var(ddof=1) == pytest.approx(values[-1 - axis])
 
 
-def test_with_umap_points_are_placed_by_it_with_a_seed(assignments, monkeypatch):
+def test_with_umap_points_are_projected_with_a_seed(assignments, monkeypatch):
     class Umap:
         def __init__(self, n_components, random_state):
             assert (n_components, random_state) == (2, 0)
@@ -104,24 +104,24 @@ def test_with_umap_points_are_placed_by_it_with_a_seed(assignments, monkeypatch)
             return 2 * points[:, :2]
 
     monkeypatch.setitem(sys.modules, 'umap', SimpleNamespace(UMAP=Umap))
-    found, method = sketch.project_to_plane(assignments[:, 0])
+    actual, method = sketch.project_to_plane(assignments[:, 0])
     assert method == 'UMAP'
-    assert (found == 2 * assignments[:, 0, :2]).all()
+    assert (actual == 2 * assignments[:, 0, :2]).all()
 
 
-def test_words_are_named_in_the_middle_of_their_tokens(assignments):
-    figure = sketch.draw_words(assignments[:, 0], WORDS, shown=['red', 'bar'])
+def test_labels_are_at_the_median_of_the_tokens_of_their_word(assignments):
+    figure = sketch.draw_words(assignments[:, 0], WORDS, labelled=['red', 'bar'])
     [axes] = figure.axes
-    places, _ = sketch.project_to_plane(assignments[:, 0])
-    named = {text.get_text(): text.get_position() for text in axes.texts}
-    assert {'red', 'bar'} <= set(named) and 'ring' not in named
-    own = places[[word == 'red' for word in WORDS]]
-    assert named['red'] == pytest.approx(tuple(np.median(own, axis=0)))
+    positions, _ = sketch.project_to_plane(assignments[:, 0])
+    labels = {text.get_text(): text.get_position() for text in axes.texts}
+    assert {'red', 'bar'} <= set(labels) and 'ring' not in labels
+    of_word = positions[[word == 'red' for word in WORDS]]
+    assert labels['red'] == pytest.approx(tuple(np.median(of_word, axis=0)))
     assert [len(line.get_xdata()) for line in axes.lines] == [20, 10]
     assert '<svg' in to_svg(figure)
 
 
-def test_each_partition_has_a_panel_coloured_by_the_likeliest_centroid(assignments):
+def test_each_partition_has_a_panel_coloured_by_likeliest_centroid(assignments):
     figure = sketch.draw_partitions(assignments)
     assert len(figure.axes) == 3
     for partition, axes in enumerate(figure.axes):
@@ -133,7 +133,7 @@ def test_each_partition_has_a_panel_coloured_by_the_likeliest_centroid(assignmen
         assert texts(axes) == [str(k + 1) for k in np.unique(likeliest)]
 
 
-def test_scores_stand_in_the_cell_of_their_sizes():
+def test_scores_are_in_the_cell_of_their_sizes():
     scores = np.array([[490.04, 491.0], [np.nan, 480.5], [477.0, 500.96]])
     figure = sketch.draw_sizes(scores, partitions=[20, 16, 8], centroids=[8, 16])
     [axes] = figure.axes
@@ -150,8 +150,8 @@ def test_scores_stand_in_the_cell_of_their_sizes():
     assert axes.get_title(loc='left') == 'rsum'
 
 
-def test_words_that_do_not_fit_the_tokens_are_a_clear_error(assignments):
+def test_words_that_do_not_fit_the_tokens_are_an_error(assignments):
     with pytest.raises(ValueError, match='3 words for 60 tokens'):
-        sketch.draw_words(assignments[:, 0], WORDS[:3], shown=['red'])
-    with pytest.raises(ValueError, match='none of them is blue'):
-        sketch.draw_words(assignments[:, 0], WORDS, shown=['red', 'blue'])
+        sketch.draw_words(assignments[:, 0], WORDS[:3], labelled=['red'])
+    with pytest.raises(ValueError, match='do not contain blue'):
+        sketch.draw_words(assignments[:, 0], WORDS, labelled=['red', 'blue'])

@@ -1,10 +1,10 @@
-"""Shows what ACE-RPE's anchors say in a trained model: how many, how far, where, how loud.
+"""Prints statistics of the anchors of ACE-RPE in a trained model: number, distance, location.
 
     python tools/analysis/anchor_statistics.py configs/acerpe/pretrain_shapes.py \\
         work_dirs/pretrain_shapes/epoch_9.pth --instances data/shapes/coco/instances_test.json
 
-Matched pairs are test images with their first caption, mismatched ones the same images with the
-next image's.
+Matched pairs are test images with their first caption; mismatched pairs are the same images with
+the caption of the next image.
 """
 
 import argparse
@@ -13,14 +13,13 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 from tqdm import tqdm
 
 from xmodal.apis import load_model
-from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, read_config
-from xmodal.errors import ConfigError
+from xmodal.benchmark import make_parser, make_table
+from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.launch import read_config
 from xmodal.files import read_json
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
@@ -32,90 +31,87 @@ BATCH = 50
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
-    )
+    parser = make_parser(__doc__)
     parser.add_argument('config', help='config of a model with ACE-RPE')
     parser.add_argument('checkpoint')
     parser.add_argument(
         '--instances',
         type=Path,
-        help="COCO instances of the test images, to see where a thing's "
-        'words have their anchors: on it, or elsewhere',
+        help='COCO instances of the test images, for the share of anchors of a word on its object',
     )
-    parser.add_argument('--images', type=int, default=500, help='how many are looked at')
+    parser.add_argument('--images', type=int, default=500, help='number of test images')
     return parser.parse_args()
 
 
-def describe_pairs(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
-    """Statistics of each image with the text of its row, (B,) each."""
+def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
+    """Computes statistics of each image with the text of the same row, (B,) each."""
     position = model.backbone.position
     relation = model.relate(image, text)
-    found = position.statistics(relation, text)
+    statistics = position.statistics(relation, text)
     distance = relation.distance[:, 1:, 1:]
     real = text.attention_mask[:, None, 1:, None] & distance.isfinite()
-    shown = distance.masked_fill(~real, torch.nan)
-    found['mean of P'] = shown.flatten(1).nanmean(1)
-    # Over the patches of one word in one group: what P tells of where the word is.
-    centred = shown - shown.nanmean(1, keepdim=True)
-    found['deviation of P over patches'] = centred.square().flatten(1).nanmean(1).sqrt()
-    # Words ask, patches answer; in the first layer.
+    reached = distance.masked_fill(~real, torch.nan)
+    statistics['mean of P'] = reached.flatten(1).nanmean(1)
+    # Over the patches, for each word and group: how much P says about the location of the word.
+    centred = reached - reached.nanmean(1, keepdim=True)
+    statistics['deviation of P over patches'] = centred.square().flatten(1).nanmean(1).sqrt()
+    # The words are the queries, the patches the keys and values; in the first layer.
     sides = {'query': (text, relation.text_mean)}
     for role, weight in position.weight.items():
         tokens, mean = sides.get(role, (image, relation.image_mean))
-        own = (mean @ weight[0]).norm(dim=-1), tokens.embeddings.norm(dim=-1)
-        addition, length = (_mean_over_tokens(norms, tokens) for norms in own)
-        found[f'addition to {role}, of the tokens'] = addition / length
-    return found
+        norms = (mean @ weight[0]).norm(dim=-1), tokens.embeddings.norm(dim=-1)
+        addition, length = (_mean_over_tokens(values, tokens) for values in norms)
+        statistics[f'addition to {role} / token'] = addition / length
+    return statistics
 
 
 def _mean_over_tokens(values: Tensor, tokens: Tokens) -> Tensor:
-    """Mean over real tokens but [CLS], (B,)."""
+    """Averages over the tokens without [CLS] and padding, (B,)."""
     mask = tokens.attention_mask
     real = torch.ones_like(values) if mask is None else mask.to(values)
     return (values * real)[:, 1:].sum(1) / real[:, 1:].sum(1)
 
 
-def anchors_on_things(
-    anchors: Tensor, words: list[str], things: list[tuple[set[str], list[float]]], side: int
+def anchors_on_objects(
+    anchors: Tensor, words: list[str], objects: list[tuple[set[str], list[float]]], patch_size: int
 ) -> list[tuple[float, float]]:
-    """For each word that names things: the share of anchors on their patches, and on the others.
+    """Returns for each word that names objects the share of anchors on and off their patches.
 
     Args:
         anchors: (h, w, N, G) bool.
-        words: N, padding left out.
-        things: the tags of each thing, and its box x, y, width, height in pixels.
-        side: of a patch, in pixels.
+        words: N words, without padding.
+        objects: the words that name an object, and its box x, y, width, height in pixels.
+        patch_size: in pixels.
     """
     rows, columns = anchors.shape[:2]
-    y, x = (side * (torch.arange(count) + 0.5) for count in (rows, columns))
+    y, x = (patch_size * (torch.arange(count) + 0.5) for count in (rows, columns))
     shares = []
-    for place, word in enumerate(words):
-        on = torch.zeros(rows, columns, dtype=torch.bool)
-        for tags, (left, top, width, height) in things:
+    for index, word in enumerate(words):
+        on_object = torch.zeros(rows, columns, dtype=torch.bool)
+        for tags, (left, top, width, height) in objects:
             if word in tags:
                 inside = (top <= y) & (y < top + height)
-                on |= inside[:, None] & ((left <= x) & (x < left + width))[None]
-        if on.any() and not on.all():
-            own = anchors[:, :, place].float()
-            shares.append((float(own[on].mean()), float(own[~on].mean())))
+                on_object |= inside[:, None] & ((left <= x) & (x < left + width))[None]
+        if on_object.any() and not on_object.all():
+            of_word = anchors[:, :, index].float()
+            shares.append((float(of_word[on_object].mean()), float(of_word[~on_object].mean())))
     return shares
 
 
-def read_things(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
-    """Tags and boxes of the things of each image."""
+def read_objects(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
+    """Reads the names, attributes and boxes of the objects of each image."""
     content = read_json(file)
     names = {category['id']: category['name'] for category in content['categories']}
-    things = defaultdict(list)
-    for thing in content['annotations']:
-        tags = {names[thing['category_id']], *thing.get('attributes', [])}
-        things[thing['image_id']].append((tags, thing['bbox']))
-    return things
+    objects = defaultdict(list)
+    for instance in content['annotations']:
+        tags = {names[instance['category_id']], *instance.get('attributes', [])}
+        objects[instance['image_id']].append((tags, instance['bbox']))
+    return objects
 
 
 @torch.no_grad()
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[float]]:
-    """Means over all pairs, matched and mismatched; and the two shares of anchors."""
+    """Returns means over matched and mismatched pairs, and the shares of anchors on objects."""
     config = read_config(args.config)
     model = load_model(config, args.checkpoint)
     position = model.backbone.position
@@ -126,11 +122,11 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list
         )
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = FUNCTIONS.get(config.test_dataloader.collate_fn.type)
-    things = read_things(args.instances) if args.instances else {}
+    objects = read_objects(args.instances) if args.instances else {}
     tokenizer = model.data_preprocessor.tokenizer
     sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
-    on_things = []
-    for start in tqdm(range(0, min(args.images, len(dataset)), BATCH), 'looking'):
+    shares = []
+    for start in tqdm(range(0, min(args.images, len(dataset)), BATCH), 'images'):
         stop = min(start + BATCH, args.images, len(dataset))
         samples = [dataset[index] for index in range(start, stop)]
         for sample in samples:
@@ -139,36 +135,34 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
         others = text.select(torch.arange(len(samples)).roll(-1))
-        for kind, own in (('matched', text), ('mismatched', others)):
-            for name, values in describe_pairs(model, image, own).items():
+        for kind, paired in (('matched', text), ('mismatched', others)):
+            for name, values in pair_statistics(model, image, paired).items():
                 sums[kind][name].append(values)
         similarity = model.relate(image, text).similarity[:, 1:, 1:]
         anchors = anchor_mask(similarity, position.delta).unflatten(1, image.grid_size)
         for row, ids in enumerate(batch.input_ids[:, 1:]):
             words = tokenizer.convert_ids_to_tokens(ids[batch.attention_mask[row, 1:]].tolist())
-            own = things.get(int(batch.image_ids[row]), [])
-            side = batch.images.shape[-1] // image.grid_size[1]
-            on_things += anchors_on_things(anchors[row], words, own, side)
+            shown = objects.get(int(batch.image_ids[row]), [])
+            patch_size = batch.images.shape[-1] // image.grid_size[1]
+            shares += anchors_on_objects(anchors[row], words, shown, patch_size)
     means = {
-        kind: {name: float(torch.cat(parts).mean()) for name, parts in found.items()}
-        for kind, found in sums.items()
+        kind: {name: float(torch.cat(parts).mean()) for name, parts in statistics.items()}
+        for kind, statistics in sums.items()
     }
-    return means, torch.tensor(on_things).mean(0).tolist() if on_things else []
+    return means, torch.tensor(shares).mean(0).tolist() if shares else []
 
 
 def main() -> None:
     """Prints the table."""
     args = parse_args()
-    means, on_things = measure(args)
-    table = Table(title=f'Anchors of {args.checkpoint}')
-    for heading in ('', 'matched', 'mismatched'):
-        table.add_column(heading, justify='right' if heading else 'left')
+    means, shares = measure(args)
+    table = make_table(f'Anchors of {args.checkpoint}', '', 'matched', 'mismatched')
     for name in means['matched']:
-        table.add_row(name.replace('_', ' '), *(f'{own[name]:.3f}' for own in means.values()))
-    if on_things:
+        table.add_row(name.replace('_', ' '), *(f'{values[name]:.3f}' for values in means.values()))
+    if shares:
         table.add_section()
-        for what, share in zip(('that show its thing', 'elsewhere'), on_things, strict=True):
-            table.add_row(f'anchors of a word among patches {what}', f'{share:.3f}', '')
+        for where, share in zip(('on', 'off'), shares, strict=True):
+            table.add_row(f'share of anchors {where} the object of a word', f'{share:.3f}', '')
     Console(width=100).print(table)
 
 

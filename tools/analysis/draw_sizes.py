@@ -1,4 +1,4 @@
-"""Draws rsum over N and K, from what is finished of Table 4 (T-EMDE, Fig. 5).
+"""Draws rsum over N and K from the finished runs of Table 4 (T-EMDE, Fig. 5).
 
 Usage::
 
@@ -22,30 +22,36 @@ TABLE = Path('configs/temde/ablations/table4.py')
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('out', type=Path, help='picture file; replaced if there')
-    parser.add_argument('--preset', help="as of tools/ablate.py (default: the table's first)")
-    parser.add_argument('--seeds', type=int, default=3, help='likewise (default: 3)')
-    parser.add_argument('--root', type=Path, default=Path('work_dirs/ablate'), help='likewise')
+    parser.add_argument(
+        'out', type=Path, help='image file to write; an existing file is overwritten'
+    )
+    parser.add_argument(
+        '--preset', help='as for tools/ablate.py (default: the first preset of the table)'
+    )
+    parser.add_argument('--seeds', type=int, default=3, help='as for tools/ablate.py (default: 3)')
+    parser.add_argument(
+        '--root', type=Path, default=Path('work_dirs/ablate'), help='as for tools/ablate.py'
+    )
     return parser.parse_args()
 
 
 def read_scores(plan: Plan, metric: str) -> dict[tuple[int, int], float]:
-    """The mean of a metric over the finished seeds, by N and K."""
+    """Returns the mean of a metric over the finished seeds, by (N, K)."""
     scores = {}
     for row in plan.table.rows:
         runs = [plan.run_of(row, plan.table.columns[0].stage, seed) for seed in range(plan.seeds)]
-        found = [metrics[metric] for run in runs if (metrics := run.metrics())]
-        if found:
+        values = [metrics[metric] for run in runs if (metrics := run.metrics())]
+        if values:
             sketch = runs[0].config.model.similarity.global_pooling.pooling
-            scores[sketch.partitions, sketch.centroids] = mean(found)
+            scores[sketch.partitions, sketch.centroids] = mean(values)
     return scores
 
 
 def main() -> None:
-    """Draws the picture.
+    """Draws the figure.
 
     Raises:
-        FileNotFoundError: when nothing is finished.
+        FileNotFoundError: if no run is finished.
     """
     args = parse_args()
     plan = Plan(read_table(TABLE, args.preset), args.seeds, args.root)

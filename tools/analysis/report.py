@@ -1,10 +1,10 @@
-"""Writes the report of a run: curves, metrics, examples, heat maps or sketches, configuration.
+"""Writes the report of a run: curves, metrics, examples, heat maps or sketches, config.
 
     python tools/test.py CONFIG CHECKPOINT --cfg-options \\
         test_cfg.save_rankings=work_dirs/pretrain_shapes/rankings.json
     python tools/analysis/report.py work_dirs/pretrain_shapes
 
-One self-contained file, WORK_DIR/report.html, made anew each time.
+The report is one self-contained file, WORK_DIR/report.html; an existing one is overwritten.
 """
 
 import argparse
@@ -21,26 +21,28 @@ from xmodal.visualization.report import write_report
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('work_dir', type=Path, help='of a run that was trained and tested')
-    parser.add_argument('--checkpoint', type=Path, help='default: the last of the run')
+    parser.add_argument('work_dir', type=Path, help='folder of a run that was trained and tested')
+    parser.add_argument('--checkpoint', type=Path, help='default: the last one of the run')
     parser.add_argument('--rankings', type=Path, help='default: WORK_DIR/rankings.json')
     return parser.parse_args()
 
 
-def find(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
-    """The run's config, checkpoint and rankings.
+def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
+    """Finds config, checkpoint and rankings of a run.
 
     Raises:
-        FileNotFoundError: says which is missing and how to make it.
+        FileNotFoundError: if a file is missing; the message says how to make it.
     """
     configs = sorted(work_dir.glob('*.py'))
     checkpoint = args.checkpoint or latest_checkpoint(work_dir)
     if not configs or not checkpoint:
-        raise FileNotFoundError(f'{work_dir} is not the folder of a run: train one first')
+        raise FileNotFoundError(
+            f'{work_dir} has no config or no checkpoint: it must be the work_dir of a trained run'
+        )
     rankings = args.rankings or work_dir / 'rankings.json'
     if not rankings.is_file():
         raise FileNotFoundError(
-            f'{rankings} is not there: make it with `python tools/test.py {configs[0]} '
+            f'{rankings} does not exist: write it with `python tools/test.py {configs[0]} '
             f'{checkpoint} --cfg-options test_cfg.save_rankings={rankings}`'
         )
     return configs[0], checkpoint, rankings
@@ -49,12 +51,12 @@ def find(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
 def main() -> None:
     """Writes the report."""
     args = parse_args()
-    config_file, checkpoint, rankings = find(args.work_dir, args)
+    config_file, checkpoint, rankings = find_files(args.work_dir, args)
     config = read_config(config_file)
     if 'pipeline' in config.test_dataloader.dataset:
         inferencer = Inferencer(config, checkpoint)
         model, encode = inferencer.model, inferencer.encode
-    else:  # precomputed regions: there are no pictures to encode
+    else:  # precomputed region features: there are no image files to encode
         model, encode = load_model(config, checkpoint), None
     out = args.work_dir / 'report.html'
     write_report(args.work_dir, config, model, json.loads(rankings.read_text()), out, encode)

@@ -1,13 +1,13 @@
-"""ALBEF's released weights to a checkpoint of this package.
+"""Converts the released weights of ALBEF to a checkpoint of this package.
 
     python tools/model_converters/albef.py ALBEF_4M.pth albef_4m.pth \\
         --config configs/acerpe/albef_4m.py
     python tools/model_converters/albef.py ALBEF_4M.pth acerpe_init.pth \\
         --config configs/acerpe/pretrain_4m.py --image-blocks 0 1 2 3 4 5
 
-Then `load_from = 'albef_4m.pth'` in a config, or `tools/test.py CONFIG albef_4m.pth`. Files with
-everything under 'model' and flat ones (the fine-tuned weights) are read alike. A momentum teacher
-that the file lacks is made by copy when the checkpoint is loaded.
+Then set `load_from = 'albef_4m.pth'` in a config, or run `tools/test.py CONFIG albef_4m.pth`. The
+weights can be under the key 'model' or at the top level (as in the fine-tuned files). If the file
+has no momentum teacher, it is copied from the model when the checkpoint is loaded.
 """
 
 import argparse
@@ -22,18 +22,22 @@ from xmodal.engine.launch import read_config
 from xmodal.files import require_new
 from xmodal.registry import MODELS, register_all
 
-FIRST_FUSION_LAYER = 6  # of BERT's twelve
+FIRST_FUSION_LAYER = 6  # of the twelve layers of BERT
 
-# ALBEF's names, without the teachers' "_m", and ours.
+# Names of ALBEF, without the "_m" of momentum modules, and our names.
 _LAYER = {
-    'attention.self': 'self_attention',
-    'attention.output.dense': 'self_attention.output',
+    'attention.self.query': 'self_attention.q_proj',
+    'attention.self.key': 'self_attention.k_proj',
+    'attention.self.value': 'self_attention.v_proj',
+    'attention.output.dense': 'self_attention.out_proj',
     'attention.output.LayerNorm': 'self_norm',
-    'crossattention.self': 'cross_attention',
-    'crossattention.output.dense': 'cross_attention.output',
+    'crossattention.self.query': 'cross_attention.q_proj',
+    'crossattention.self.key': 'cross_attention.k_proj',
+    'crossattention.self.value': 'cross_attention.v_proj',
+    'crossattention.output.dense': 'cross_attention.out_proj',
     'crossattention.output.LayerNorm': 'cross_norm',
-    'intermediate.dense': 'feed_forward.expand',
-    'output.dense': 'feed_forward.contract',
+    'intermediate.dense': 'feed_forward.fc1',
+    'output.dense': 'feed_forward.fc2',
     'output.LayerNorm': 'feed_forward.norm',
 }
 _PREFIX = {
@@ -52,20 +56,22 @@ _PREFIX = {
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('source', type=Path, help="ALBEF's file")
+    parser.add_argument('source', type=Path, help='file of ALBEF')
     parser.add_argument('out', type=Path, help='file to write; must not exist')
-    parser.add_argument('--config', required=True, help='whose model the weights are for')
+    parser.add_argument(
+        '--config', required=True, help='config of the model that the weights are for'
+    )
     parser.add_argument(
         '--image-blocks',
         type=int,
         nargs='+',
-        help='blocks of the image encoder to take, in order (default: the first ones)',
+        help='indices of the image encoder blocks to take, in order (default: the first ones)',
     )
     return parser.parse_args()
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a wrapped or flat file, without what wrappers and BERT put before names."""
+    """Reads the tensors of a file, without the prefixes of wrappers and of BERT."""
     content = read_checkpoint(path)
     content = content.get('model', content)
     return {
@@ -76,79 +82,76 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def rename(name: str, image_blocks: list[int] | None = None) -> str | None:
-    """Our name of one of ALBEF's weights; None for one that has no place here."""
-    teacher = re.match(r'(visual_encoder|text_encoder|vision_proj|text_proj)_m\.', name)
-    if teacher:
+    """Returns our name of a weight of ALBEF; None if our model has no such weight."""
+    momentum = re.match(r'(visual_encoder|text_encoder|vision_proj|text_proj)_m\.', name)
+    if momentum:
         online = rename(name.replace('_m.', '.', 1), image_blocks)
         if online is None:
             return None
         online = online.removeprefix('heads.') if online.startswith('heads.mlm.') else online
         return f'teacher.module.{online}'
-    if found := re.match(r'visual_encoder\.blocks\.(\d+)\.(.+)', name):
-        block = int(found[1])
+    if match := re.match(r'visual_encoder\.blocks\.(\d+)\.(.+)', name):
+        block = int(match[1])
         if image_blocks is not None and block not in image_blocks:
             return None
-        place = block if image_blocks is None else image_blocks.index(block)
-        return f'backbone.image_encoder.vit.blocks.{place}.{found[2]}'
-    if found := re.match(r'text_encoder\.encoder\.layer\.(\d+)\.(.+)\.(\w+)', name):
-        layer = int(found[1]) - FIRST_FUSION_LAYER
+        index = block if image_blocks is None else image_blocks.index(block)
+        return f'backbone.image_encoder.vit.blocks.{index}.{match[2]}'
+    if match := re.match(r'text_encoder\.encoder\.layer\.(\d+)\.(.+)\.(\w+)', name):
+        layer = int(match[1]) - FIRST_FUSION_LAYER
         if layer >= 0:
-            return _rename_fusion(layer, found[2], found[3])
+            module = _LAYER.get(match[2])
+            return module and f'backbone.fusion.layers.{layer}.{module}.{match[3]}'
     for theirs, ours in _PREFIX.items():
         if name.startswith(theirs):
             return ours + name.removeprefix(theirs)
     return None
 
 
-def _rename_fusion(layer: int, module: str, parameter: str) -> str | None:
-    for theirs, ours in _LAYER.items():
-        # 'attention.self.query' has one more part than its key.
-        if module == theirs or module.startswith(f'{theirs}.'):
-            rest = module.removeprefix(theirs)
-            return f'backbone.fusion.layers.{layer}.{ours}{rest}.{parameter}'
-    return None
-
-
 def convert(
     weights: dict[str, Tensor], image_blocks: list[int] | None = None
 ) -> tuple[dict[str, Tensor], list[str]]:
-    """ALBEF's weights under our names, and the names that have no place."""
-    renamed, left = {}, []
+    """Renames the weights of ALBEF; also returns the names that our model does not have."""
+    renamed, unused = {}, []
     for name, value in weights.items():
         if name == 'temp':
-            renamed['heads.itc.log_temperature'] = value.log()
+            renamed['heads.itc.temperature.log'] = value.log()
         elif (ours := rename(name, image_blocks)) is not None:
             renamed[ours] = value
         else:
-            left.append(name)
-    return renamed, left
+            unused.append(name)
+    return renamed, unused
 
 
 def fit(
     renamed: dict[str, Tensor], target: dict[str, Tensor]
 ) -> tuple[dict[str, Tensor], list[str], list[str]]:
-    """What a model has a place for: weights, names without a place, and names left missing.
+    """Selects the weights that a model has.
+
+    Returns:
+        The weights, the names that the model does not have, and the names that the file lacks.
 
     Raises:
-        ValueError: when nothing fits, or a weight has another shape.
+        ValueError: if no weight fits, or a weight has another shape.
     """
     fitting = {name: value for name, value in renamed.items() if name in target}
     for name, value in fitting.items():
-        # Another number of patches is resampled when the checkpoint is loaded.
+        # Position embeddings are resampled when the checkpoint is loaded.
         if value.shape != target[name].shape and not name.endswith('vit.pos_embed'):
             raise ValueError(
-                f'{name} is {tuple(value.shape)} in the file and {tuple(target[name].shape)} in '
-                'the model: the config is not of the size of these weights'
+                f'{name} has the shape {tuple(value.shape)} in the file and '
+                f'{tuple(target[name].shape)} in the model: use a config with the size of the file'
             )
     if not fitting:
         raise ValueError('none of the weights belongs to the model: is this a file of ALBEF?')
     extra = sorted(renamed.keys() - target.keys())
-    missing = sorted(name for name in target.keys() - fitting.keys() if not _is_made(name, fitting))
+    missing = sorted(
+        name for name in target.keys() - fitting.keys() if not _is_copied(name, fitting)
+    )
     return fitting, extra, missing
 
 
-def _is_made(name: str, fitting: dict[str, Tensor]) -> bool:
-    """Whether a missing weight is made when loading: a teacher without any weight in the file."""
+def _is_copied(name: str, fitting: dict[str, Tensor]) -> bool:
+    """Returns whether a missing weight is copied on loading: that of a teacher not in the file."""
     return name.startswith('teacher.') and not any(key.startswith('teacher.') for key in fitting)
 
 
@@ -158,13 +161,13 @@ def main() -> None:
     require_new('out', args.out)
     register_all()
     target = MODELS.build(read_config(args.config).model).state_dict()
-    renamed, left = convert(read_weights(args.source), args.image_blocks)
+    renamed, unused = convert(read_weights(args.source), args.image_blocks)
     fitting, extra, missing = fit(renamed, target)
     write_checkpoint(args.out, {'state_dict': fitting, 'meta': {'source': args.source.name}})
     print(f'{args.out}: {len(fitting)} tensors')
     for title, names in (
-        ('left, for lack of a place', left + extra),
-        ('missing, at their initial values', missing),
+        ('not used, no such name in the model', unused + extra),
+        ('missing in the file, initial values are kept', missing),
     ):
         print(f'{title}: {len(names)}', *names, sep='\n  ')
 

@@ -1,13 +1,13 @@
-"""Weights of data2vec 2.0 for the encoders of EMKUM.
+"""Converts weights of data2vec 2.0 for the encoders of EMKUM.
 
     python tools/model_converters/data2vec2.py base_imagenet.pt data/data2vec2/image.pth
     python tools/model_converters/data2vec2.py nlp_base.pt data/data2vec2/text
 
-Then `image_encoder=dict(type='ViTImageEncoder', post_norm=True, depth=…, pretrained=FILE)`, or
-`text_encoder=dict(type='BertTextEncoder', config=FOLDER, num_layers=…, pretrained=FOLDER)`: which
-of the two a file is, it says itself. Blocks are numbered over the whole list: the image model has
-two of them, its "prenet", in the modality's encoder and ten after it. `depth` and `num_layers`
-count all of them, and what is past them is left out when the weights are loaded.
+Then use `image_encoder=dict(type='ViTImageEncoder', post_norm=True, depth=…, pretrained=FILE)`, or
+`text_encoder=dict(type='BertTextEncoder', config=FOLDER, num_layers=…, pretrained=FOLDER)`. The
+modality is detected from the file. Blocks are numbered consecutively: the image model has two
+blocks, its "prenet", in the encoder of the modality and ten after it. `depth` and `num_layers`
+count all of them; further blocks are ignored when the weights are loaded.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new
 from xmodal.models.backbones import ViTImageEncoder
 
-_PADDING = 1  # of fairseq's dictionaries; the positions of a text begin after it
-# A block's names in fairseq and in BERT; timm's are fairseq's.
+_PADDING = 1  # index in the dictionaries of fairseq; the positions of a text start after it
+# Names in a block of fairseq and of BERT; timm has the names of fairseq.
 _BERT = {
     'attn.proj.': 'attention.output.dense.',
     'norm1.': 'attention.output.LayerNorm.',
@@ -41,24 +41,26 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=ShowDefaults
     )
-    parser.add_argument('source', type=Path, help="fairseq's file")
+    parser.add_argument('source', type=Path, help='file of fairseq')
     parser.add_argument('out', type=Path, help='file (images) or folder (texts); must not exist')
-    parser.add_argument('--heads', type=int, default=12, help='of the attention: 12 in base models')
+    parser.add_argument(
+        '--heads', type=int, default=12, help='number of attention heads: 12 in base models'
+    )
     return parser.parse_args()
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file.
+    """Reads the tensors of a file.
 
     Raises:
-        ValueError: when it holds more than tensors and plain values, or no weights.
+        ValueError: if the file contains other objects, or no weights of data2vec 2.0.
     """
     try:
         content = torch.load(path, map_location='cpu', weights_only=True)
     except UnpicklingError as error:
         raise ValueError(
-            f'{path} holds objects beside tensors, which are not loaded: {error}\nIf you trust the '
-            'file, take the weights out of it first, where fairseq is installed:\n  python -c '
+            f'{path} contains other objects than tensors, which are not loaded: {error}\nIf you '
+            'trust the file, extract its weights first, where fairseq is installed:\n  python -c '
             f"\"import torch; m = torch.load('{path}', weights_only=False)['model']; "
             "torch.save({'model': {k: v for k, v in m.items() if torch.is_tensor(v)}}, "
             f"'{path.with_suffix('.weights.pt')}')\""
@@ -74,49 +76,49 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def find_blocks(weights: dict[str, Tensor], encoder: str) -> list[str]:
-    """What stands before the names of each block, first to last: the prenet's, then the others."""
+    """Returns the prefix of the names of each block, in order: those of the prenet come first."""
     prefixes = []
     for part in (f'{encoder}context_encoder.blocks.', 'blocks.'):
-        found = (re.match(rf'{re.escape(part)}(\d+)\.', name) for name in weights)
-        numbers = sorted({int(match[1]) for match in found if match})
-        prefixes += [f'{part}{number}.' for number in numbers]
+        matches = (re.match(rf'{re.escape(part)}(\d+)\.', name) for name in weights)
+        indices = sorted({int(match[1]) for match in matches if match})
+        prefixes += [f'{part}{index}.' for index in indices]
     return prefixes
 
 
 class Weights:
-    """Tensors that are taken out one after another, so that what is left over is known.
+    """Tensors that are taken out one by one, so that the unused ones are known at the end.
 
     Args:
-        tensors: by name.
+        tensors: all tensors, by name.
     """
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
-        self.left = dict(tensors)
+        self.unused = dict(tensors)
 
     def take(self, name: str) -> Tensor:
-        """A tensor.
+        """Takes out a tensor.
 
         Raises:
-            ValueError: when it is not there.
+            ValueError: if there is none of this name.
         """
-        if name not in self.left:
-            raise ValueError(f"the file has no '{name}': is it of another modality, or a part?")
-        return self.left.pop(name)
+        if name not in self.unused:
+            raise ValueError(f"the file has no '{name}': is it incomplete, or of another modality?")
+        return self.unused.pop(name)
 
     def take_all(self, prefix: str) -> dict[str, Tensor]:
-        """Tensors by what stands after ``prefix``."""
-        names = [name for name in self.left if name.startswith(prefix)]
+        """Takes out all tensors with a prefix; the names are without it."""
+        names = [name for name in self.unused if name.startswith(prefix)]
         return {name.removeprefix(prefix): self.take(name) for name in names}
 
 
 def convert_image(weights: Weights) -> dict[str, Tensor]:
-    """Under the names of a ViT of timm with ``post_norm``.
+    """Renames weights to those of a ViT of timm with ``post_norm``.
 
-    Such a ViT has no bias in its product of patches: it is added to the patches' positions, which
-    comes to the same. data2vec's [CLS] has no position.
+    Such a ViT has no bias in its patch embedding; the bias is added to the position embeddings of
+    the patches, which is equivalent. In data2vec [CLS] has no position embedding.
     """
     encoder = 'modality_encoders.IMAGE.'
-    blocks = find_blocks(weights.left, encoder)
+    blocks = find_blocks(weights.unused, encoder)
     positions = weights.take(f'{encoder}fixed_positional_encoder.positions')
     positions = positions + weights.take(f'{encoder}local_encoder.proj.bias')
     renamed = {
@@ -126,16 +128,16 @@ def convert_image(weights: Weights) -> dict[str, Tensor]:
     }
     for name, value in weights.take_all(f'{encoder}context_encoder.norm.').items():
         renamed[f'norm_pre.{name}'] = value
-    for place, prefix in enumerate(blocks):
+    for index, prefix in enumerate(blocks):
         for name, value in weights.take_all(prefix).items():
-            renamed[f'blocks.{place}.{name}'] = value
+            renamed[f'blocks.{index}.{name}'] = value
     return renamed
 
 
 def convert_text(weights: Weights) -> dict[str, Tensor]:
-    """Under the names of a BERT of transformers."""
+    """Renames weights to those of a BERT of transformers."""
     encoder = 'modality_encoders.TEXT.'
-    blocks = find_blocks(weights.left, encoder)
+    blocks = find_blocks(weights.unused, encoder)
     words = weights.take(f'{encoder}local_encoder.embed_tokens.weight')
     positions = weights.take(f'{encoder}local_encoder.embed_positions.weight')
     renamed = {
@@ -145,11 +147,11 @@ def convert_text(weights: Weights) -> dict[str, Tensor]:
     }
     for name, value in weights.take_all(f'{encoder}local_encoder.layernorm_embedding.').items():
         renamed[f'embeddings.LayerNorm.{name}'] = value
-    for place, prefix in enumerate(blocks):
-        layer = f'encoder.layer.{place}.'
+    for index, prefix in enumerate(blocks):
+        layer = f'encoder.layer.{index}.'
         for name, value in weights.take_all(f'{prefix}attn.qkv.').items():
-            for own, part in zip(('query', 'key', 'value'), value.chunk(3), strict=True):
-                renamed[f'{layer}attention.self.{own}.{name}'] = part
+            for role, part in zip(('query', 'key', 'value'), value.chunk(3), strict=True):
+                renamed[f'{layer}attention.self.{role}.{name}'] = part
         for theirs, ours in _BERT.items():
             for name, value in weights.take_all(prefix + theirs).items():
                 renamed[f'{layer}{ours}{name}'] = value
@@ -157,7 +159,7 @@ def convert_text(weights: Weights) -> dict[str, Tensor]:
 
 
 def build_image_encoder(renamed: dict[str, Tensor], blocks: int, heads: int) -> ViTImageEncoder:
-    """The encoder that the weights are of, with them."""
+    """Builds the image encoder of the size of the weights and loads them."""
     width, _, patch, _ = renamed['patch_embed.proj.weight'].shape
     side = int((renamed['pos_embed'].shape[1] - 1) ** 0.5)
     encoder = ViTImageEncoder(
@@ -173,7 +175,7 @@ def build_image_encoder(renamed: dict[str, Tensor], blocks: int, heads: int) -> 
 
 
 def build_bert(renamed: dict[str, Tensor], blocks: int, heads: int) -> BertModel:
-    """The BERT that the weights are of, with them."""
+    """Builds the BERT of the size of the weights and loads them."""
     words, width = renamed['embeddings.word_embeddings.weight'].shape
     config = BertConfig(
         vocab_size=words,
@@ -206,9 +208,9 @@ def main() -> None:
     else:
         model = build_bert(convert_text(weights), len(blocks), args.heads)
         model.save_pretrained(args.out)
-    print(f'{args.out}: {len(tensors) - len(weights.left)} of {len(tensors)} tensors')
+    print(f'{args.out}: {len(tensors) - len(weights.unused)} of {len(tensors)} tensors')
     print(f'{len(blocks)} blocks, in this order:', *blocks, sep='\n  ')
-    print(f'left, for lack of a place: {len(weights.left)}', *sorted(weights.left), sep='\n  ')
+    print(f'not used: {len(weights.unused)}', *sorted(weights.unused), sep='\n  ')
 
 
 if __name__ == '__main__':

@@ -1,14 +1,14 @@
-"""LXMERT's weights to a checkpoint of this package, and back.
+"""Converts weights of LXMERT to a checkpoint of this package, and back.
 
     python tools/model_converters/lxmert.py Epoch20_LXRT.pth lxmert.pth \\
         --config configs/lxmert/pretrain.py
     python tools/model_converters/lxmert.py work_dirs/pretrain/epoch_20.pth lxmert_hf.pth \\
         --export transformers
 
-Then `load_from = 'lxmert.pth'` in a config, or `LxmertForPreTraining(…).load_state_dict`. Read are
-the names of the released files, with and without `module.`, and those of transformers'
-`LxmertModel`, `LxmertForPreTraining` and `LxmertForQuestionAnswering`. Answers are numbered by the
-config's `answer_list`, which must be the table that belongs to the weights.
+Then set `load_from = 'lxmert.pth'` in a config, or call `LxmertForPreTraining(…).load_state_dict`.
+The input can have the names of the released files, with or without `module.`, or those of
+`LxmertModel`, `LxmertForPreTraining` and `LxmertForQuestionAnswering` of transformers. The
+`answer_list` of the config defines the order of the answers; it must belong to the weights.
 """
 
 import argparse
@@ -25,13 +25,15 @@ from xmodal.engine.launch import read_config
 from xmodal.files import require_new
 from xmodal.registry import MODELS, register_all
 
-# Our modules and those of the released files; N is a layer's number.
+# Our modules and those of the released files; N is the index of a layer.
 _ENCODER_LAYER = {
-    'self_attention.output': 'attention.output.dense',
-    'self_attention': 'attention.self',
+    'self_attention.q_proj': 'attention.self.query',
+    'self_attention.k_proj': 'attention.self.key',
+    'self_attention.v_proj': 'attention.self.value',
+    'self_attention.out_proj': 'attention.output.dense',
     'self_norm': 'attention.output.LayerNorm',
-    'feed_forward.expand': 'intermediate.dense',
-    'feed_forward.contract': 'output.dense',
+    'feed_forward.fc1': 'intermediate.dense',
+    'feed_forward.fc2': 'output.dense',
     'feed_forward.norm': 'output.LayerNorm',
 }
 _MODULES = {
@@ -58,17 +60,21 @@ _MODULES |= {
     for ours, theirs in _ENCODER_LAYER.items()
 }
 _CROSS_LAYER = {
-    'cross_attention.0.attention.output': 'visual_attention.output.dense',
-    'cross_attention.0.attention': 'visual_attention.att',
+    'cross_attention.0.attention.q_proj': 'visual_attention.att.query',
+    'cross_attention.0.attention.k_proj': 'visual_attention.att.key',
+    'cross_attention.0.attention.v_proj': 'visual_attention.att.value',
+    'cross_attention.0.attention.out_proj': 'visual_attention.output.dense',
     'cross_attention.0.norm': 'visual_attention.output.LayerNorm',
 }
 for _ours, _theirs in (('text', 'lang'), ('image', 'visn')):
     _CROSS_LAYER |= {
-        f'{_ours}_layer.self_attention.output': f'{_theirs}_self_att.output.dense',
-        f'{_ours}_layer.self_attention': f'{_theirs}_self_att.self',
+        f'{_ours}_layer.self_attention.q_proj': f'{_theirs}_self_att.self.query',
+        f'{_ours}_layer.self_attention.k_proj': f'{_theirs}_self_att.self.key',
+        f'{_ours}_layer.self_attention.v_proj': f'{_theirs}_self_att.self.value',
+        f'{_ours}_layer.self_attention.out_proj': f'{_theirs}_self_att.output.dense',
         f'{_ours}_layer.self_norm': f'{_theirs}_self_att.output.LayerNorm',
-        f'{_ours}_layer.feed_forward.expand': f'{_theirs}_inter.dense',
-        f'{_ours}_layer.feed_forward.contract': f'{_theirs}_output.dense',
+        f'{_ours}_layer.feed_forward.fc1': f'{_theirs}_inter.dense',
+        f'{_ours}_layer.feed_forward.fc2': f'{_theirs}_output.dense',
         f'{_ours}_layer.feed_forward.norm': f'{_theirs}_output.LayerNorm',
     }
 _MODULES |= {
@@ -82,18 +88,20 @@ _EXTRA = '_extra_state'
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('source', type=Path, help="LXMERT's file, or a checkpoint to export")
+    parser.add_argument('source', type=Path, help='file of LXMERT, or a checkpoint to export')
     parser.add_argument('out', type=Path, help='file to write; must not exist')
-    way = parser.add_mutually_exclusive_group(required=True)
-    way.add_argument('--config', help='whose model the weights are for')
-    way.add_argument(
-        '--export', choices=['released', 'transformers'], help='whose names to write instead'
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument('--config', help='config of the model that the weights are for')
+    mode.add_argument(
+        '--export',
+        choices=['released', 'transformers'],
+        help='export a checkpoint, with these names',
     )
     return parser.parse_args()
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file, without what wrappers put before their names."""
+    """Reads the tensors of a file, without the prefixes of wrappers."""
     if path.suffix == '.safetensors':
         content = load_file(path)
     else:
@@ -109,19 +117,19 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def their_name(ours: str) -> str | None:
-    """The released files' name of one of our weights; None for one that they lack."""
-    number = re.search(r'layers\.(\d+)\.', ours)
+    """Returns the name of one of our weights in the released files; None if they do not have it."""
+    layer = re.search(r'layers\.(\d+)\.', ours)
     plain = re.sub(r'layers\.\d+\.', 'layers.N.', ours)
-    # A name may begin with another's: the longest is the right one.
+    # Some names are prefixes of others: the longest match counts.
     for module in sorted(_MODULES, key=len, reverse=True):
         if plain == module or plain.startswith(f'{module}.'):
             theirs = _MODULES[module] + plain.removeprefix(module)
-            return theirs.replace('.N.', f'.{number[1]}.') if number else theirs
+            return theirs.replace('.N.', f'.{layer[1]}.') if layer else theirs
     return None
 
 
 def released_name(name: str) -> str:
-    """The released files' name of one of transformers' weights, or of one of their own."""
+    """Returns the name in the released files of a weight of transformers or of these files."""
     if name.startswith(('embeddings.', 'encoder.', 'pooler.')):  # LxmertModel
         return f'bert.{name}'
     return re.sub(r'^lxmert\.', 'bert.', name)
@@ -130,21 +138,25 @@ def released_name(name: str) -> str:
 def convert(
     weights: dict[str, Tensor], target: dict[str, Tensor]
 ) -> tuple[dict[str, Tensor], list[str], list[str]]:
-    """Weights under our names, the names without a place, and ours that stay at random.
+    """Renames weights for a model.
 
     Args:
-        weights: of the file.
-        target: state dict of the config's model.
+        weights: the weights of a file.
+        target: state dict of the model of the config.
+
+    Returns:
+        The renamed weights, the names that the model does not have, and the names of the model
+        that the file lacks.
 
     Raises:
-        ValueError: when nothing fits, a weight has another shape, or the decoder of the masked
-            words is not tied to the word vectors.
+        ValueError: if no weight fits, a weight has another shape, or the decoder of masked words is
+            not tied to the word embeddings.
     """
     weights = {released_name(name): value for name, value in weights.items()}
     decoder = weights.pop(_DECODER, None)
     if decoder is not None and not torch.equal(decoder, weights.get(_WORDS, decoder)):
         raise ValueError(
-            f'{_DECODER} differs from the word vectors, to which it is tied here and in LXMERT'
+            f'{_DECODER} differs from the word embeddings; here and in LXMERT they are tied'
         )
     names = {name: theirs for name in target if (theirs := their_name(name))}
     fitting = {name: weights[theirs] for name, theirs in names.items() if theirs in weights}
@@ -156,21 +168,29 @@ def convert(
     for name, value in fitting.items():
         if value.shape != target[name].shape:
             raise ValueError(
-                f'{names[name]} is {tuple(value.shape)} in the file and {name} is '
-                f'{tuple(target[name].shape)} in the model: the config is not of the size of these '
-                'weights, or names another answer_list than the one that came with them'
+                f'{names[name]} has the shape {tuple(value.shape)} in the file and {name} '
+                f'{tuple(target[name].shape)} in the model: the config has another size, or '
+                'another answer_list than that of the weights'
             )
-    left = sorted(weights.keys() - {names[name] for name in fitting})
+    unused = sorted(weights.keys() - {names[name] for name in fitting})
     states = {name: value for name, value in target.items() if name.endswith(_EXTRA)}
     missing = sorted(target.keys() - fitting.keys() - states.keys())
-    return fitting | states, left, missing
+    return fitting | states, unused, missing
 
 
 def export(weights: dict[str, Tensor], dialect: str) -> tuple[dict[str, Tensor], list[str]]:
-    """Our weights under the names of a ``dialect``, and those that have none there.
+    """Renames our weights to those of LXMERT.
+
+    Args:
+        weights: the weights of a checkpoint.
+        dialect: 'released' or 'transformers'.
+
+    Returns:
+        The renamed weights, and the names that LXMERT does not have.
 
     Raises:
-        ValueError: when none has one, or the cross-attention is not shared between the directions.
+        ValueError: if no weight is one of LXMERT, or the cross-attention is not shared between the
+            directions.
     """
     unshared = [name for name in weights if re.search(r'cross_attention\.1\.', name)]
     if unshared:
@@ -178,20 +198,20 @@ def export(weights: dict[str, Tensor], dialect: str) -> tuple[dict[str, Tensor],
             f'{unshared[0]}: LXMERT has one cross-attention for both directions, and this model '
             'was trained with share_cross_attention=False'
         )
-    renamed, left = {}, []
+    renamed, unused = {}, []
     for name, value in weights.items():
         theirs = their_name(name)
         if theirs is not None:
             renamed[theirs] = value
         elif not name.endswith(_EXTRA):
-            left.append(name)
+            unused.append(name)
     if not renamed:
-        raise ValueError('none of the weights is of an LXMERT: is this a checkpoint of one?')
+        raise ValueError('none of the weights belongs to an LXMERT: is this a checkpoint of one?')
     if 'cls.predictions.bias' in renamed:
         renamed[_DECODER] = renamed[_WORDS]
     if dialect == 'transformers':
         renamed = {re.sub(r'^bert\.', 'lxmert.', name): x for name, x in renamed.items()}
-    return renamed, left
+    return renamed, unused
 
 
 def main() -> None:
@@ -200,13 +220,16 @@ def main() -> None:
     require_new('out', args.out)
     weights, reports = read_weights(args.source), {}
     if args.export:
-        content, reports['left, for lack of a name'] = export(weights, args.export)
+        content, reports['not exported, no such name in LXMERT'] = export(weights, args.export)
     else:
         register_all()
         target = MODELS.build(read_config(args.config).model).state_dict()
-        converted, left, missing = convert(weights, target)
+        converted, unused, missing = convert(weights, target)
         content = {'state_dict': converted, 'meta': {'source': args.source.name}}
-        reports = {'left, for lack of a place': left, 'missing, at their initial values': missing}
+        reports = {
+            'not used, no such name in the model': unused,
+            'missing in the file, initial values are kept': missing,
+        }
         print(f'{args.out}: {len(converted)} tensors')
     write_checkpoint(args.out, content)
     for title, names in reports.items():

@@ -1,11 +1,11 @@
-"""Released weights of SAF and SGR (SGRAF) to a checkpoint of this package.
+"""Converts released weights of SAF and SGR (SGRAF) to a checkpoint of this package.
 
     python tools/model_converters/sgraf.py model_best.pth.tar saf_f30k.pth \\
         --config configs/temde/saf_self_attention_f30k.py
 
-Then `tools/test.py CONFIG saf_f30k.pth`. Words have the numbers of the vocabulary file that came
-with the weights: the config must name that very file (`data_preprocessor.tokenizer.vocabulary`),
-one that is built anew numbers words in another order.
+Then run `tools/test.py CONFIG saf_f30k.pth`. The ids of words are those of the vocabulary file that
+was released with the weights. The config must name this file
+(`data_preprocessor.tokenizer.vocabulary`); a newly built vocabulary has another order.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from xmodal.engine.launch import read_config
 from xmodal.files import require_new
 from xmodal.registry import MODELS, register_all
 
-# SGRAF's names, of the three parts of a checkpoint, and ours.
+# Names of SGRAF, in the three parts of a checkpoint, and our names.
 _NAMES = (
     {r'fc\.': 'image_encoder.projection.'},
     {r'embed\.': 'text_encoder.embedding.', r'cap_rnn\.': 'text_encoder.gru.'},
@@ -51,23 +51,25 @@ _ATTENTION = {
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('source', type=Path, help="SGRAF's file")
+    parser.add_argument('source', type=Path, help='file of SGRAF')
     parser.add_argument('out', type=Path, help='file to write; must not exist')
-    parser.add_argument('--config', required=True, help='whose model the weights are for')
+    parser.add_argument(
+        '--config', required=True, help='config of the model that the weights are for'
+    )
     return parser.parse_args()
 
 
 def read_parts(path: Path) -> list[dict[str, Tensor]]:
-    """The state dicts of image encoder, text encoder and similarity.
+    """Reads the state dicts of image encoder, text encoder and similarity.
 
-    Beside them a file holds its command line and its best score, which are read and left.
+    A file also contains its command line and its best score, which are ignored.
 
     Raises:
-        ValueError: when the file has no such three.
+        ValueError: if the file does not contain these three state dicts.
     """
     scalar = np.float64().__reduce__()[0]
     allowed = [argparse.Namespace, np.dtype, type(np.dtype('float64')), scalar]
-    allowed.append((scalar, 'numpy.core.multiarray.scalar'))  # its place in older files
+    allowed.append((scalar, 'numpy.core.multiarray.scalar'))  # its module in older files
     with torch.serialization.safe_globals(allowed):
         content = read_checkpoint(path)
     parts = content.get('model')
@@ -79,35 +81,39 @@ def read_parts(path: Path) -> list[dict[str, Tensor]]:
 
 
 def rename(part: int, name: str) -> str | None:
-    """Our name of a weight; None for the bias of a graph's keys, which changes no score.
+    """Returns our name of a weight; None for the bias of the keys of a graph, which has no effect.
+
+    Args:
+        part: 0 image encoder, 1 text encoder, 2 similarity.
+        name: name of SGRAF.
 
     Raises:
-        ValueError: for a name that SGRAF does not have.
+        ValueError: if SGRAF has no such name.
     """
     name = name.removeprefix('module.')
     if re.match(r'SGR_module\.\d+\.graph_key_w\.bias', name):
         return None
     for theirs, ours in _NAMES[part].items():
-        found = re.match(theirs, name)
-        if not found:
+        match = re.match(theirs, name)
+        if not match:
             continue
-        rest = name[found.end() :]
-        for inner, own in _ATTENTION.items():
-            if rest.startswith(inner):
-                rest = own + rest.removeprefix(inner)
-        return found.expand(ours) + rest
-    raise ValueError(f"'{name}' is no weight of SGRAF: is this a file of another model?")
+        rest = name[match.end() :]
+        for original, renamed in _ATTENTION.items():
+            if rest.startswith(original):
+                rest = renamed + rest.removeprefix(original)
+        return match.expand(ours) + rest
+    raise ValueError(f"'{name}' is not a weight of SGRAF: is this a file of another model?")
 
 
 def convert(parts: list[dict[str, Tensor]], target: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights under our names.
+    """Renames the weights.
 
     Args:
-        parts: of the file.
-        target: state dict of the config's model, whose vocabulary they are converted for.
+        parts: the three state dicts of the file.
+        target: state dict of the model of the config, with its vocabulary.
 
     Raises:
-        ValueError: when the weights are not those of the config's model.
+        ValueError: if the weights do not fit the model.
     """
     renamed = {
         ours: value
@@ -115,23 +121,23 @@ def convert(parts: list[dict[str, Tensor]], target: dict[str, Tensor]) -> dict[s
         for name, value in weights.items()
         if (ours := rename(part, name)) is not None
     }
-    # The vocabulary's fingerprint.
+    # The fingerprint of the vocabulary.
     renamed |= {name: x for name, x in target.items() if name.startswith('data_preprocessor.')}
-    for title, names in (
-        ('only the file has', renamed.keys() - target.keys()),
-        ('only the model has', target.keys() - renamed.keys()),
+    for side, names in (
+        ('the file', renamed.keys() - target.keys()),
+        ('the model', target.keys() - renamed.keys()),
     ):
         if names:
             raise ValueError(
-                f'{title} {", ".join(sorted(names))}: the config is not of the model of these '
-                'weights (SAF or SGR, with self-attention)'
+                f'only {side} has {", ".join(sorted(names))}: the config has another model than '
+                'that of the weights (SAF or SGR, with self-attention)'
             )
     for name, value in renamed.items():
         if value.shape != target[name].shape:
             raise ValueError(
-                f'{name} is {tuple(value.shape)} in the file and {tuple(target[name].shape)} in '
-                'the model: the config is not of the size of these weights, or names another '
-                'vocabulary than the one that came with them'
+                f'{name} has the shape {tuple(value.shape)} in the file and '
+                f'{tuple(target[name].shape)} in the model: the config has another size, or '
+                'another vocabulary than that of the weights'
             )
     return renamed
 

@@ -1,4 +1,4 @@
-"""Trained models in a notebook or a script."""
+"""Trained models in a script or a notebook."""
 
 from xmodal.apis.inference import Inferencer, load_model
 

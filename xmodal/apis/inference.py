@@ -1,4 +1,4 @@
-"""From a config and a checkpoint to answers about one's own pictures."""
+"""Inference on image files and texts with a trained model."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,22 +17,22 @@ from xmodal.registry import DATASETS, FUNCTIONS, MODELS, register_all
 from xmodal.structures import DataSample, Encoded
 from xmodal.visualization.grad_cam import grad_cam
 
-Picture = str | Path
+ImagePath = str | Path
 
 
 def load_model(
     config: str | Path | Config, checkpoint: str | Path, device: str = 'cpu'
 ) -> nn.Module:
-    """Builds a config's model with a checkpoint's weights, ready for evaluation.
+    """Builds the model of a config with the weights of a checkpoint, in eval mode.
 
     Args:
-        config: a config, or its file.
-        checkpoint: a checkpoint of a run, or converted weights.
-        device: where the model goes.
+        config: a config or a config file.
+        checkpoint: checkpoint file of a run, or converted weights.
+        device: device of the model.
 
     Raises:
-        FileNotFoundError: when a file is missing.
-        ValueError: when the checkpoint's weights do not belong to the config's model.
+        FileNotFoundError: if a file is missing.
+        ValueError: if the weights do not fit the model of the config.
     """
     register_all()
     config = config if isinstance(config, Config) else read_config(config)
@@ -42,22 +42,24 @@ def load_model(
 
 
 class Inferencer:
-    """What a trained model says of pictures and texts, read as the config's test set reads them.
+    """Applies a trained model to image files and texts, with the preprocessing of its test set.
 
-    :meth:`similarity`, :meth:`match` and :meth:`locate` are for a model that was pre-trained or
-    fine-tuned for retrieval or grounding, :meth:`predict` for one fine-tuned for another task.
+    :meth:`similarity`, :meth:`match` and :meth:`heatmap` are for models that were pre-trained, or
+    fine-tuned for retrieval or grounding; :meth:`predict` is for models of the other tasks.
 
     Example:
         >>> inferencer = Inferencer('configs/acerpe/pretrain_shapes.py', 'epoch_9.pth')
         >>> inferencer.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])
 
     Args:
-        config: a config, or its file; its test data set says how pictures and texts are prepared.
+        config: a config or a config file; its test data set defines the preprocessing of images
+            and texts.
         checkpoint: a checkpoint file.
-        device: where to compute.
+        device: device of the model.
 
     Raises:
-        ValueError: when the config's test set has no pipeline, since it reads computed features.
+        ValueError: if the test data set of the config has no pipeline, because it reads
+            precomputed region features.
     """
 
     def __init__(
@@ -68,52 +70,55 @@ class Inferencer:
         if 'pipeline' not in loader.dataset:
             raise ValueError(
                 f'{config.filename}: test_dataloader.dataset is a {loader.dataset.type} without a '
-                'pipeline, which reads computed features and no pictures: use tools/test.py'
+                'pipeline: it reads precomputed features, not image files. Use tools/test.py'
             )
         self.model = load_model(config, checkpoint, device)
         *transforms, pack = loader.dataset.pipeline
-        pack = {key: value for key, value in pack.items() if key != 'fields'}  # of annotations
+        pack = {key: value for key, value in pack.items() if key != 'fields'}  # annotations
         self.pipeline = build_pipeline([*transforms, pack])
         self.collate = FUNCTIONS.get(loader.collate_fn.type)
-        self.read_text = _reader_of_texts(loader.dataset)
+        self.clean_text = _text_cleaner(loader.dataset)
 
     @torch.no_grad()
-    def encode_images(self, images: Sequence[Picture]) -> Encoded:
-        """Tokens and vectors of B picture files, for an index of one's own.
+    def encode_images(self, images: Sequence[ImagePath]) -> Encoded:
+        """Encodes B image files: their tokens and embeddings.
 
         Raises:
-            BrokenImageError: when a picture can't be read.
+            BrokenImageError: if an image cannot be read.
         """
         return self.model.encode_image(self._prepare(images, [''] * len(images))['inputs'].images)
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
-        """Tokens and vectors of T texts."""
-        texts = [self.read_text(text) for text in texts]
+        """Encodes T texts: their tokens and embeddings."""
+        texts = [self.clean_text(text) for text in texts]
         return self.model.encode_text(*self.model.data_preprocessor.tokenize(texts))
 
-    def encode(self, images: Sequence[Picture], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
-        """Picture files to B encoded images, and texts to T encoded texts."""
+    def encode(self, images: Sequence[ImagePath], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
+        """Encodes B image files and T texts."""
         return self.encode_images(images), self.encode_texts(texts)
 
-    def similarity(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
-        """Cosine of every picture with every text, (B, T)."""
+    def similarity(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
+        """Returns the cosine similarity of every image and every text, (B, T)."""
         image, text = self.encode(images, texts)
         return image.embedding @ text.embedding.T
 
     @torch.no_grad()
-    def match(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
-        """Probability that each picture and each text match, by the fusion encoder, (B, T)."""
+    def match(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
+        """Returns the probability that an image and a text match, for all pairs, (B, T).
+
+        It is the ITM probability, computed with the fusion encoder.
+        """
         image, text = self.encode(images, texts)
         shape = len(images), len(texts)
         pairs = torch.ones(shape, device=image.embedding.device).nonzero()
         return self.model.match(image.tokens, text.tokens, pairs).sigmoid().view(shape)
 
-    def relate(self, images: Sequence[Picture], texts: Sequence[str]) -> Tensor:
-        """Where each picture shows what its text says, (B, h, w): Grad-CAM on the patches.
+    def heatmap(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
+        """Returns the Grad-CAM heat map of each text on the patches of its image, (B, h, w).
 
         Raises:
-            ValueError: when there are not as many pictures as texts.
+            ValueError: if the numbers of images and texts differ.
         """
         _require_pairs(images, texts)
         image, text = self.encode(images, texts)
@@ -121,34 +126,39 @@ class Inferencer:
 
     @torch.no_grad()
     def predict(
-        self, images: Sequence[Picture | Sequence[Picture]], texts: Sequence[str]
+        self, images: Sequence[ImagePath | Sequence[ImagePath]], texts: Sequence[str]
     ) -> list[DataSample]:
-        """What a model says of each picture, or several pictures, with its question or statement.
+        """Predicts the answer or the class of each image with its question or statement.
 
         Args:
-            images: B files; lists of files for a model that reads several, as NLVR2's. A model of
-                region features takes any path whose stem is an image's id in the config's store.
+            images: B image files; lists of files for a model that takes several images at once,
+                such as those of NLVR2. A model of region features takes any path whose stem is an
+                image id of the region store in the config.
             texts: B questions or statements.
 
         Returns:
-            B samples with ``predicted``: the answer, with ``top_answers``, the best and their
-            probabilities; or the class, with ``probabilities`` (C,), classes in the order of
-            ``ENTAILMENT_CLASSES`` and ``REASONING_CLASSES``.
+            B samples. For VQA ``predicted`` is the answer, and ``top_answers`` has the best answers
+            and their probabilities. For classification ``predicted`` is the index of the class, and
+            ``probabilities`` is (C,), in the order of ``ENTAILMENT_CLASSES`` or
+            ``REASONING_CLASSES``.
 
         Raises:
-            BrokenImageError: when a picture can't be read.
-            ValueError: when there are not as many pictures as texts, or the model predicts nothing.
+            BrokenImageError: if an image cannot be read.
+            ValueError: if the numbers of images and texts differ, or the model has no prediction
+                mode.
         """
         _require_pairs(images, texts)
-        batch = self._prepare(images, [self.read_text(text) for text in texts])
+        batch = self._prepare(images, [self.clean_text(text) for text in texts])
         return self.model(**batch, mode='predict')
 
-    def _prepare(self, images: Sequence[Picture | Sequence[Picture]], texts: Sequence[str]) -> dict:
-        """The model's ``inputs`` and ``data_samples``."""
+    def _prepare(
+        self, images: Sequence[ImagePath | Sequence[ImagePath]], texts: Sequence[str]
+    ) -> dict:
+        """Returns the ``inputs`` and ``data_samples`` of the model."""
         samples = []
         for index, (image, text) in enumerate(zip(images, texts, strict=True)):
             results = {'image_id': index, 'sample_index': index, 'text': text}
-            if isinstance(image, Picture):
+            if isinstance(image, ImagePath):
                 results['img_path'] = str(image)
             else:
                 results['img_paths'] = [str(path) for path in image]
@@ -159,11 +169,13 @@ class Inferencer:
 
 def _require_pairs(images: Sequence, texts: Sequence) -> None:
     if len(images) != len(texts):
-        raise ValueError(f'{len(images)} pictures and {len(texts)} texts are no pairs')
+        raise ValueError(
+            f'got {len(images)} images and {len(texts)} texts, expected one text for each image'
+        )
 
 
-def _reader_of_texts(dataset: ConfigDict) -> Callable[[str], str]:
-    """How a data set reads texts: cleaned and cut after so many words, or as they are."""
+def _text_cleaner(dataset: ConfigDict) -> Callable[[str], str]:
+    """Returns the function that cleans texts as a data set does, with its limit of words."""
     if 'max_words' in dataset:
         return partial(clean_caption, max_words=dataset.max_words)
     for base in DATASETS.get(dataset.type).__mro__:

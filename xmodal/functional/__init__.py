@@ -1,13 +1,12 @@
-"""The equations of the papers as pure tensor functions, one function an equation.
+"""The equations of the papers as pure tensor functions, one function per equation.
 
 ACE-RPE: "An Anchor-based Relative Position Embedding Method for Cross-Modal Tasks" (Wang et al.).
 T-EMDE: "Sketching-based global similarity for cross-modal retrieval" (Rychalska et al.).
 
-Letters: B batch, M patches, N words, D width, G groups, H heads. In ACE-RPE index 0 of every token
-axis is [CLS], so that an image has 1 + M tokens and a text 1 + N. In T-EMDE L counts the tokens of
-a set, N the partitions, K the centroids of each and D the width of the space they live in.
-Everything is computed in float32 (or float64, where that comes in) whatever autocast says:
-distances reach 1 / 0.
+Symbols: B batch, M patches, N words, D width, G groups, H heads. In ACE-RPE index 0 of every token
+axis is [CLS], so that an image has 1 + M tokens and a text 1 + N. In T-EMDE L is the number of
+tokens of a set, N of partitions, K of centroids in each, and D the width of their space. Everything
+is computed in float32 (float64 for float64 inputs), also under autocast: distances reach 1 / 0.
 """
 
 from xmodal.functional.anchor_loss import anchor_log_sum_exp, margin_contrast

@@ -19,7 +19,7 @@ def anchor_log_sum_exp(
         image_tokens: (B, 1 + M, D).
         text_tokens: (B, 1 + N, D).
         scale: λ.
-        attention_mask: True for real words, (B, 1 + N) bool; a text of [CLS] alone gives 0.
+        attention_mask: True for real words, (B, 1 + N) bool; a text that is only [CLS] gives 0.
 
     Returns:
         (B,).
@@ -47,7 +47,7 @@ def margin_contrast(
         negatives: f(x, z), (B, K).
         delta: δ, the margin.
         scale: λ.
-        negative_mask: True where z counts as a negative, (B, K) bool; a row without any gives 0.
+        negative_mask: True where z is a negative, (B, K) bool; a row without negatives gives 0.
 
     Returns:
         (B,).
@@ -60,9 +60,9 @@ def margin_contrast(
 
 
 def _masked_log_sum_exp(exponent: Tensor, mask: Tensor) -> Tensor:
-    """log Σ exp over all axes but the first, where ``mask`` is True; a row without any gives 0."""
+    """log Σ exp over all axes but the first, where ``mask`` is True; 0 for an empty row."""
     exponent, mask = exponent.flatten(1), mask.flatten(1)
-    some = mask.any(1)
-    # A row of −inf alone has NaN gradients, hence a finite stand-in there.
-    exponent = exponent.masked_fill(~mask & some[:, None], -math.inf)
-    return torch.where(some, exponent.logsumexp(1), 0)
+    is_filled = mask.any(1)
+    # A row of only −inf has NaN gradients, so an empty row keeps its finite values.
+    exponent = exponent.masked_fill(~mask & is_filled[:, None], -math.inf)
+    return torch.where(is_filled, exponent.logsumexp(1), 0)

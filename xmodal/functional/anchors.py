@@ -1,4 +1,4 @@
-"""What is an anchor, and how near: similarity and distance of pairs (ACE-RPE, Eqs. 3-6)."""
+"""Anchors: similarity and distance of patches and words (ACE-RPE, Eqs. 3-6)."""
 
 import math
 
@@ -32,8 +32,8 @@ def multi_group_similarity(image_tokens: Tensor, text_tokens: Tensor, groups: in
 def soft_shrink(similarity: Tensor, delta: float = 0.05, tau: float = 1e4) -> Tensor:
     """Ŝ_G (Eq. 4): similarities below δ vanish steeply.
 
-    The exponent is clamped at 0 so that the branch not taken can't overflow, whose gradient would
-    be NaN.
+    The exponent is clamped at 0, so that the unused branch cannot overflow: its gradient would be
+    NaN.
     """
     shrunk = delta * (tau * (similarity - delta)).clamp(max=0).exp()
     return torch.where(similarity >= delta, similarity, shrunk)
@@ -57,7 +57,7 @@ def anchor_distance(
         similarity: S_G, any shape.
         delta: δ.
         tau: τ.
-        gradient_below: let gradients through in the band below δ.
+        gradient_below: whether gradients flow in the band below δ.
     """
     exponent = tau * (delta - (similarity if gradient_below else similarity.detach()))
     excess = exponent.clamp(0, math.log(2)).expm1() / delta

@@ -1,4 +1,4 @@
-"""Norms that are safe where a run is zero."""
+"""Norms that are safe for zero vectors."""
 
 import torch
 from torch import Tensor
@@ -8,13 +8,13 @@ from xmodal.functional.precision import full_precision
 
 @full_precision
 def l2_normalize(x: Tensor, dim: int = -1, eps: float = 1e-8) -> Tensor:
-    """x / ‖x‖₂; a run shorter than ``eps`` has no direction: it becomes zero, without gradient."""
+    """x / ‖x‖₂; a vector shorter than ``eps`` becomes zero, without gradient."""
     return _normalize(x, 2, dim, eps)
 
 
 @full_precision
 def l1_normalize(x: Tensor, dim: int = -1, eps: float = 1e-8) -> Tensor:
-    """x / Σ|x|; a run whose sum is below ``eps`` becomes zero, without gradient."""
+    """x / Σ|x|; a vector whose sum is below ``eps`` becomes zero, without gradient."""
     return _normalize(x, 1, dim, eps)
 
 

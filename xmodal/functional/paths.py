@@ -26,13 +26,13 @@ def relative_distance(
 
     min over i, j of D_p2p(m, i) + D_G(i, j) + D_t2t(j, n), with D_p2p Euclidean, in patches, and
     D_t2t = |j − n|. The minimum separates: first over the words j, then over the patches i. [CLS]
-    has no place: it is a neighbour of itself alone, at distance 0.
+    has no location: its only neighbour is itself, at distance 0.
 
-    Only the winning anchor of each pair is kept for the backward pass.
+    The backward pass keeps only the winning anchor of each pair.
 
     Args:
         distance: D_G, (B, 1 + M, 1 + N, G); from 2¹⁵ on it counts as +inf.
-        grid_size: rows and columns of the image, their product is M.
+        grid_size: rows and columns of patches; their product is M.
         attention_mask: True for real words, (B, 1 + N) bool; padding is on no path.
         patch_window: side of the square of patches searched (B_p = 9 is 3 × 3).
         token_window: B_t, number of words searched.
@@ -54,17 +54,17 @@ def relative_box_distance(
     neighbours: int = 9,
     token_window: int = 5,
 ) -> Tensor:
-    """P_ace (Eq. 7) where boxes stand for patches, and there is no [CLS] among them.
+    """P_ace (Eq. 7) with boxes instead of patches, and without [CLS] among them.
 
-    D_p2p is Euclidean between the boxes' centres, in patches: R boxes are taken for R patches of an
-    image made square, each 1 / √R of its side. The patches searched are the nearest boxes.
+    D_p2p is the Euclidean distance of the centres of the boxes, in patches: R boxes count as R
+    patches of a square image, each 1 / √R of its side. The search covers the nearest boxes.
 
     Args:
         distance: D_G, (B, R, 1 + N, G); from 2¹⁵ on it counts as +inf.
-        boxes: x1, y1, x2, y2 as shares of the image, (B, R, 4).
+        boxes: x1, y1, x2, y2 as fractions of the image, (B, R, 4).
         image_mask: True for real boxes, (B, R) bool; padding is on no path.
         attention_mask: True for real words, (B, 1 + N) bool; padding is on no path.
-        neighbours: B_p, number of boxes searched, the box itself among them.
+        neighbours: B_p, number of boxes searched, including the box itself.
         token_window: B_t, number of words searched.
 
     Returns:
@@ -79,7 +79,7 @@ def relative_box_distance(
 def _nearest_boxes(boxes: Tensor, mask: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The nearest boxes of each box, itself first, and how far they are, both (B, R, K).
 
-    Where an image has fewer than K boxes, the box itself fills up the rest.
+    If an image has fewer than K boxes, the rest are the box itself.
     """
     centres = (boxes[..., :2] + boxes[..., 2:]) / 2
     distance = (centres[:, :, None] - centres[:, None]).square().sum(-1).sqrt()
@@ -88,17 +88,17 @@ def _nearest_boxes(boxes: Tensor, mask: Tensor, count: int) -> tuple[Tensor, Ten
     ranked = distance.masked_fill(~mask[:, None], math.inf).masked_fill(itself, -1)
     ranked, near = (x[..., :count] for x in ranked.sort(dim=-1, stable=True))
     missing = ranked.isinf()
-    own = torch.arange(boxes.shape[1], device=boxes.device)[:, None]
-    return torch.where(missing, own, near), ranked.masked_fill(missing, 0).clamp(min=0)
+    index = torch.arange(boxes.shape[1], device=boxes.device)[:, None]
+    return torch.where(missing, index, near), ranked.masked_fill(missing, 0).clamp(min=0)
 
 
 def _relative_distance(
     distance: Tensor, padding: Tensor | None, token_window: int, walk: Callable
 ) -> Tensor:
-    """Eq. 7, given how to ``walk`` from patch to patch; ``padding``: pairs that are on no path."""
+    """Eq. 7 with ``walk``, the steps between patches; ``padding``: pairs that are on no path."""
     with torch.no_grad():
-        ways = distance if padding is None else distance.masked_fill(padding, math.inf)
-        length, anchor = _shortest_path(ways, token_window, walk)
+        candidates = distance if padding is None else distance.masked_fill(padding, math.inf)
+        length, anchor = _shortest_path(candidates, token_window, walk)
     reached = distance.flatten(1, 2).gather(1, anchor.flatten(1, 2)).view_as(anchor)
     with torch.no_grad():
         steps = (length - reached).masked_fill_(length >= FAR, math.inf)
@@ -111,7 +111,7 @@ def _shortest_path(distance: Tensor, token_window: int, walk: Callable) -> tuple
     """The length of each pair's shortest path, and the flat index of its anchor (i, j).
 
     A path is one integer: its length in fixed point and, in the lowest bits, the index of its
-    anchor. So a step adds to the length alone, and a minimum takes the anchor along.
+    anchor. So a step changes only the length, and a minimum keeps the anchor with it.
     """
     patches, words = distance.shape[1:3]
     index_bits = (patches * words).bit_length()
@@ -160,5 +160,5 @@ def _walk_boxes(paths: Tensor, fixed_point: Callable, near: Tensor, steps: Tenso
 
 
 def _shorten(paths: Tensor, sides: Iterator[Tensor], step: int) -> None:
-    """Takes over, in place, the paths that get shorter by a step to one of the sides."""
+    """Replaces paths, in place, where a step to one of the sides is shorter."""
     torch.minimum(paths, functools.reduce(torch.minimum, sides).add_(step), out=paths)

@@ -1,4 +1,4 @@
-"""The number format of the equations: float32 at least, whatever autocast says."""
+"""The number format of the equations: at least float32, also under autocast."""
 
 import functools
 from collections.abc import Callable

@@ -10,7 +10,7 @@ def centroid_distance(projected: Tensor, centroids: Tensor) -> Tensor:
     """X_euclid = Σ_D (X − C)² (T-EMDE, Sec. 3.2, "Distance computation").
 
     Args:
-        projected: X, a token's place in every space, (…, N, K, D); (…, N, 1, D) where the
+        projected: X, the projections of a token into every space, (…, N, K, D); (…, N, 1, D) if the
             centroids of a partition share one space.
         centroids: C, (N, K, D).
 
@@ -28,9 +28,9 @@ def soft_assignment(distance: Tensor, temperature: Tensor) -> Tensor:
 
 @full_precision
 def sketch(assignment: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """The sum of the assignments of a set's tokens (T-EMDE, Secs. 3.1 and 3.3.1).
+    """The sum of the assignments of the tokens of a set (T-EMDE, Secs. 3.1 and 3.3.1).
 
-    Sketches add: that of a union is the sum of the parts'.
+    Sketches are additive: the sketch of a union of sets is the sum of their sketches.
 
     Args:
         assignment: (B, L, N, K).

@@ -1,4 +1,4 @@
-"""What a distance adds to tokens and to attention (ACE-RPE, Eqs. 8-12)."""
+"""The terms that a distance adds to tokens and to attention (ACE-RPE, Eqs. 8-12)."""
 
 import math
 
@@ -10,24 +10,24 @@ from xmodal.functional.precision import full_precision
 
 @full_precision
 def fill_unreachable(distance: Tensor, null: str = 'zero', far: float = math.inf) -> Tensor:
-    """P with a finite value for pairs that no anchor reaches, ready for Eq. 8.
+    """P with a finite value for pairs that no anchor reaches, as input of Eq. 8.
 
     Args:
         distance: P, (B, 1 + M, 1 + N, G), +inf where masked.
-        null: 'zero': no embedding; 'far': the value ``far``; 'learned': zero, and the mask itself
-            as G more channels, so that the lower half of a (2G, D) weight holds the null vectors.
-        far: for 'far'.
+        null: 'zero': no embedding; 'far': the value ``far``; 'learned': zero, and the mask as G
+            more channels, so that the lower half of a (2G, D) weight is the null vectors.
+        far: the value for 'far'.
     """
     masked = distance.isinf()
-    placed = distance.masked_fill(masked, far if null == 'far' else 0.0)
-    return torch.cat([placed, masked.to(placed.dtype)], -1) if null == 'learned' else placed
+    filled = distance.masked_fill(masked, far if null == 'far' else 0.0)
+    return torch.cat([filled, masked.to(filled.dtype)], -1) if null == 'learned' else filled
 
 
 @full_precision
 def contextual_means(
     distance: Tensor, image_mask: Tensor | None = None, text_mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """E_j P_ij and E_i P_ij (Eq. 10 before W), over the real tokens of the other modality.
+    """E_j P_ij and E_i P_ij (Eq. 10 before W), over the other modality without padding.
 
     Args:
         distance: P, finite, (B, 1 + M, 1 + N, G).
@@ -54,7 +54,7 @@ def contextual_terms(
     image_mask: Tensor | None = None,
     text_mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """What Eq. 10 adds to patches, (B, 1 + M, D), and to words, (B, 1 + N, D); W: (G, D)."""
+    """The terms of Eq. 10 for patches, (B, 1 + M, D), and words, (B, 1 + N, D); W: (G, D)."""
     image_mean, text_mean = contextual_means(distance, image_mask, text_mask)
     return image_mean @ weight, text_mean @ weight
 
@@ -67,7 +67,7 @@ def bias_term(distance: Tensor, weight: Tensor, projection: Tensor) -> Tensor:
 
 @full_precision
 def value_term(attention: Tensor, distance: Tensor, weight: Tensor) -> Tensor:
-    """Σ_j a_ij E_ace(i, j) (Eq. 12), E_ace split over the heads as values are.
+    """Σ_j a_ij E_ace(i, j) (Eq. 12), with E_ace split over the heads like the values.
 
     Args:
         attention: a, (B, H, Lq, Lk).
@@ -77,6 +77,6 @@ def value_term(attention: Tensor, distance: Tensor, weight: Tensor) -> Tensor:
     Returns:
         (B, Lq, D).
     """
-    located = attention.transpose(1, 2) @ distance  # (B, Lq, H, G)
+    attended = attention.transpose(1, 2) @ distance  # (B, Lq, H, G)
     weight = weight.unflatten(1, (attention.shape[1], -1)).transpose(0, 1)  # (H, G, D / H)
-    return (located.transpose(1, 2) @ weight).transpose(1, 2).flatten(2)
+    return (attended.transpose(1, 2) @ weight).transpose(1, 2).flatten(2)

@@ -1,4 +1,4 @@
-"""Looking instead of reading: heat maps, anchors, and the report of a run."""
+"""Figures of a trained model: Grad-CAM heat maps, anchors, sketches and the HTML report."""
 
 from xmodal.visualization.anchors import anchor_maps
 from xmodal.visualization.grad_cam import grad_cam

@@ -1,45 +1,46 @@
-"""Predicted boxes on pictures."""
+"""Predicted boxes drawn on images."""
 
 from collections.abc import Sequence
 
 import cv2
 import numpy as np
 
-from xmodal.visualization.figures import lay_over
+from xmodal.visualization.figures import overlay_heatmap
 
-FOUND, TRUE, INK, PAPER = (235, 60, 50), (60, 200, 90), (30, 30, 30), (255, 255, 255)
-LEAST_SIDE = 384  # smaller pictures are made larger, so that the text can be read
+PREDICTED, TRUE, INK, PAPER = (235, 60, 50), (60, 200, 90), (30, 30, 30), (255, 255, 255)
+MIN_SIDE = 384  # smaller images are enlarged, so that the text is legible
 
 
 def draw_grounding(
     image: np.ndarray,
     heat: np.ndarray,
-    found: Sequence[float],
+    predicted: Sequence[float],
     truth: Sequence[float],
     text: str,
 ) -> np.ndarray:
-    """The heat over a picture, the true box in green, the found one in red, the text below.
+    """Draws a heat map, the true box (green), the predicted box (red) and the text below.
 
     Args:
         image: RGB (H, W, 3), uint8.
-        heat: (h, w), of the size that boxes are annotated in; the picture may have another.
-        found: x, y, width and height of the chosen box, in pixels of the heat.
-        truth: of the true box.
+        heat: (h, w), at the resolution of the annotations, which the image need not have.
+        predicted: x, y, width and height of the predicted box, in pixels of the heat map.
+        truth: the true box, in the same form.
         text: the expression.
 
     Returns:
         RGB, uint8.
     """
-    picture = lay_over(image, heat.clip(min=0))
-    scale = max(1.0, LEAST_SIDE / min(picture.shape[:2]))
-    picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_NEAREST)
-    high, wide = np.divide(picture.shape[:2], heat.shape)
-    for box, colour in ((truth, TRUE), (found, FOUND)):
-        x, y, width, height = (round(n * s) for n, s in zip(box, (wide, high) * 2, strict=True))
-        # The found one within the true one, where both are the same.
-        inset = 3 if colour == FOUND else 0
+    drawing = overlay_heatmap(image, heat.clip(min=0))
+    scale = max(1.0, MIN_SIDE / min(drawing.shape[:2]))
+    drawing = cv2.resize(drawing, None, fx=scale, fy=scale, interpolation=cv2.INTER_NEAREST)
+    scale_y, scale_x = np.divide(drawing.shape[:2], heat.shape)
+    for box, colour in ((truth, TRUE), (predicted, PREDICTED)):
+        scales = (scale_x, scale_y) * 2
+        x, y, width, height = (round(n * s) for n, s in zip(box, scales, strict=True))
+        # If both boxes are equal, the predicted one is drawn inside the true one.
+        inset = 3 if colour == PREDICTED else 0
         start, end = (x + inset, y + inset), (x + width - 1 - inset, y + height - 1 - inset)
-        cv2.rectangle(picture, start, end, colour, thickness=2)
-    margin = np.full((28, picture.shape[1], 3), PAPER, np.uint8)
-    cv2.putText(margin, text, (6, 19), cv2.FONT_HERSHEY_SIMPLEX, 0.45, INK, 1, cv2.LINE_AA)
-    return np.vstack([picture, margin])
+        cv2.rectangle(drawing, start, end, colour, thickness=2)
+    caption = np.full((28, drawing.shape[1], 3), PAPER, np.uint8)
+    cv2.putText(caption, text, (6, 19), cv2.FONT_HERSHEY_SIMPLEX, 0.45, INK, 1, cv2.LINE_AA)
+    return np.vstack([drawing, caption])

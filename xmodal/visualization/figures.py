@@ -1,4 +1,4 @@
-"""Figures of the report as strings that stand inside a page."""
+"""Figures of the report, as strings to embed in an HTML page."""
 
 import base64
 import io
@@ -15,27 +15,31 @@ COLOUR = '#3b6fd4'
 
 
 def read_scalars(work_dir: Path) -> dict[str, list[tuple[int, float]]]:
-    """What a run logged: by name, (iteration, value) in order; of a resumed run, the last value.
+    """Reads the logged scalars of a run: name to (iteration, value), in order of iterations.
+
+    A resumed run logs some iterations again; the last value counts.
 
     Raises:
-        FileNotFoundError: when the folder holds no log.
+        FileNotFoundError: if the folder contains no log.
     """
     files = sorted(work_dir.glob('*/vis_data/scalars.json'))
     if not files:
-        raise FileNotFoundError(f'{work_dir} holds no log of a run (*/vis_data/scalars.json)')
-    found: dict[str, dict[int, float]] = defaultdict(dict)
+        raise FileNotFoundError(
+            f'no log found in {work_dir}: expected */vis_data/scalars.json in the work_dir of a run'
+        )
+    scalars: dict[str, dict[int, float]] = defaultdict(dict)
     for file in files:
-        # A run that was killed leaves half a line at the end.
+        # A killed run leaves half a line at the end.
         for line in file.read_text().rpartition('\n')[0].splitlines():
             row = json.loads(line)
             for name, value in row.items():
                 if isinstance(value, int | float) and 'step' in row:
-                    found[name][row['step']] = value
-    return {name: sorted(points.items()) for name, points in found.items()}
+                    scalars[name][row['step']] = value
+    return {name: sorted(points.items()) for name, points in scalars.items()}
 
 
 def draw_curve(name: str, points: list[tuple[int, float]]) -> str:
-    """A small curve over the iterations, as SVG."""
+    """Draws a small curve over the iterations, as SVG."""
     figure = Figure(figsize=(3.4, 1.9), layout='constrained')
     axes = figure.subplots()
     axes.plot(*zip(*points, strict=True), color=COLOUR, linewidth=1.6)
@@ -48,19 +52,19 @@ def draw_curve(name: str, points: list[tuple[int, float]]) -> str:
 
 
 def draw_scales(records: list[dict]) -> list[Figure]:
-    """How token types came into use: a figure for each LayerScale of them.
+    """Draws how much the token types are used: one figure for each of their LayerScales.
 
-    On the left the mean and the largest |γ|, on the right ‖γ ⊙ t‖ / ‖H‖ of both modalities, over
-    the iterations.
+    Left: mean and maximum of |γ|. Right: ‖γ ⊙ t‖ / ‖H‖ of both modalities. Both over the
+    iterations.
 
     Args:
-        records: what ``LayerScaleStatsHook`` wrote.
+        records: written by ``LayerScaleStatsHook``.
     """
     figures = []
     for name in records[-1]['scales'] if records else ():
         figure = Figure(figsize=(7.2, 2.2), layout='constrained')
-        parts = (('mean_abs', 'max_abs'), ('share_text', 'share_image'))
-        for axes, keys in zip(figure.subplots(1, 2), parts, strict=True):
+        panels = (('mean_abs', 'max_abs'), ('share_text', 'share_image'))
+        for axes, keys in zip(figure.subplots(1, 2), panels, strict=True):
             for key in keys:
                 points = [(r['iteration'], r['scales'][name].get(key)) for r in records]
                 points = [point for point in points if point[1]]
@@ -76,7 +80,7 @@ def draw_scales(records: list[dict]) -> list[Figure]:
 
 
 def to_svg(figure: Figure) -> str:
-    """A figure as SVG that can stand inside a page."""
+    """Renders a figure as SVG that can be embedded in a page."""
     buffer = io.StringIO()
     with matplotlib.rc_context({'svg.fonttype': 'path', 'svg.hashsalt': 'xmodal'}):
         figure.savefig(buffer, format='svg', transparent=True, metadata={'Date': None})
@@ -85,27 +89,26 @@ def to_svg(figure: Figure) -> str:
 
 
 def to_uri(image: np.ndarray) -> str:
-    """An RGB picture (H, W, 3), uint8, as a data URI; photographs as JPEG."""
+    """Encodes an RGB image (H, W, 3), uint8, as a data URI: small images as PNG, others as JPEG."""
     suffix, mime = ('.png', 'png') if image.shape[0] <= 128 else ('.jpg', 'jpeg')
     _, data = cv2.imencode(suffix, image[..., ::-1])
     return f'data:image/{mime};base64,{base64.b64encode(data.tobytes()).decode()}'
 
 
-def lay_over(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
-    """A heat map (h, w) over a picture (H, W, 3), scaled to its own largest value."""
+def overlay_heatmap(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
+    """Overlays a heat map (h, w), divided by its maximum, on an image (H, W, 3)."""
     height, width = image.shape[:2]
     heat = heat / heat.max() if heat.max() > 0 else heat
     smooth = cv2.resize(heat.astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC)
     smooth = smooth.clip(0, 1)
-    paint = cv2.applyColorMap((smooth * 255).astype(np.uint8), cv2.COLORMAP_INFERNO)[..., ::-1]
+    colours = cv2.applyColorMap((smooth * 255).astype(np.uint8), cv2.COLORMAP_INFERNO)[..., ::-1]
     weight = 0.65 * smooth[..., None] + 0.15
-    return (image * (1 - weight) + paint * weight).astype(np.uint8)
+    return (image * (1 - weight) + colours * weight).astype(np.uint8)
 
 
-def mark_cells(image: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """A picture dimmed except where cells of a grid (h, w) are chosen, by their share in 0…1."""
+def highlight_patches(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Dims an image except for some patches of its grid; their weights (h, w) lie in 0…1."""
     height, width = image.shape[:2]
-    cells = cv2.resize(share.astype(np.float32), (width, height), interpolation=cv2.INTER_NEAREST)[
-        ..., None
-    ]
-    return (image * (0.2 + 0.8 * cells)).astype(np.uint8)
+    weights = weights.astype(np.float32)
+    brightness = cv2.resize(weights, (width, height), interpolation=cv2.INTER_NEAREST)
+    return (image * (0.2 + 0.8 * brightness[..., None])).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Pictures of T-EMDE's sketches: where tokens lie among the centroids, and what sizes score."""
+"""Figures of T-EMDE's sketches: tokens among the centroids, and scores by size of the sketch."""
 
 import logging
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ HALO = [patheffects.withStroke(linewidth=2.5, foreground='white')]
 
 @torch.no_grad()
 def assign_words(model: nn.Module, texts: Sequence[str]) -> tuple[np.ndarray | None, list[str]]:
-    """Soft assignments of the words of texts in a matching model's sketch of captions.
+    """Assigns every word of some texts to the centroids of a model's text sketch.
 
     Returns:
-        The share of each word in each centroid, (T, N, K), and what each word is, T of them; None
-        and nothing for a model without such a sketch.
+        The soft assignment of each token to each centroid, (T, N, K), and the T words. None and an
+        empty list for a model without a text sketch.
     """
     similarity = getattr(model, 'similarity', nn.Identity())
     for name, sketch in similarity.named_modules():
@@ -33,33 +33,33 @@ def assign_words(model: nn.Module, texts: Sequence[str]) -> tuple[np.ndarray | N
     return None, []
 
 
-def draw_words(assignments: np.ndarray, words: Sequence[str], shown: Sequence[str]) -> Figure:
-    """Tokens in the plane of one partition, some words annotated (T-EMDE, Fig. 3).
+def draw_words(assignments: np.ndarray, words: Sequence[str], labelled: Sequence[str]) -> Figure:
+    """Draws tokens in the plane of one partition, with labels for some words (T-EMDE, Fig. 3).
 
     Args:
-        assignments: share of each token in each of K regions, (T, K).
-        words: what each token is, T of them.
-        shown: words to annotate; each is named in the middle of its tokens.
+        assignments: soft assignment of each token to each of K centroids, (T, K).
+        words: the word of each token, T of them.
+        labelled: words to label; each label is at the median of the tokens of its word.
 
     Raises:
-        ValueError: when there are not as many words as tokens, or a word to be shown is none of
-            them.
+        ValueError: if ``words`` and ``assignments`` differ in length, or a labelled word does not
+            occur in ``words``.
     """
-    missing = sorted(set(shown) - set(words))
+    missing = sorted(set(labelled) - set(words))
     if len(words) != len(assignments) or missing:
         raise ValueError(
-            f'{len(words)} words for {len(assignments)} tokens'
-            + (f', and none of them is {", ".join(missing)}' if missing else '')
+            f'got {len(words)} words for {len(assignments)} tokens'
+            + (f'; the words do not contain {", ".join(missing)}' if missing else '')
         )
     figure = Figure(figsize=(6, 5), layout='constrained')
     axes = figure.subplots()
-    places = _draw_tokens(axes, assignments, grey=True)
+    positions = _draw_tokens(axes, assignments, grey=True)
     tokens = np.asarray(words)
-    for word in shown:
-        own = places[tokens == word]
-        (dots,) = axes.plot(*own.T, 'o', markersize=5, markeredgecolor='white')
+    for word in labelled:
+        of_word = positions[tokens == word]
+        (dots,) = axes.plot(*of_word.T, 'o', markersize=5, markeredgecolor='white')
         axes.text(
-            *np.median(own, axis=0),
+            *np.median(of_word, axis=0),
             word,
             color=dots.get_color(),
             fontsize=9,
@@ -71,29 +71,29 @@ def draw_words(assignments: np.ndarray, words: Sequence[str], shown: Sequence[st
 
 
 def draw_partitions(assignments: np.ndarray) -> Figure:
-    """Tokens in the planes of several partitions, side by side (T-EMDE, Fig. 4).
+    """Draws tokens in the planes of N partitions, one panel each (T-EMDE, Fig. 4).
 
     Args:
-        assignments: share of each token in each of K regions, (T, N, K), a panel a partition.
+        assignments: soft assignment of each token to each of K centroids, (T, N, K).
     """
     partitions = assignments.shape[1]
     figure = Figure(figsize=(3.6 * partitions, 3.6), layout='constrained')
-    for number, axes in enumerate(np.ravel(figure.subplots(1, partitions)), 1):
-        _draw_tokens(axes, assignments[:, number - 1])
-        axes.set_title(f'partition {number}', loc='left', fontsize=9, color='#555')
+    for index, axes in enumerate(np.ravel(figure.subplots(1, partitions))):
+        _draw_tokens(axes, assignments[:, index])
+        axes.set_title(f'partition {index + 1}', loc='left', fontsize=9, color='#555')
     return figure
 
 
 def draw_sizes(
     scores: np.ndarray, partitions: Sequence[int], centroids: Sequence[int], name: str = 'rsum'
 ) -> Figure:
-    """A score over the sizes of a sketch, as a heat map with numbers (T-EMDE, Fig. 5).
+    """Draws a score by the size of the sketch, as a heat map with numbers (T-EMDE, Fig. 5).
 
     Args:
-        scores: (len(partitions), len(centroids)); NaN for what was not run.
+        scores: (len(partitions), len(centroids)); NaN for sizes without a run.
         partitions: N of each row.
         centroids: K of each column.
-        name: of the score.
+        name: name of the score.
     """
     figure = Figure(
         figsize=(1.6 + 0.9 * len(centroids), 1.2 + 0.6 * len(partitions)), layout='constrained'
@@ -113,17 +113,17 @@ def draw_sizes(
 
 
 def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str]:
-    """Places points (T, C) in the plane, (T, 2): by UMAP where it is installed, else by PCA.
+    """Projects points (T, C) to the plane with UMAP if it is installed, otherwise with PCA.
 
     Returns:
-        The places, and the method's name.
+        The positions, (T, 2), and the name of the method.
     """
     try:
         import umap
     except ImportError:
         print_log(
-            'umap-learn is not installed: tokens are projected to the plane by PCA instead '
-            "(`pip install -e '.[pictures]'` for pictures as in the T-EMDE paper)",
+            'umap-learn is not installed: tokens are projected to the plane with PCA. For figures '
+            "like those of the T-EMDE paper run `pip install -e '.[pictures]'`",
             'current',
             logging.WARNING,
         )
@@ -132,36 +132,36 @@ def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str
 
 
 def _principal_plane(points: np.ndarray) -> np.ndarray:
-    """Coordinates along the two directions of largest variance."""
+    """Returns the coordinates along the two directions of largest variance."""
     centred = points - points.mean(0)
     _, _, directions = np.linalg.svd(centred, full_matrices=False)
-    # The sign of a direction is arbitrary: its largest part points up.
+    # The sign of a direction is arbitrary: make its largest component positive.
     largest = np.abs(directions).argmax(1)
     directions *= np.sign(directions[np.arange(len(directions)), largest])[:, None]
     return centred @ directions[:2].T
 
 
 def _draw_tokens(axes: Axes, assignments: np.ndarray, grey: bool = False) -> np.ndarray:
-    """Draws tokens in the colour of their likeliest centroid, whose number stands in their middle.
+    """Draws tokens in the colour of their likeliest centroid, and the number of each centroid.
 
     Args:
-        axes: to draw on.
+        axes: where to draw.
         assignments: (T, K).
-        grey: leave the colours to what is drawn on top.
+        grey: draw all tokens in grey, as a background.
 
     Returns:
-        The tokens' places, (T, 2).
+        The positions of the tokens, (T, 2).
     """
-    places, method = project_to_plane(assignments)
+    positions, method = project_to_plane(assignments)
     likeliest = assignments.argmax(1)
     palette = colormaps['tab10' if assignments.shape[1] <= 10 else 'tab20']
     colours = '#ccc' if grey else palette(likeliest % palette.N)
-    axes.scatter(*places.T, c=colours, s=6, alpha=0.8, linewidths=0)
+    axes.scatter(*positions.T, c=colours, s=6, alpha=0.8, linewidths=0)
     for centroid in np.unique(likeliest):
-        middle = np.median(places[likeliest == centroid], axis=0)
-        axes.text(*middle, centroid + 1, fontsize=8, color='#777', path_effects=HALO)
+        centre = np.median(positions[likeliest == centroid], axis=0)
+        axes.text(*centre, centroid + 1, fontsize=8, color='#777', path_effects=HALO)
     axes.set_xlabel(method, fontsize=7, color='#777')
     axes.set(xticks=[], yticks=[])
     for side in axes.spines.values():
         side.set_visible(False)
-    return places
+    return positions

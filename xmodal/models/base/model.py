@@ -10,7 +10,12 @@ class CrossModalModel(BaseModel):
 
     A subclass has some of ``loss`` (losses by name), ``predict`` (the samples with their
     predictions) and ``tensor`` (the outputs before them); each gets the batch and its data samples.
+
+    Attributes:
+        matching_head: the head that judges whether an image and a text match; None for none.
     """
+
+    matching_head = None
 
     def forward(
         self,

@@ -1,5 +1,6 @@
 """The fusion encoder: words and patches look at each other."""
 
+import torch
 from torch import Tensor, nn
 
 from xmodal.models.fusion.layer import FusionLayer
@@ -93,6 +94,7 @@ class FusionEncoder(nn.Module):
         pairs: Tensor | None = None,
         need_image: bool = True,
         need_attentions: bool = False,
+        gradients_from: int | None = None,
     ) -> Fused:
         """Fuses pairs of an image and a text.
 
@@ -104,6 +106,8 @@ class FusionEncoder(nn.Module):
                 depends on an image or a text alone is computed once for all its pairs.
             need_image: whether to compute the image stream of the last layer.
             need_attentions: whether to return the cross-attention's probabilities.
+            gradients_from: first layer that records gradients, as Grad-CAM wants it; None for what
+                PyTorch's mode says.
 
         Returns:
             Both streams with a row for each pair. ``image_tokens`` is None without ``need_image``;
@@ -112,7 +116,7 @@ class FusionEncoder(nn.Module):
         image_rows, text_rows = (None, None) if pairs is None else pairs.unbind(1)
         image, text = position.embed_inputs(image, text)
         streams = [_Stream(image, image_rows)], _Stream(text, text_rows)
-        return self._run(*streams, position, need_image, need_attentions)[0]
+        return self._run(*streams, position, need_image, need_attentions, gradients_from)[0]
 
     def fuse_images(
         self,
@@ -149,18 +153,32 @@ class FusionEncoder(nn.Module):
         position: NoPosition,
         need_image: bool,
         need_attentions: bool,
+        gradients_from: int | None = None,
     ) -> list[Fused]:
         """All layers over all images; a result an image."""
         relations = [
             position.relate(image.paired_tokens(), text.paired_tokens()) for image in images
         ]
         attentions: list[list[CrossAttentions]] = [[] for _ in images]
+        record = torch.is_grad_enabled()
         for index, layer in enumerate(self.layers):
+            if gradients_from is not None:
+                record = index >= gradients_from
+            if index == gradients_from:
+                text.update(text.tokens.embeddings.detach().requires_grad_())
             image_queries = self.has_image_stream and (need_image or index + 1 < self.depth)
             for image, relation, of_image in zip(images, relations, attentions, strict=True):
-                attention = self._fuse(
-                    index, layer, image, text, position, relation, image_queries, need_attentions
-                )
+                with torch.set_grad_enabled(record):
+                    attention = self._fuse(
+                        index,
+                        layer,
+                        image,
+                        text,
+                        position,
+                        relation,
+                        image_queries,
+                        need_attentions,
+                    )
                 of_image.append(attention)
         return [
             Fused(

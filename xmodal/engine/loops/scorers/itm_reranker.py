@@ -62,7 +62,7 @@ class ITMReranker(Scorer):
         """
         itc_scores = encoded.image_embeddings @ encoded.text_embeddings.T
         text_to_image = encoded.text_to_image
-        if not self.topk or getattr(model, 'matching_head', None) is None:
+        if not self.topk or model.matching_head is None:
             return Gallery(itc_scores, text_to_image)
         if len(folds) > 1:
             raise ValueError(

@@ -1,0 +1,60 @@
+"""Timing in alternating rounds."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from xmodal.benchmark import (
+    TrainingStep,
+    Worker,
+    alternate,
+    median_ratio,
+    proportional_memory,
+    timed,
+)
+
+
+class Sleep(TrainingStep):
+    def __init__(self, seconds):
+        self.duration = seconds
+
+    def __call__(self):
+        time.sleep(self.duration)
+
+
+def test_variants_alternate_in_reversed_order_and_the_warm_up_does_not_count():
+    calls = []
+
+    def timer(name):
+        return lambda: (calls.append(name), len(calls))[1]
+
+    seconds = alternate({'a': timer('a'), 'b': timer('b')}, repeats=2, warm_up=1)
+    assert ''.join(calls) == 'baabba'
+    assert seconds == {'a': [3, 6], 'b': [4, 5]}
+
+
+def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
+    assert median_ratio([2.0, 3.0, 8.0], [1.0, 2.0, 2.0]) == 2.0
+
+
+def test_timed_returns_the_seconds_and_the_result():
+    seconds, result = timed(lambda x: (time.sleep(0.02), x)[1], 3)
+    assert 0.02 <= seconds < 5 and result == 3
+
+
+def test_a_worker_calls_methods_in_another_process():
+    worker = Worker(Sleep, 0.02)
+    assert 0.02 <= worker.call('seconds') < 5
+    assert worker.call('peak_memory') > 0
+    worker.close()
+    assert not worker._process.is_alive()
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='/proc is read')
+def test_the_memory_of_processes_is_summed():
+    memory = proportional_memory([os.getpid()])
+    assert 0 < memory['Pss_Anon'] <= memory['Pss']
+    both = proportional_memory([os.getpid()] * 2)
+    assert both['Pss_Anon'] > 1.5 * memory['Pss_Anon']

@@ -1,0 +1,43 @@
+"""What the benchmarks of tools/analysis share.
+
+Variants that are compared take turns, one call each in every round, so that a drift of the
+machine's speed affects all of them alike. A ratio is the median of the ratios of the rounds.
+"""
+
+from xmodal.benchmark.memory import peak_memory_of, proportional_memory
+from xmodal.benchmark.script import (
+    default_device,
+    describe_device,
+    make_parser,
+    make_table,
+    write_placeholder_vocabulary,
+)
+from xmodal.benchmark.timing import (
+    WARM_UP,
+    alternate,
+    matmul_rate,
+    median_ratio,
+    seconds_of,
+    synchronize,
+    timed,
+)
+from xmodal.benchmark.workers import TrainingStep, Worker
+
+__all__ = [
+    'WARM_UP',
+    'TrainingStep',
+    'Worker',
+    'alternate',
+    'default_device',
+    'describe_device',
+    'make_parser',
+    'make_table',
+    'matmul_rate',
+    'median_ratio',
+    'peak_memory_of',
+    'proportional_memory',
+    'seconds_of',
+    'synchronize',
+    'timed',
+    'write_placeholder_vocabulary',
+]

@@ -1,0 +1,46 @@
+"""Memory of processes and of calls."""
+
+import ctypes
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import torch
+
+
+def proportional_memory(pids: Iterable[int]) -> dict[str, int]:
+    """Returns the bytes of processes; a page that n processes share counts 1/n in each.
+
+    Args:
+        pids: ids of the processes. Linux only.
+
+    Returns:
+        ``Pss``, all memory; ``Pss_Anon``, what is in no file; ``Pss_File``, pages of files, which
+        the system may drop.
+    """
+    total = {'Pss': 0, 'Pss_Anon': 0, 'Pss_File': 0}
+    for pid in pids:
+        for line in Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines():
+            name = line.partition(':')[0]
+            if name in total:
+                total[name] += int(line.split()[1]) << 10
+    return total
+
+
+def peak_memory_of(function: Callable) -> float:
+    """Returns the MiB that a call allocates at its peak. On a CPU Linux only."""
+    if torch.cuda.is_available():
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        function()
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
+    ctypes.CDLL(None).malloc_trim(0)  # returns what earlier calls have freed
+    Path('/proc/self/clear_refs').write_text('5')  # resets the peak
+    before = _process_memory('VmRSS')
+    function()
+    return (_process_memory('VmHWM') - before) / 2**10
+
+
+def _process_memory(key: str) -> int:
+    """Returns an entry of /proc/self/status, in KiB."""
+    lines = Path('/proc/self/status').read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f'{key}:'))

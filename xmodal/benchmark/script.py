@@ -1,0 +1,40 @@
+"""What benchmark scripts share beside measuring: command line, device, vocabulary, tables."""
+
+import argparse
+from pathlib import Path
+
+import torch
+from rich.table import Table
+
+from xmodal.engine.launch import ShowDefaults
+
+
+def make_parser(doc: str) -> argparse.ArgumentParser:
+    """Makes a parser described by the first line of a module's docstring; help shows defaults."""
+    return argparse.ArgumentParser(description=doc.splitlines()[0], formatter_class=ShowDefaults)
+
+
+def default_device() -> str:
+    """Returns 'cuda' if there is a GPU, otherwise 'cpu'."""
+    return 'cuda' if torch.cuda.is_available() else 'cpu'
+
+
+def describe_device(device: str) -> str:
+    """Returns the name of the GPU or 'CPU', with the number of threads."""
+    name = torch.cuda.get_device_name() if device == 'cuda' else 'CPU'
+    return f'{name}, {torch.get_num_threads()} thread(s)'
+
+
+def write_placeholder_vocabulary(folder: str | Path) -> str:
+    """Writes a vocabulary of special tokens and one word, so that no tokenizer is downloaded."""
+    file = Path(folder, 'vocab.txt')
+    file.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n')
+    return str(file)
+
+
+def make_table(title: str, *headings: str, num_text_columns: int = 1) -> Table:
+    """Makes an empty table; columns of numbers, after those of text, are right-aligned."""
+    table = Table(title=title)
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify='left' if index < num_text_columns else 'right')
+    return table
