@@ -15,7 +15,7 @@ from torch.nn.functional import dropout
 
 from xmodal.engine.checkpoint import load_weights
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, Regions
+from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, PackedTexts, Regions
 
 EXACT = os.environ.get('XMODAL_EXACT') == '1'
 
@@ -135,7 +135,8 @@ def answer_classifier_scores(model, batch, samples):
 def matching_scores(model, batch, samples):
     images = model.encode_image(batch.images)
     texts = model.encode_text(batch.input_ids, batch.attention_mask)
-    return dict(logits=model.tensor(batch), all_pairs=model.score_all_pairs(images, texts))
+    packed = PackedTexts.from_padded(texts.embeddings, texts.attention_mask)
+    return dict(logits=model.tensor(batch), all_pairs=model.score_all_pairs(images, packed))
 
 
 def emkum_scores(model, batch, samples):

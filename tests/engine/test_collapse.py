@@ -62,7 +62,7 @@ def test_negatives_are_their_mean_in_the_first_epochs(runner):
     seen = []
     for runner.epoch in range(4):
         hook.before_train_epoch(runner)
-        seen.append(runner.model.head.negatives)
+        seen.append(runner.model.loss_module.negatives)
     assert seen == ['mean', 'mean', 'hardest', 'hardest']
 
 
@@ -71,7 +71,7 @@ def test_a_resumed_run_is_where_it_was(runner):
     hook = NegativesWarmupHook(epochs=2)
     hook.before_train(runner)
     hook.before_train_epoch(runner)
-    assert runner.model.head.negatives == 'hardest'
+    assert runner.model.loss_module.negatives == 'hardest'
 
 
 @pytest.mark.parametrize('hook', [CollapseHook, NegativesWarmupHook])

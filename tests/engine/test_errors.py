@@ -172,8 +172,8 @@ def test_an_option_that_something_reads_passes(options):
 
 def test_a_new_section_that_resembles_another_is_refused():
     config = Config(dict(model=dict(backbone=dict(fusion=dict(depth=1)))))
-    with pytest.raises(ConfigError, match=r"'model\.netwrok', did you mean 'model\.backbone'\?$"):
-        check_options(config, {'model.netwrok.fusion.depth': 2})
+    with pytest.raises(ConfigError, match=r"'model\.bakcbone', did you mean 'model\.backbone'\?$"):
+        check_options(config, {'model.bakcbone.fusion.depth': 2})
 
 
 def test_a_top_level_dict_that_nothing_reads_is_refused():

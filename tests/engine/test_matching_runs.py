@@ -61,7 +61,7 @@ def test_of_a_static_sketch_the_layers_after_it_learn_alone(shrink):
     assert changed == {
         f'similarity.{side}_{part}'
         for side in ('image', 'text')
-        for part in ('projection.weight', 'projection.bias', 'pooling.thresholds')
+        for part in ('proj.weight', 'proj.bias', 'pooling.thresholds')
     }
     # A checkpoint carries the fit: it can be evaluated at once.
     assert 0 <= runner.val()['rsum'] <= 600

@@ -90,7 +90,7 @@ def test_a_checkpoint_holds_the_queue_the_teacher_and_the_temperature(tiny_confi
     state = load(f'{runner.work_dir}/epoch_1.pth')['state_dict']
     assert state['queue.pointer'] == 32 % 20
     assert (state['queue.image_ids'] >= 0).all()
-    assert 'heads.itc.log_temperature' in state
+    assert 'heads.itc.temperature.log' in state
     assert any(key.startswith('teacher.') for key in state)
 
 
@@ -155,8 +155,8 @@ def test_heads_begin_when_the_config_says(tiny_config):
     seen = []
     tiny_config.custom_hooks = [
         dict(type='DelayedHeadsHook', epochs=dict(itm=1, mlm=1)),
-        call_at(0, lambda r: seen.append(r.model.active_heads)),
-        call_at(4, lambda r: seen.append(r.model.active_heads)),
+        call_at(0, lambda r: seen.append(r.model.heads.active)),
+        call_at(4, lambda r: seen.append(r.model.heads.active)),
     ]
     train(tiny_config)
     assert seen == [{'itc', 'ace', 'mim'}, {'itc', 'ace', 'mim', 'itm', 'mlm'}]

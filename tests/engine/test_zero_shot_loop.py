@@ -54,10 +54,10 @@ class Model:
         return normalize(torch.randn(1, 5, generator=generator))
 
     def encode_image(self, images):
-        return SimpleNamespace(vector=torch.cat([self.embedding(int(i)) for i in images]))
+        return SimpleNamespace(embedding=torch.cat([self.embedding(int(i)) for i in images]))
 
     def encode_text(self, texts, mask):
-        return SimpleNamespace(vector=torch.cat([self.embedding(text) for text in texts]))
+        return SimpleNamespace(embedding=torch.cat([self.embedding(text) for text in texts]))
 
 
 @pytest.fixture

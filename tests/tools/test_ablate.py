@@ -524,7 +524,7 @@ def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_con
     runner = SimpleNamespace(cfg=tiny_config, model=model, epoch=0)
     hook.before_train(runner)
     hook.before_train_epoch(runner)
-    assert model.active_heads == {'itc', 'mlm', 'mim'}
+    assert model.heads.active == {'itc', 'mlm', 'mim'}
     with pytest.raises(ValueError, match=r"names \['imt'\]"):
         DelayedHeadsHook(epochs=dict(imt=1)).before_train(runner)
 

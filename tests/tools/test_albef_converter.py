@@ -154,7 +154,7 @@ def test_converted_weights_compute_what_albef_computes(
     actual = image.embedding, text.embedding, model.heads['itm'](fused.text_tokens)
     for ours, theirs in zip(actual, expected, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
-    assert model.heads['itc'].temperature.item() == pytest.approx(0.05)
+    assert model.heads['itc'].temperature().item() == pytest.approx(0.05)
     teacher = model.teacher.module['backbone'].image_proj.weight
     assert torch.equal(teacher, model.backbone.image_proj.weight)
 

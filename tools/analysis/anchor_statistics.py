@@ -47,7 +47,7 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     """Computes statistics of each image with the text of the same row, (B,) each."""
     position = model.backbone.position
     relation = model.relate(image, text)
-    statistics = position.statistics(relation, text)
+    statistics = position.statistics(relation, text.attention_mask)
     distance = relation.distance[:, 1:, 1:]
     real = text.attention_mask[:, None, 1:, None] & distance.isfinite()
     reached = distance.masked_fill(~real, torch.nan)

@@ -68,13 +68,12 @@ def encode(
     encoder: Encoder, token_type: TokenTypeEmbedding | None, modality: str, *inputs
 ) -> Tokens:
     """Tokens of one modality, with its token type before or after the encoder's blocks."""
-    tokens = _add_type(encoder.embed(*inputs), token_type, modality, 'pre_encoder')
-    return _add_type(encoder.encode(tokens), token_type, modality, 'post_encoder')
+    if token_type is None:
+        return encoder(*inputs)
+    if token_type.position == 'pre_encoder':
+        return encoder.encode(_add_type(encoder.embed(*inputs), token_type, modality))
+    return _add_type(encoder(*inputs), token_type, modality)
 
 
-def _add_type(
-    tokens: Tokens, token_type: TokenTypeEmbedding | None, modality: str, position: str
-) -> Tokens:
-    if token_type is None or token_type.position != position:
-        return tokens
+def _add_type(tokens: Tokens, token_type: TokenTypeEmbedding, modality: str) -> Tokens:
     return tokens._replace(embeddings=token_type(tokens.embeddings, modality))
