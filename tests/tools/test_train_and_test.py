@@ -40,7 +40,7 @@ def call(capsys, monkeypatch, tool, *arguments):
         ('model.backbone.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
         ('model.backbone.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
         ('model.backbone.text_encoder.config.hidden_siz=4', r"config has ['hidden_siz'], which"),
-        ('train_dataloader.dataset.ann_file=none.json', 'none.json is not there'),
+        ('train_dataloader.dataset.ann_file=none.json', 'none.json does not exist'),
         ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
         (
             'optim_wraper.dtype=bfloat16',

@@ -13,7 +13,7 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from xmodal.datasets.base import sampled
+from xmodal.datasets.base import evenly_spaced
 from xmodal.structures import Encoded
 from xmodal.visualization.anchors import anchor_maps
 from xmodal.visualization.figures import (
@@ -199,7 +199,7 @@ def _draw_scales(file: Path) -> list[str]:
 
 def _draw_sketches(model: nn.Module, texts: list[str], words: int = 8) -> list[str]:
     """The words of a hundred texts in one partition, the frequent ones named, and in three."""
-    assigned, tokens = assign_words(model, sampled(texts, 100))
+    assigned, tokens = assign_words(model, evenly_spaced(texts, 100))
     if assigned is None:
         return []
     counts = Counter(t for t in tokens if t.isalpha() and t not in FUNCTION_WORDS)
