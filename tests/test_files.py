@@ -1,11 +1,11 @@
-"""Files that are new, and files that are whole or not there."""
+"""Reading JSON, refusing existing files, and writing files that are complete or absent."""
 
 import pytest
 
 from xmodal.files import FileError, atomic_open, explain_errors, read_json, require_new, write_json
 
 
-def test_a_file_replaces_another_only_when_it_is_whole(tmp_path):
+def test_a_file_replaces_another_only_when_it_is_complete(tmp_path):
     file = tmp_path / 'new' / 'file.json'
     write_json(file, {'words': 'é'})
     before = file.read_bytes()
@@ -17,11 +17,11 @@ def test_a_file_replaces_another_only_when_it_is_whole(tmp_path):
     assert file.read_text() == '[1]' and list(file.parent.iterdir()) == [file]
 
 
-def test_a_file_that_must_be_new_is_refused_where_it_is_there(tmp_path):
+def test_an_output_file_that_already_exists_is_refused(tmp_path):
     file = tmp_path / 'file.txt'
     require_new('out', file)
     file.write_text('first')
-    with pytest.raises(FileExistsError, match='out=.*file.txt is there already: .* another name'):
+    with pytest.raises(FileExistsError, match='out=.*file.txt already exists: .* another name'):
         require_new('out', file)
 
 
@@ -36,18 +36,18 @@ def test_json_is_read_with_and_without_a_byte_order_mark(tmp_path, encoding):
     [
         (b'', 'Expecting value'),
         (b'"caf\xe9"', "can't decode byte 0xe9"),
-        (b'version https://git-lfs.github.com/spec/v1', 'a pointer of Git LFS: .*git lfs pull'),
+        (b'version https://git-lfs.github.com/spec/v1', 'a Git LFS pointer: .*git lfs pull'),
     ],
 )
-def test_a_file_that_is_no_json_is_named(tmp_path, content, message):
+def test_a_file_that_is_not_valid_json_is_named(tmp_path, content, message):
     (tmp_path / 'file.json').write_bytes(content)
-    with pytest.raises(FileError, match=rf'file\.json is no JSON: .*{message}'):
+    with pytest.raises(FileError, match=rf'file\.json is not valid JSON: .*{message}'):
         read_json(tmp_path / 'file.json')
 
 
-def test_an_error_of_a_content_is_explained_once_by_the_file_that_it_is_of():
+def test_a_content_error_is_explained_once_with_the_file_that_caused_it():
     with (
-        pytest.raises(FileError, match=r"^b can not be read in line 3: key 'k' .* Expected \[\]$"),
+        pytest.raises(FileError, match=r"^b cannot be read in line 3: key 'k' .* Expected \[\]$"),
         explain_errors('a', '{}'),
         explain_errors('b', '[]', lambda: f' in line {line}'),
     ):

@@ -1,4 +1,4 @@
-"""Words and their numbers."""
+"""Words and their ids."""
 
 import json
 
@@ -29,7 +29,7 @@ def test_words_are_split_as_the_penn_treebank_does():
     ]
 
 
-def test_every_sentence_of_a_caption_ends_with_a_word_of_its_own():
+def test_the_full_stop_of_every_sentence_is_a_separate_word():
     assert split_words('Two men. They wear t-shirts.') == [
         'two',
         'men',
@@ -58,19 +58,19 @@ def test_words_need_no_download(monkeypatch):
     assert split_words("it's raining.") == ['it', "'s", 'raining', '.']
 
 
-def test_a_caption_is_numbered_between_start_and_end_with_unknown_words():
+def test_a_caption_becomes_word_ids_between_start_and_end():
     vocabulary = Vocabulary([*SPECIAL_WORDS, 'a', 'dog'])
     assert vocabulary.encode('A DOG zzz') == (1, 4, 5, 3, 2)
     assert vocabulary.encode('') == (1, 2)
 
 
-def test_the_layout_of_published_vocabularies_is_read_whatever_its_order(tmp_path):
+def test_published_vocabularies_are_read_in_any_order(tmp_path):
     words = {'dog': 5, '<pad>': 0, '<start>': 1, 'a': 4, '<end>': 2, '<unk>': 3}
     file = tmp_path / 'vocab.json'
-    inverse = {str(number): word for word, number in words.items()}
+    inverse = {str(word_id): word for word, word_id in words.items()}
     file.write_text(json.dumps({'word2idx': words, 'idx2word': inverse, 'idx': 6}))
     vocabulary = Vocabulary.read(file)
-    assert vocabulary.numbers == words and len(vocabulary) == 6
+    assert vocabulary.word_ids == words and len(vocabulary) == 6
     vocabulary.write(tmp_path / 'again.json')
     assert json.loads((tmp_path / 'again.json').read_text()) == json.loads(file.read_text())
 
@@ -80,31 +80,33 @@ def test_the_layout_of_published_vocabularies_is_read_whatever_its_order(tmp_pat
     [
         ('{"words": []}', "key 'word2idx' is missing"),
         ('not json', 'Expecting value'),
-        ('version https://git-lfs.github.com/spec/v1', 'pointer of Git LFS'),
+        ('version https://git-lfs.github.com/spec/v1', 'Git LFS pointer'),
         ('{"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 4}}', 'are not 0, 1, 2'),
         ('{"word2idx": {"a": 0, "<start>": 1, "<end>": 2, "<unk>": 3}}', "words 0 to 3 are .'a'"),
     ],
 )
-def test_a_file_that_is_no_vocabulary_is_named_with_what_is_wrong(tmp_path, content, message):
+def test_an_invalid_vocabulary_file_is_named_with_its_error(tmp_path, content, message):
     file = tmp_path / 'vocab.json'
     file.write_text(content)
-    with pytest.raises(ValueError, match=rf'vocab\.json (can not be read|is no JSON): .*{message}'):
+    with pytest.raises(
+        ValueError, match=rf'vocab\.json (cannot be read|is not valid JSON): .*{message}'
+    ):
         Vocabulary.read(file)
 
 
-def test_a_byte_order_mark_is_no_part_of_a_vocabulary(tmp_path):
+def test_a_byte_order_mark_does_not_belong_to_the_vocabulary(tmp_path):
     file = tmp_path / 'vocab.json'
-    words = {word: number for number, word in enumerate((*SPECIAL_WORDS, 'a'))}
+    words = {word: index for index, word in enumerate((*SPECIAL_WORDS, 'a'))}
     file.write_text(json.dumps({'word2idx': words}), encoding='utf-8-sig')
-    assert Vocabulary.read(file).numbers == words
+    assert Vocabulary.read(file).word_ids == words
 
 
-def test_a_vocabulary_that_is_not_there_says_how_to_get_one(tmp_path):
+def test_the_error_for_a_missing_vocabulary_says_how_to_get_one(tmp_path):
     with pytest.raises(FileNotFoundError, match='build_vocab.py'):
         Vocabulary.read(tmp_path / 'vocab.json')
 
 
-def test_a_fingerprint_tells_vocabularies_of_the_same_words_in_another_order_apart():
+def test_the_fingerprint_depends_on_the_order_of_the_words():
     one, two, other = (
         Vocabulary([*SPECIAL_WORDS, *words]) for words in (['a', 'b'], ['a', 'b'], ['b', 'a'])
     )

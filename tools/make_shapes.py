@@ -29,28 +29,30 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=ShowDefaults
     )
-    parser.add_argument('--out', type=Path, required=True, help='folder to write to')
+    parser.add_argument('--out', type=Path, required=True, help='output folder')
     parser.add_argument('--preset', choices=PRESETS, default='small', help='size of the world')
     for field in fields(WorldSpec):
-        help_text = f"instead of the preset's ({field.default} in small)"
+        help_text = f'overrides the preset ({field.default} in small)'
         parser.add_argument(f'--{field.name}', type=int, help=help_text)
-    parser.add_argument('--workers', type=int, default=os.cpu_count(), help='processes that draw')
+    parser.add_argument('--workers', type=int, default=os.cpu_count(), help='processes that render')
     parser.add_argument(
-        '--statistics', action='store_true', help='also measure what the test captions tell apart'
+        '--statistics',
+        action='store_true',
+        help='also measure how well the test captions distinguish scenes',
     )
-    parser.add_argument('--contact-sheet', type=Path, help='also write a picture of test scenes')
+    parser.add_argument('--contact-sheet', type=Path, help='also write an image of test scenes')
     return parser.parse_args()
 
 
 def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:
-    """Test scenes with a caption each, BGR."""
+    """Test scenes with one caption each, BGR."""
     records = json.loads((folder / 'albef' / 'test.json').read_text())[: rows * columns]
     side, text_height = 288, 84
     shape = (rows * (side + text_height) + 16, columns * (side + 16) + 16, 3)
     sheet = np.full(shape, 255, np.uint8)
-    for place, record in enumerate(records):
-        y = 16 + place // columns * (side + text_height)
-        x = 16 + place % columns * (side + 16)
+    for index, record in enumerate(records):
+        y = 16 + index // columns * (side + text_height)
+        x = 16 + index % columns * (side + 16)
         image = cv2.imread(str(folder / record['image']))
         image = cv2.resize(image, (side, side), interpolation=cv2.INTER_CUBIC)
         sheet[y : y + side, x : x + side] = image
@@ -71,11 +73,12 @@ def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:
 def main() -> None:
     """Builds what the command line asks for."""
     args = parse_args()
-    given = {f.name: getattr(args, f.name) for f in fields(WorldSpec)}
-    spec = WorldSpec(**PRESETS[args.preset] | {k: v for k, v in given.items() if v is not None})
+    options = {f.name: getattr(args, f.name) for f in fields(WorldSpec)}
+    overrides = {name: value for name, value in options.items() if value is not None}
+    spec = WorldSpec(**PRESETS[args.preset] | overrides)
     is_new = build_world(args.out, spec, args.workers)
     counts = f'{spec.train} training, {spec.val} validation and {spec.test} test scenes'
-    print(f'{args.out}: {counts}' if is_new else f'{args.out}: already there, nothing to do')
+    print(f'{args.out}: {counts}' if is_new else f'{args.out}: already built, nothing to do')
     if args.statistics:
         for name, value in measure(spec.seed, 'test', spec.test).items():
             print(f'{name:<52}{value:8.3f}')

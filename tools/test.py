@@ -32,7 +32,7 @@ def main() -> None:
     args = parse_args()
     config = load_config(args)
     if not Path(args.checkpoint).is_file():
-        raise FileNotFoundError(f'checkpoint {args.checkpoint} is not there')
+        raise FileNotFoundError(f'checkpoint {args.checkpoint} does not exist')
     config.load_from, config.resume = args.checkpoint, False
     with closing_processes():
         metrics = build_runner(config).test()

@@ -1,4 +1,4 @@
-"""Files that are new, files that are whole or not there, and files that can not be read."""
+"""Reading JSON with errors that name the file, and writing files that are complete or absent."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,34 +9,34 @@ from typing import Any, TextIO
 from filelock import FileLock, Timeout
 
 LFS_POINTER = 'version https://git-lfs'
-LFS_HINT = 'it is a pointer of Git LFS: get the file itself, by `git lfs pull` where it was cloned'
-#: What reading of an unknown content raises.
+LFS_HINT = 'it is a Git LFS pointer: get the file itself with `git lfs pull` where it was cloned'
+#: What reading unknown content may raise.
 CONTENT_ERRORS = (LookupError, TypeError, AttributeError, ValueError)
 
 
 class FileError(ValueError):
-    """A file that can not be read; the message names it."""
+    """A file that cannot be read; the message names it."""
 
 
-def describe(error: Exception) -> str:
-    """What is wrong with a content, from one of ``CONTENT_ERRORS``."""
+def content_error_message(error: Exception) -> str:
+    """What is wrong with a file's content, from one of ``CONTENT_ERRORS``."""
     return f'key {error} is missing' if isinstance(error, KeyError) else str(error)
 
 
 @contextmanager
 def explain_errors(
-    file: str | Path, expected: str, place: Callable[[], str] = str
+    file: str | Path, expected: str, progress: Callable[[], str] = str
 ) -> Iterator[None]:
-    """Errors that a file's content causes, as one that names file, place and layout.
+    """Turns errors caused by a file's content into one that names the file and its layout.
 
     Args:
-        file: what is read within.
+        file: the file that is read within.
         expected: the layout that it should have.
-        place: says by whom and how far it was read, when asked; an error of another file, read
-            within, stays as it is.
+        progress: called when an error occurs; says by whom and how far the file was read.
 
     Raises:
-        FileError: in the place of ``CONTENT_ERRORS``.
+        FileError: in place of ``CONTENT_ERRORS``. A ``FileError`` about another file, raised
+            within, is passed on unchanged.
     """
     try:
         yield
@@ -44,7 +44,8 @@ def explain_errors(
         raise
     except CONTENT_ERRORS as error:
         raise FileError(
-            f'{file} can not be read{place()}: {describe(error)}. Expected {expected}'
+            f'{file} cannot be read{progress()}: {content_error_message(error)}. '
+            f'Expected {expected}'
         ) from error
 
 
@@ -52,41 +53,39 @@ def read_json(file: str | Path) -> Any:
     """The content of a JSON file, which may begin with a byte order mark.
 
     Raises:
-        FileError: when it is no JSON.
+        FileError: when it is not valid JSON.
     """
     content = Path(file).read_bytes()
     try:
         return json.loads(content)
     except ValueError as error:
         is_pointer = content.startswith(LFS_POINTER.encode())
-        raise FileError(f'{file} is no JSON: {LFS_HINT if is_pointer else error}') from error
+        raise FileError(f'{file} is not valid JSON: {LFS_HINT if is_pointer else error}') from error
 
 
 def require_new(option: str, file: str | Path) -> None:
-    """Refuses a file that is there, before the work that would end in it.
+    """Refuses an output file that already exists, before the work that would write it.
 
     Raises:
         FileExistsError: names the option that gave the file.
     """
     if Path(file).exists():
-        raise FileExistsError(
-            f'{option}={file} is there already: move it away or give another name'
-        )
+        raise FileExistsError(f'{option}={file} already exists: move it away or give another name')
 
 
 @contextmanager
 def exclusive_dir(folder: Path) -> Iterator[None]:
-    """Makes a folder that no other process writes to meanwhile, as all keep to this.
+    """Creates a folder and locks it against other processes that use this function.
 
     Raises:
-        RuntimeError: when another process does.
+        RuntimeError: when another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f'{folder}.lock')
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise RuntimeError(f'{folder}: another process is writing there, wait for it') from None
+        raise RuntimeError(f'{folder}: another process is writing to it, wait for it') from None
     try:
         yield
     finally:
@@ -96,7 +95,7 @@ def exclusive_dir(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_write(file: Path) -> Iterator[Path]:
-    """A path beside a file, to write to; it takes the file's place at the end. Makes the folder."""
+    """A temporary path in the same folder; it replaces the file at the end. Creates the folder."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f'.{file.name}.unfinished')
     try:
@@ -108,12 +107,12 @@ def atomic_write(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_open(file: Path) -> Iterator[TextIO]:
-    """Opens a text file that is whole or not there; makes its folder."""
+    """Opens a text file for writing that will be complete or absent. Creates its folder."""
     with atomic_write(file) as path, open(path, 'w', encoding='utf-8') as output:
         yield output
 
 
 def write_json(file: Path, content: object, indent: int | None = None) -> None:
-    """Writes a JSON file that is whole or not there."""
+    """Writes a JSON file that is complete or absent."""
     with atomic_open(file) as output:
         output.write(json.dumps(content, indent=indent))

@@ -1,4 +1,4 @@
-"""Words and their numbers, for models that read words rather than word pieces."""
+"""Words and their ids, for models that read words instead of word pieces."""
 
 import re
 from collections.abc import Iterable
@@ -16,28 +16,28 @@ _LAYOUT = (
     'a vocabulary, {"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 3, "a": 4, …}, …}'
 )
 _TREEBANK = NLTKWordTokenizer()
-# The tokenizer parts a full stop from its word only at the end of a text: one after two letters and
-# before a space ends a sentence too, one in "u.s. flag" does not.
+# The tokenizer separates a full stop from its word only at the end of a text. A full stop after two
+# letters and before a space ends a sentence as well; the one in "u.s. flag" does not.
 _FULL_STOP = re.compile(r'(?<=[^\W\d_]{2})\.(?=\s)')
 
 
 def split_words(caption: str) -> list[str]:
-    """Words and punctuation of a caption, in lower case, by the rules of the Penn Treebank.
+    """Words and punctuation of a caption in lower case, by the rules of the Penn Treebank.
 
-    They are those of ``nltk.word_tokenize``, which the published vocabularies were made with, but
-    for rare abbreviations: that function finds sentences with a model that has to be downloaded.
+    The published vocabularies were made with ``nltk.word_tokenize``, which gives the same words
+    except for rare abbreviations: it finds sentences with a model that has to be downloaded.
     """
     return _TREEBANK.tokenize(_FULL_STOP.sub(' .', caption.lower()))
 
 
 class Vocabulary:
-    """Numbers of words: ``<pad>`` 0, ``<start>`` 1, ``<end>`` 2, ``<unk>`` 3, then the others.
+    """Ids of words: ``<pad>`` 0, ``<start>`` 1, ``<end>`` 2, ``<unk>`` 3, then all other words.
 
     Args:
-        words: all of them, the special ones first; a word's number is its place.
+        words: all words, the special ones first; the id of a word is its index.
 
     Raises:
-        ValueError: when these are not the special words, or a word comes twice.
+        ValueError: when the first words are not the special ones, or a word occurs twice.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -46,38 +46,38 @@ class Vocabulary:
             raise ValueError(
                 f'words 0 to 3 are {list(self.words[:4])}, expected {list(SPECIAL_WORDS)}'
             )
-        self.numbers = {word: number for number, word in enumerate(self.words)}
-        if len(self.numbers) < len(self.words):
-            twice = next(w for n, w in enumerate(self.words) if self.numbers[w] != n)
-            raise ValueError(f"the word '{twice}' is there twice")
+        self.word_ids = {word: index for index, word in enumerate(self.words)}
+        if len(self.word_ids) < len(self.words):
+            repeated = next(w for i, w in enumerate(self.words) if self.word_ids[w] != i)
+            raise ValueError(f"the word '{repeated}' occurs twice")
 
     @classmethod
     def read(cls, file: str | Path) -> 'Vocabulary':
-        """Reads ``{"word2idx": {word: number}, …}``, the layout of VSE++, SCAN and SGRAF.
+        """Reads ``{"word2idx": {word: id}, …}``, the layout of VSE++, SCAN and SGRAF.
 
         Raises:
             FileNotFoundError: says how to get a vocabulary.
-            ValueError: when the file is of another layout, or numbers are missing.
+            ValueError: when the file has another layout, or ids are missing.
         """
         file = Path(file)
         if not file.is_file():
             raise FileNotFoundError(
-                f'the vocabulary {file} is not there (tokenizer.vocabulary). A published '
-                'checkpoint needs the one it came with; for training from scratch run `python '
-                'tools/dataset_converters/build_vocab.py`; for the embedded world `python '
-                'tools/make_shapes.py --out data/shapes`.'
+                f'the vocabulary {file} does not exist (tokenizer.vocabulary). A published '
+                'checkpoint needs the vocabulary that it came with. To train from scratch, run '
+                '`python tools/dataset_converters/build_vocab.py`; for the embedded world, run '
+                '`python tools/make_shapes.py --out data/shapes`.'
             )
         with explain_errors(file, _LAYOUT):
-            numbers = read_json(file)['word2idx']
-            words = sorted(numbers, key=numbers.get)
-            if [numbers[word] for word in words] != list(range(len(words))):
-                raise ValueError(f'the numbers of its {len(words)} words are not 0, 1, 2, …')
+            word_ids = read_json(file)['word2idx']
+            words = sorted(word_ids, key=word_ids.get)
+            if [word_ids[word] for word in words] != list(range(len(words))):
+                raise ValueError(f'the ids of its {len(words)} words are not 0, 1, 2, …')
             return cls(words)
 
     def write(self, file: Path) -> None:
         """Writes a file in the same layout."""
         content = {
-            'word2idx': self.numbers,
+            'word2idx': self.word_ids,
             'idx2word': dict(enumerate(self.words)),
             'idx': len(self.words),
         }
@@ -88,12 +88,12 @@ class Vocabulary:
 
     @property
     def fingerprint(self) -> int:
-        """A 63-bit number, equal for vocabularies with the same words at the same places."""
+        """A 63-bit hash, equal for vocabularies with the same words in the same order."""
         digest = blake2b('\n'.join(self.words).encode(), digest_size=8).digest()
         return int.from_bytes(digest, 'big') >> 1
 
-    @lru_cache(maxsize=2**20)  # noqa: B019 - one vocabulary a process, and each epoch asks again
+    @lru_cache(maxsize=2**20)  # noqa: B019 - one vocabulary per process, and each epoch asks again
     def encode(self, caption: str) -> tuple[int, ...]:
-        """Numbers of the words of a caption, between those of ``<start>`` and ``<end>``."""
-        numbers = (self.numbers.get(word, UNKNOWN) for word in split_words(caption))
-        return START, *numbers, END
+        """Ids of the words of a caption, between those of ``<start>`` and ``<end>``."""
+        word_ids = (self.word_ids.get(word, UNKNOWN) for word in split_words(caption))
+        return START, *word_ids, END

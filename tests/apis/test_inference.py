@@ -63,7 +63,7 @@ def test_similarity_is_what_the_retrieval_loop_computes(prepare):
 def test_predictions_are_those_of_the_test(prepare, name):
     runner, inferencer = prepare(name)
     dataset = runner.test_dataloader.dataset
-    items = [dataset.describe(index, None) for index in range(5)]
+    items = [dataset.get_data_info(index, None) for index in range(5)]
     batch = runner.test_dataloader.collate_fn([dataset[index] for index in range(5)])
     expected = runner.model.test_step(batch)
     images = [item.get('img_paths', item['img_path']) for item in items]

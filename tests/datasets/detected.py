@@ -1,4 +1,4 @@
-"""Drawn detections, and files of them."""
+"""Random detections, and files of them."""
 
 import base64
 
@@ -11,8 +11,8 @@ from xmodal.structures import ObjectLabels
 WIDTH = 5
 
 
-def draw_image(image_id, count, seed=0, width=640, height=480):
-    """An image of ``count`` regions."""
+def random_image(image_id, count, seed=0, width=640, height=480):
+    """An image with ``count`` regions."""
     rng = np.random.default_rng(seed)
     corners = rng.random((count, 2, 2)) * (width, height)
     return DetectedImage(
@@ -30,12 +30,12 @@ def draw_image(image_id, count, seed=0, width=640, height=480):
     )
 
 
-def draw_images(counts=(3, 1, 4)):
-    return [draw_image(f'image_{n}', count, n) for n, count in enumerate(counts)]
+def random_images(counts=(3, 1, 4)):
+    return [random_image(f'image_{n}', count, n) for n, count in enumerate(counts)]
 
 
 def tsv_line(image, integers='<i8', floats='<f4', wrap=lambda cell: cell):
-    """A line as an extractor writes it whose NumPy has these types."""
+    """A line as written by an extractor whose NumPy has these types."""
 
     def cell(array, dtype):
         return wrap(base64.b64encode(np.asarray(array).astype(dtype).tobytes()).decode())
@@ -57,18 +57,18 @@ def tsv_line(image, integers='<i8', floats='<f4', wrap=lambda cell: cell):
     )
 
 
-def assert_same(found, expected, exact=True):
-    """Compares two images, or a read one with what was drawn."""
-    assert (found.image_id, found.width, found.height) == (
+def assert_same(image, expected, exact=True):
+    """Compares an image that was read with the image that was written."""
+    assert (image.image_id, image.width, image.height) == (
         expected.image_id,
         expected.width,
         expected.height,
     )
     compare = np.testing.assert_array_equal if exact else np.testing.assert_allclose
     for name in ('features', 'boxes'):
-        compare(getattr(found, name), getattr(expected, name))
-    for own, other in zip(found.labels, expected.labels, strict=True):
-        compare(own, other)
+        compare(getattr(image, name), getattr(expected, name))
+    for labels, expected_labels in zip(image.labels, expected.labels, strict=True):
+        compare(labels, expected_labels)
 
 
 def write_store(folder, images, **options):

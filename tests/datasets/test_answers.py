@@ -1,4 +1,4 @@
-"""The forms in which VQA's evaluation and LXMERT's table have answers."""
+"""The normal forms of answers in VQA's evaluation and LXMERT's table."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
         ('two dogs', '2 dogs'),
         ('Ten', '10'),
         ('eleven', 'eleven'),
-        # a mark between two letters becomes a space, beside a space it goes
+        # a mark between two letters becomes a space; next to a space it is deleted
         ('black/white', 'black white'),
         ('black / white', 'black white'),
         ('t-shirt', 't shirt'),
@@ -24,10 +24,10 @@ from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
         ('yes, sir', 'yes sir'),
         ('red,white', 'red white'),
         ('(left) side', 'left side'),
-        # a comma within a number takes all marks away
+        # a comma within a number deletes all marks
         ('1,000', '1000'),
         ('1,000-2', '10002'),
-        # full stops go, points of numbers stay
+        # full stops are deleted, decimal points stay
         ('Sailboats.', 'sailboats'),
         ('U.S.A.', 'usa'),
         ('0.5', '0.5'),
@@ -44,7 +44,7 @@ from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
         ("somebody'd", 'somebodyd'),
         ('its', 'its'),
         ("man's", "man's"),
-        # the rest
+        # others
         ('what is:', 'what is:'),  # the official list of marks has no colon
         ('', ''),
         ('the', ''),
@@ -54,14 +54,14 @@ def test_answers_are_normalised_as_in_the_official_script(answer, expected):
     assert normalize_answer(answer) == expected
 
 
-def test_normalising_twice_is_normalising_once():
+def test_normalising_twice_changes_nothing():
     for answer in ('The two-piece t-shirt, dont ask', '1,000', 'U.S.A.', "y'alld've"):
         once = normalize_answer(answer)
         assert normalize_answer(once) == once
 
 
 @pytest.mark.parametrize(
-    ('given', 'expected'),
+    ('answer', 'expected'),
     [
         ('Yes', 'yes'),
         ('A man.', 'man'),
@@ -78,5 +78,5 @@ def test_normalising_twice_is_normalising_once():
         ('.', ''),
     ],
 )
-def test_answers_are_written_as_in_lxmert_s_table(given, expected):
-    assert normalize_lxmert_answer(given) == expected
+def test_answers_are_normalised_as_in_lxmerts_table(answer, expected):
+    assert normalize_lxmert_answer(answer) == expected

@@ -1,4 +1,4 @@
-"""Readers of image-caption sets, samplers and what happens to broken pictures."""
+"""Readers of image-caption datasets, samplers and broken images."""
 
 import json
 import os
@@ -22,17 +22,17 @@ AUGMENTED = [dict(type='LoadImage'), dict(type='AlbefAugment', size=16), dict(ty
 GOOD = {'image': '0.png', 'caption': 'a'}
 
 
-def facts(sample):
-    found = sample['data_samples']
-    return os.path.basename(found.image_path), found.image_id, found.text
+def summary(sample):
+    data_sample = sample['data_samples']
+    return os.path.basename(data_sample.image_path), data_sample.image_id, data_sample.text
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a JSON list and four pictures it may name."""
-    for number in range(4):
-        picture = np.full((20, 24, 3), 60 * number, np.uint8)
-        cv2.imwrite(str(tmp_path / f'{number}.png'), picture)
+    """Writes a JSON list and four images."""
+    for index in range(4):
+        image = np.full((20, 24, 3), 60 * index, np.uint8)
+        cv2.imwrite(str(tmp_path / f'{index}.png'), image)
 
     def make(items, name='list.json'):
         (tmp_path / name).write_text(json.dumps(items))
@@ -51,81 +51,81 @@ def test_three_formats_of_one_world_give_the_same_samples(tiny_world):
         data_prefix=dict(image=_coco_prefix(tiny_world)),
     )
     assert len(albef) == len(karpathy) == len(coco) == 10
-    for one, two, three in zip(albef, karpathy, coco, strict=True):
-        assert facts(one)[0::2] == facts(two)[0::2] == facts(three)[0::2]
-        assert torch.equal(one['inputs'], two['inputs'])
-        assert torch.equal(one['inputs'], three['inputs'])
-    written = json.loads((tiny_world / 'albef/test.json').read_text())
-    assert [facts(sample)[2] for sample in albef] == [item['caption'] for item in written]
+    for sample, from_karpathy, from_coco in zip(albef, karpathy, coco, strict=True):
+        assert summary(sample)[0::2] == summary(from_karpathy)[0::2] == summary(from_coco)[0::2]
+        assert torch.equal(sample['inputs'], from_karpathy['inputs'])
+        assert torch.equal(sample['inputs'], from_coco['inputs'])
+    items = json.loads((tiny_world / 'albef/test.json').read_text())
+    assert [summary(sample)[2] for sample in albef] == [item['caption'] for item in items]
 
 
 def _coco_prefix(world):
-    """The folder that COCO's file names are below."""
+    """The folder that contains COCO's file names."""
     name = json.loads((world / 'coco/captions_test.json').read_text())['images'][0]['file_name']
     return next(p for p in ('', 'images', 'images/test') if (world / p / name).exists())
 
 
-def test_captions_are_a_text_or_a_list_and_each_or_one_drawn_an_epoch(write):
+def test_an_epoch_shows_each_caption_or_one_sampled_caption_per_image(write):
     items = [{'image': '0.png', 'caption': ['One.', 'Two!']}, {'image': '1.png', 'caption': 'x'}]
     cfg = write(items)
     each = AlbefJsonDataset(captions='each', **cfg)
-    assert [facts(s)[2] for s in each] == ['one', 'two', 'x']
-    drawn = AlbefJsonDataset(**cfg)
-    texts = [facts(drawn[0, epoch])[2] for epoch in range(40)]
-    assert len(drawn) == 2 and 8 < Counter(texts)['one'] < 32
-    assert texts == [facts(drawn[0, epoch])[2] for epoch in range(40)]
+    assert [summary(s)[2] for s in each] == ['one', 'two', 'x']
+    sampled = AlbefJsonDataset(**cfg)
+    texts = [summary(sampled[0, epoch])[2] for epoch in range(40)]
+    assert len(sampled) == 2 and 8 < Counter(texts)['one'] < 32
+    assert texts == [summary(sampled[0, epoch])[2] for epoch in range(40)]
 
 
-def test_image_ids_are_equal_for_equal_pictures_over_several_files(write):
+def test_one_image_in_two_files_has_one_image_id(write):
     write([{'image': '1.png', 'caption': 'b'}, {'image': '2.png', 'caption': 'c'}], 'more.json')
     cfg = write([{'image': '0.png', 'caption': 'a'}, {'image': '1.png', 'caption': 'b'}])
     cfg['ann_file'] = ['list.json', 'more.json']
-    ids = [facts(sample)[1] for sample in AlbefJsonDataset(**cfg)]
+    ids = [summary(sample)[1] for sample in AlbefJsonDataset(**cfg)]
     assert ids == [0, 1, 1, 2]
 
 
 @pytest.mark.parametrize('test_mode', [False, True])
-def test_an_id_may_repeat_with_its_image_and_not_with_another(write, test_mode):
+def test_an_id_may_repeat_with_the_same_image_but_not_with_another(write, test_mode):
     items = [{'image': f'{n}.png', 'caption': f'the {n}', 'image_id': 7 + n} for n in (0, 1, 0)]
-    found = AlbefJsonDataset(test_mode=test_mode, **write(items))
-    assert [facts(sample)[1] for sample in found] == ([7, 8] if test_mode else [7, 8, 7])
+    dataset = AlbefJsonDataset(test_mode=test_mode, **write(items))
+    assert [summary(sample)[1] for sample in dataset] == ([7, 8] if test_mode else [7, 8, 7])
     items[2]['image'] = '2.png'
-    with pytest.raises(ValueError, match=r'list\.json: image_id 7 is of 0\.png and of 2\.png'):
+    with pytest.raises(ValueError, match=r'list\.json: image_id 7 belongs to 0\.png and to 2\.png'):
         AlbefJsonDataset(test_mode=test_mode, **write(items))
 
 
-def test_two_images_of_one_id_in_a_coco_file_are_named(write):
+def test_two_images_with_the_same_id_in_a_coco_file_are_named(write):
     images = [{'id': 7, 'file_name': '0.png'}, {'id': 7, 'file_name': '1.png'}]
     cfg = write({'images': images, 'annotations': [{'image_id': 7, 'caption': 'a'}]})
     with pytest.raises(ValueError, match=r'list\.json.*have the id 7: 0\.png and 1\.png'):
         CocoCaptionDataset(**cfg)
 
 
-def test_empty_captions_are_left_out(write):
+def test_empty_captions_are_skipped(write):
     items = [{'image': '0.png', 'caption': ['?!', 'a cat']}, {'image': '1.png', 'caption': '.'}]
     cfg = write(items)
-    found = AlbefJsonDataset(captions='each', **cfg)
-    assert [facts(sample)[2] for sample in found] == ['a cat']
+    dataset = AlbefJsonDataset(captions='each', **cfg)
+    assert [summary(sample)[2] for sample in dataset] == ['a cat']
 
 
-def test_a_caption_that_is_cut_within_a_character_is_read(write):
-    found = AlbefJsonDataset(**write([{'image': '0.png', 'caption': 'a smile \ud83d'}]))
-    assert facts(found[0])[2] == 'a smile'
+def test_a_caption_that_ends_with_half_a_character_can_be_read(write):
+    dataset = AlbefJsonDataset(**write([{'image': '0.png', 'caption': 'a smile \ud83d'}]))
+    assert summary(dataset[0])[2] == 'a smile'
 
 
-def test_a_pointer_of_git_lfs_is_said_to_be_one(write, tmp_path):
+def test_a_git_lfs_pointer_is_recognised(write, tmp_path):
     cfg = write([])
     (tmp_path / 'list.json').write_text('version https://git-lfs.github.com/spec/v1\n')
     for reader in (AlbefJsonDataset, CocoCaptionDataset):
-        with pytest.raises(ValueError, match=r'list\.json .*it is a pointer of Git LFS'):
+        with pytest.raises(ValueError, match=r'list\.json .*it is a Git LFS pointer'):
             reader(**cfg)
 
 
 def test_a_changed_file_gets_a_new_index(write):
     cfg = write([{'image': '0.png', 'caption': 'old'}])
-    assert facts(AlbefJsonDataset(**cfg)[0])[2] == 'old'
+    assert summary(AlbefJsonDataset(**cfg)[0])[2] == 'old'
     cfg = write([{'image': '0.png', 'caption': 'newer'}])
-    assert facts(AlbefJsonDataset(**cfg)[0])[2] == 'newer'
+    assert summary(AlbefJsonDataset(**cfg)[0])[2] == 'newer'
 
 
 @pytest.mark.parametrize(
@@ -133,50 +133,59 @@ def test_a_changed_file_gets_a_new_index(write):
     [
         ([{'img': '0.png', 'caption': 'a'}], "key 'image' is missing"),
         ([{'image': '0.png', 'caption': 7}], 'after 0 images'),
-        ([GOOD, {'image': '0.png', 'caption': {'a': 1}}], "after 1 images: captions .* {'a': 1}"),
+        (
+            [GOOD, {'image': '0.png', 'caption': {'a': 1}}],
+            "after 1 images: the captions .* {'a': 1}",
+        ),
         ([GOOD, {'image': '0.png', 'caption': ['a', None]}], 'after 1 images: a caption .* None'),
         ([GOOD, {'image': 5, 'caption': 'a'}], 'after 1 images: the image is 5'),
         ([GOOD, {'image': None, 'caption': 'a'}], 'after 1 images: the image is None'),
         ([GOOD, {'image': '', 'caption': 'a'}], "after 1 images: the image is ''"),
         ([GOOD, {'image': '\ud83d.png', 'caption': 'a'}], 'after 1 images: .*can.t encode'),
-        ([GOOD | {'image_id': 2**70}], f'the id of 0.png is {2**70}, expected a number of 64'),
-        ([], 'no image with a caption'),
+        ([GOOD | {'image_id': 2**70}], f'the id of 0.png is {2**70}, expected a 64-bit'),
+        ([], 'no image with a non-empty caption'),
     ],
 )
-def test_a_file_of_another_layout_is_an_error_that_names_it(write, items, message):
+def test_a_file_with_another_layout_is_an_error_that_names_it(write, items, message):
     with pytest.raises(ValueError, match=rf'(?s)(list\.json.*{message}|{message}.*list\.json)'):
         AlbefJsonDataset(**write(items))
 
 
-def test_missing_files_and_pictures_say_where_they_were_looked_for(write, tiny_world):
-    with pytest.raises(FileNotFoundError, match=r'none\.json is not there .*docs/data\.md'):
+def test_errors_for_missing_files_and_images_name_their_paths(write, tiny_world):
+    with pytest.raises(FileNotFoundError, match=r'none\.json does not exist .*docs/data\.md'):
         AlbefJsonDataset(ann_file='none.json')
-    with pytest.raises(FileNotFoundError, match=r'1 of 1 images .*away/9\.png .*list\.json'):
+    with pytest.raises(
+        FileNotFoundError, match=r'1 of 1 checked images .*away/9\.png .*list\.json'
+    ):
         AlbefJsonDataset(**write([{'image': 'away/9.png', 'caption': 'a'}]))
     with pytest.raises(ValueError, match=r"no split \['dev'\].*test"):
         KarpathyDataset('karpathy/dataset_shapes.json', split='dev', data_root=str(tiny_world))
 
 
-def test_a_test_needs_all_its_pictures_and_training_some(write, tmp_path):
-    for number in range(100):
-        (tmp_path / f'{number}.jpg').touch()
-    cfg = write([{'image': f'{number}.jpg', 'caption': 'a'} for number in range(100)])
+def test_a_test_needs_all_images_and_training_needs_some(write, tmp_path):
+    for index in range(100):
+        (tmp_path / f'{index}.jpg').touch()
+    cfg = write([{'image': f'{index}.jpg', 'caption': 'a'} for index in range(100)])
     assert len(AlbefJsonDataset(test_mode=True, **cfg)) == 100
-    for number in (50, 51):
-        (tmp_path / f'{number}.jpg').unlink()
+    for index in (50, 51):
+        (tmp_path / f'{index}.jpg').unlink()
     assert len(AlbefJsonDataset(**cfg)) == 100
-    with pytest.raises(FileNotFoundError, match=r'2 of 100 images .*50\.jpg \(.*list\.json\)'):
+    with pytest.raises(
+        FileNotFoundError, match=r'2 of 100 checked images .*50\.jpg \(.*list\.json\)'
+    ):
         AlbefJsonDataset(test_mode=True, **cfg)
 
 
 def test_an_unknown_key_of_data_prefix_is_an_error(tiny_world):
-    with pytest.raises(ValueError, match=r"data_prefix has \['img'\], expected 'image' alone"):
+    with pytest.raises(
+        ValueError, match=r"data_prefix has the keys \['img'\], expected only 'image'"
+    ):
         AlbefJsonDataset('albef/train.json', str(tiny_world), dict(img='images'), PIPELINE)
 
 
-def test_a_broken_picture_is_replaced_in_training_and_an_error_in_test_mode(write, tmp_path):
+def test_a_broken_image_is_replaced_in_training_and_an_error_in_test_mode(write, tmp_path):
     items = [{'image': f'{n}.png', 'caption': f'number {n}'} for n in range(4)]
-    (tmp_path / '2.png').write_bytes(b'no picture')
+    (tmp_path / '2.png').write_bytes(b'no image')
     cfg = write(items)
     sample = AlbefJsonDataset(**cfg)[2, 5]['data_samples']
     assert sample.metainfo['skipped'] and '2.png' in sample.metainfo['skipped'][0]
@@ -192,19 +201,19 @@ def load_all(cfg, workers):
     sampler.set_epoch(3)
     loader = DataLoader(dataset, 8, sampler=sampler, num_workers=workers, collate_fn=list)
     samples = [sample for batch in loader for sample in batch]
-    return [facts(s) for s in samples], torch.stack([s['inputs'] for s in samples])
+    return [summary(s) for s in samples], torch.stack([s['inputs'] for s in samples])
 
 
-def test_random_choices_do_not_depend_on_who_makes_them(tiny_world):
+def test_random_choices_do_not_depend_on_the_process(tiny_world):
     cfg = dict(data_root=str(tiny_world), ann_file='albef/train.json')
     torch.manual_seed(5)
-    here, pictures = load_all(cfg, 0)
+    summaries, images = load_all(cfg, 0)
     torch.manual_seed(6)
-    there, others = load_all(cfg, 2)
-    assert here == there and torch.equal(pictures, others)
+    worker_summaries, worker_images = load_all(cfg, 2)
+    assert summaries == worker_summaries and torch.equal(images, worker_images)
 
 
-def test_reading_leaves_the_global_generators_alone(tiny_world):
+def test_reading_does_not_change_the_global_generators(tiny_world):
     dataset = AlbefJsonDataset(
         data_root=str(tiny_world), ann_file='albef/train.json', pipeline=AUGMENTED
     )
@@ -226,7 +235,7 @@ def sample_on_ranks(monkeypatch, ranks, length, epoch, skip=0):
     return orders
 
 
-def test_ranks_share_out_an_epoch_and_skip_what_was_seen(monkeypatch):
+def test_ranks_split_an_epoch_and_skip_samples_that_were_seen(monkeypatch):
     orders = sample_on_ranks(monkeypatch, 3, 20, epoch=4)
     seen = [index for order in orders for index, _ in order]
     assert len(seen) == 18 and len(set(seen)) == 18
@@ -245,7 +254,7 @@ def test_ranks_share_out_an_epoch_and_skip_what_was_seen(monkeypatch):
         ('#1: "Hello;" ~ world?', '1 hello world'),
         ('...', ''),
         ('cut off \ud83d', 'cut off'),
-        ('\U0001f600 whole', '\U0001f600 whole'),
+        ('\U0001f600 complete', '\U0001f600 complete'),
         (' '.join(map(str, range(40))), ' '.join(map(str, range(30)))),
     ],
 )

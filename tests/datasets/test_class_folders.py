@@ -1,4 +1,4 @@
-"""Images in one folder a class."""
+"""Images in one folder per class."""
 
 import json
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from xmodal.datasets import ClassFolderDataset
-from xmodal.datasets.shapes.class_folders import CLASSES, PICTURES, write_class_folders
+from xmodal.datasets.shapes.class_folders import CLASSES, IMAGES_PER_CLASS, write_class_folders
 from xmodal.datasets.shapes.grammar import vocabulary
 from xmodal.datasets.shapes.scene import COLOURS
 from xmodal.datasets.text import clean_caption
@@ -18,18 +18,18 @@ PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText', fields=('label',)
 
 @pytest.fixture
 def folders(tmp_path):
-    """Three classes; the order in which they are made is not that of their names."""
+    """Three classes, which are not created in the order of their names."""
     for name, count in (('n03', 1), ('n01', 2), ('n02', 1)):
         (tmp_path / 'val' / name).mkdir(parents=True)
-        for number in range(count):
-            image = np.full((4, 4, 3), number, np.uint8)
-            cv2.imwrite(str(tmp_path / 'val' / name / f'{number}.JPEG'), image)
+        for index in range(count):
+            image = np.full((4, 4, 3), index, np.uint8)
+            cv2.imwrite(str(tmp_path / 'val' / name / f'{index}.JPEG'), image)
     (tmp_path / 'val' / 'n01' / 'notes.txt').write_text('no image')
     (tmp_path / 'val' / 'LICENSE.txt').write_text('no folder')
     return tmp_path
 
 
-def test_what_programs_leave_behind_is_neither_a_class_nor_an_image(folders):
+def test_files_made_by_programs_are_neither_classes_nor_images(folders):
     root = folders / 'val'
     before = ClassFolderDataset(str(root))
     for name in ('.ipynb_checkpoints/0.jpg', '__MACOSX/0.jpg', 'n01/._0.jpg'):
@@ -45,7 +45,7 @@ def write_names(folder, content):
     return str(folder / 'names.json')
 
 
-def test_a_sample_is_an_image_with_its_folders_number(folders):
+def test_the_label_of_an_image_is_the_index_of_its_folder(folders):
     dataset = ClassFolderDataset(str(folders / 'val'), pipeline=PIPELINE)
     samples = [dataset[index]['data_samples'] for index in range(len(dataset))]
     assert [sample.label for sample in samples] == [0, 0, 1, 2]
@@ -54,7 +54,7 @@ def test_a_sample_is_an_image_with_its_folders_number(folders):
     assert dataset[0]['inputs'].shape == (3, 4, 4)
 
 
-def test_names_by_folder_or_in_the_order_of_the_folders(folders):
+def test_class_names_are_read_by_folder_or_in_the_order_of_the_folders(folders):
     root = str(folders / 'val')
     by_folder = write_names(folders, {'n03': 'hen', 'n01': 'tench', 'n02': 'shark', 'n99': 'x'})
     expected = ['tench', 'shark', 'hen']
@@ -62,64 +62,66 @@ def test_names_by_folder_or_in_the_order_of_the_folders(folders):
     assert ClassFolderDataset(root, write_names(folders, expected)).class_names == expected
 
 
-def test_what_is_missing_is_a_clear_error(folders):
+def test_missing_folders_files_and_names_are_clear_errors(folders):
     root = str(folders / 'val')
-    with pytest.raises(FileNotFoundError, match="data_root='nowhere'.*no folders with images"):
+    with pytest.raises(
+        FileNotFoundError, match="data_root='nowhere'.*no class folders with images"
+    ):
         ClassFolderDataset('nowhere')
-    with pytest.raises(FileNotFoundError, match='class_names=none.json is not there'):
+    with pytest.raises(FileNotFoundError, match='class_names=none.json does not exist'):
         ClassFolderDataset(root, 'none.json')
     with pytest.raises(ValueError, match="lists 2 names, and there are 3 folders, 'n01' to 'n03'"):
         ClassFolderDataset(root, write_names(folders, ['a', 'b']))
     with pytest.raises(ValueError, match=r'names\.json is n01, expected {"folder": "name"'):
         ClassFolderDataset(root, write_names(folders, 'n01'))
     (folders / 'names.json').write_text('')
-    with pytest.raises(ValueError, match=r'names\.json is no JSON'):
+    with pytest.raises(ValueError, match=r'names\.json is not valid JSON'):
         ClassFolderDataset(root, str(folders / 'names.json'))
     with pytest.raises(ValueError, match='no name for 1 of 3 folders: n02'):
         ClassFolderDataset(root, write_names(folders, {'n01': 'a', 'n03': 'b'}))
 
 
-# the embedded world's
+# The class folders of the embedded world.
 
 
 @pytest.fixture(scope='module')
-def things(tmp_path_factory):
+def world(tmp_path_factory):
     root = tmp_path_factory.mktemp('classes')
     write_class_folders(root, seed=3, size=48)
     return root
 
 
-def test_every_colour_and_shape_is_a_class(things):
-    dataset = ClassFolderDataset(str(things / 'images'), str(things / 'class_names.json'))
+def test_every_colour_and_shape_is_a_class(world):
+    dataset = ClassFolderDataset(str(world / 'images'), str(world / 'class_names.json'))
     assert sorted(dataset.class_names) == sorted(CLASSES) and len(CLASSES) == 128
     labels = [label for _, label in dataset.images]
-    assert all(labels.count(label) == PICTURES for label in range(128))
+    assert all(labels.count(label) == IMAGES_PER_CLASS for label in range(128))
 
 
-def test_a_picture_shows_its_classs_colour_and_no_other(things):
+def test_an_image_shows_the_colour_of_its_class_and_no_other(world):
     for colour in ('red', 'green', 'navy'):
-        image = cv2.imread(str(things / 'images' / f'{colour}_square' / '0.png'))[..., ::-1]
-        far = np.abs(image.astype(int) - np.array(COLOURS[colour])).max(2) < 12
-        assert far.sum() > 20
+        image = cv2.imread(str(world / 'images' / f'{colour}_square' / '0.png'))[..., ::-1]
+        has_colour = np.abs(image.astype(int) - np.array(COLOURS[colour])).max(2) < 12
+        assert has_colour.sum() > 20
         for other in ('magenta', 'yellow', 'cyan'):
-            near = np.abs(image.astype(int) - np.array(COLOURS[other])).max(2) < 12
-            assert near.sum() == 0
+            has_other = np.abs(image.astype(int) - np.array(COLOURS[other])).max(2) < 12
+            assert has_other.sum() == 0
 
 
-def test_the_same_seed_gives_the_same_pictures_and_another_others(things, tmp_path):
-    for seed, same in ((3, True), (4, False)):
+def test_the_same_seed_gives_the_same_images_and_another_seed_does_not(world, tmp_path):
+    for seed, is_equal in ((3, True), (4, False)):
         write_class_folders(tmp_path / str(seed), seed, size=48)
         for name in ('red_disc/0.png', 'blue_star/7.png'):
-            found = (tmp_path / str(seed) / 'images' / name).read_bytes()
-            assert (found == (things / 'images' / name).read_bytes()) == same
+            content = (tmp_path / str(seed) / 'images' / name).read_bytes()
+            assert (content == (world / 'images' / name).read_bytes()) == is_equal
 
 
-def test_pictures_of_a_class_differ(things):
-    found = {path.read_bytes() for path in (things / 'images' / 'red_disc').iterdir()}
-    assert len(found) == PICTURES
+def test_images_of_a_class_differ(world):
+    contents = {path.read_bytes() for path in (world / 'images' / 'red_disc').iterdir()}
+    assert len(contents) == IMAGES_PER_CLASS
 
 
-def test_prompts_are_made_of_the_grammars_words():
+def test_prompts_use_only_words_of_the_grammar():
     known = set(vocabulary())
     for template in read_templates('configs/_base_/prompts/shapes.json'):
         for name in CLASSES:

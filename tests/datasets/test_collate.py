@@ -1,4 +1,4 @@
-"""From samples to a batch."""
+"""Collate functions: from samples to a batch."""
 
 import pytest
 import torch
@@ -6,11 +6,11 @@ import torch
 from xmodal.datasets import stack_images
 
 
-def sample(number, height=2):
-    return {'inputs': torch.full((3, height, 2), number, dtype=torch.uint8), 'data_samples': number}
+def sample(value, height=2):
+    return {'inputs': torch.full((3, height, 2), value, dtype=torch.uint8), 'data_samples': value}
 
 
-def test_images_become_one_tensor_and_samples_stay_a_list():
+def test_images_become_one_tensor_and_data_samples_stay_a_list():
     batch = stack_images([sample(5), sample(7)])
     assert batch['inputs'].shape == (2, 3, 2, 2)
     assert batch['inputs'][:, 0, 0, 0].tolist() == batch['data_samples'] == [5, 7]

@@ -1,10 +1,10 @@
-"""Reader of GQA's own questions, on regions."""
+"""Reader of GQA's questions, with regions."""
 
 import json
 from pathlib import Path
 
 import pytest
-from detected import draw_image, write_store
+from detected import random_image, write_store
 
 from xmodal.datasets import GqaDataset
 
@@ -26,7 +26,7 @@ def question(**changes):
 
 @pytest.fixture
 def read(tmp_path):
-    store = write_store(tmp_path / 'store', [draw_image('n578564', 2)])
+    store = write_store(tmp_path / 'store', [random_image('n578564', 2)])
 
     def read(questions, **options):
         (tmp_path / 'testdev.json').write_text(json.dumps(questions))
@@ -36,7 +36,7 @@ def read(tmp_path):
     return read
 
 
-def test_a_question_has_what_the_evaluation_asks_of_it(read):
+def test_a_question_has_the_fields_that_the_evaluation_needs(read):
     sample = read({'202218648': question()})[0]
     assert sample['question_id'] == '202218648'
     assert (sample['answers'], sample['answer_weights']) == (['picture'], [1.0])
@@ -52,26 +52,26 @@ def test_a_question_has_what_the_evaluation_asks_of_it(read):
     }
 
 
-def test_all_that_is_no_query_is_binary(read):
+def test_all_types_but_query_are_binary(read):
     types = {'structural': 'choose', 'semantic': 'attr', 'detailed': None}
     sample = read({'1': question(types=types, groups={'global': None})})[0]
     assert sample['answer_type'] == 'binary' and sample['gqa']['group'] is None
 
 
 def test_a_test_set_is_read_without_answers_and_types(read):
-    asked = {'1': {'question': 'Is it?', 'imageId': 'n578564', 'isBalanced': True}}
-    sample = read(asked, test_mode=True)[0]
+    questions = {'1': {'question': 'Is it?', 'imageId': 'n578564', 'isBalanced': True}}
+    sample = read(questions, test_mode=True)[0]
     assert sample['answers'] == [] and sample['gqa']['structural'] is None
     with pytest.raises(ValueError, match='question 1 has no answer, and training needs one'):
-        read(asked)
+        read(questions)
 
 
-def test_a_key_that_is_missing_is_named(read):
+def test_a_missing_key_is_named(read):
     with pytest.raises(ValueError, match="after 1 records: key 'imageId' is missing"):
         read({'1': question(), '2': {'question': 'Is it?', 'answer': 'no'}})
 
 
-@pytest.mark.skipif(not FIXTURES.exists(), reason='data/vl_fixtures is not there')
+@pytest.mark.skipif(not FIXTURES.exists(), reason='needs data/vl_fixtures')
 def test_official_items_are_read():
     dataset = GqaDataset(
         ['gqa/question_dir/questions0.json', 'gqa/question_dir/questions1.json'],

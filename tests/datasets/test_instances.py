@@ -1,4 +1,4 @@
-"""Things cut out of pictures."""
+"""Objects cropped from images."""
 
 import json
 
@@ -17,51 +17,54 @@ def read(world, tags=TAGS, **options):
     return InstanceDataset('coco/instances_train.json', tags, data_root=str(world), **options)
 
 
-def test_a_sample_is_a_thing_with_its_category_and_attributes(tiny_world):
+def test_a_sample_is_an_object_with_its_category_and_attributes(tiny_world):
     content = json.loads((tiny_world / 'coco/instances_train.json').read_text())
     names = {category['id']: category['name'] for category in content['categories']}
     dataset = read(tiny_world)
     assert len(dataset) == len(content['annotations'])
     for index in (0, 7, len(dataset) - 1):
-        thing, sample = content['annotations'][index], dataset[index]
-        assert sample['box'] == thing['bbox'] and sample['image_id'] == thing['image_id']
-        found = [TAGS[number] for number in sample['tags']]
-        assert found == [names[thing['category_id']], *thing['attributes']]
+        annotation, sample = content['annotations'][index], dataset[index]
+        assert sample['box'] == annotation['bbox']
+        assert sample['image_id'] == annotation['image_id']
+        tags = [TAGS[tag_id] for tag_id in sample['tags']]
+        assert tags == [names[annotation['category_id']], *annotation['attributes']]
 
 
-def test_a_tag_that_the_config_lacks_is_named(tiny_world):
+def test_a_tag_that_the_config_does_not_have_is_named(tiny_world):
     with pytest.raises(ValueError, match=r'instances_train.json(.|\n)*disc.*not in dataset.tags'):
         read(tiny_world, [tag for tag in TAGS if tag != 'disc'])
 
 
 @pytest.mark.parametrize('box', [[1, 2, -3, 4], [1, float('nan'), 3, 4]])
-def test_a_box_that_is_none_is_named(tmp_path, box):
+def test_an_invalid_box_is_named(tmp_path, box):
     content = {
         'images': [{'id': 1, 'file_name': '1.png'}],
         'categories': [{'id': 1, 'name': 'disc'}],
         'annotations': [{'image_id': 1, 'category_id': 1, 'bbox': box}],
     }
-    (tmp_path / 'things.json').write_text(json.dumps(content))
-    with pytest.raises(ValueError, match=r'things\.json(.|\n)*box of annotation 0 is .*expected x'):
-        InstanceDataset('things.json', ['disc'], data_root=str(tmp_path))
+    (tmp_path / 'objects.json').write_text(json.dumps(content))
+    with pytest.raises(
+        ValueError, match=r'objects\.json(.|\n)*box of annotation 0 is .*expected x'
+    ):
+        InstanceDataset('objects.json', ['disc'], data_root=str(tmp_path))
 
 
-def test_a_window_lies_around_the_middle_of_the_box():
+def test_a_window_is_centred_on_the_box():
     image = torch.arange(3 * 20 * 30).view(3, 20, 30).remainder(251).to(torch.uint8)
     crop = CropObject(size=6, shift=0)
-    found = crop.transform({'img': image, 'box': [10, 4, 8, 6]})['img']  # middle (14, 7)
-    assert found.equal(image[:, 4:10, 11:17]) and found.dtype == torch.uint8
+    window = crop.transform({'img': image, 'box': [10, 4, 8, 6]})['img']  # centre (14, 7)
+    assert window.equal(image[:, 4:10, 11:17]) and window.dtype == torch.uint8
 
 
-def test_past_the_edges_the_outermost_pixels_go_on():
+def test_beyond_the_edges_the_outermost_pixels_are_repeated():
     image = torch.randint(0, 256, (3, 20, 20), dtype=torch.uint8)
-    found = CropObject(size=12, shift=0).transform({'img': image, 'box': [0, 15, 4, 5]})['img']
+    window = CropObject(size=12, shift=0).transform({'img': image, 'box': [0, 15, 4, 5]})['img']
     padded = np.pad(image.numpy(), [(0, 0), (12, 12), (12, 12)], mode='edge')
     left, top = round(2 - 6) + 12, round(17.5 - 6) + 12
-    assert np.array_equal(found.numpy(), padded[:, top : top + 12, left : left + 12])
+    assert np.array_equal(window.numpy(), padded[:, top : top + 12, left : left + 12])
 
 
-def test_windows_move_by_the_shift_at_most(tiny_world):
+def test_windows_move_by_at_most_the_shift(tiny_world):
     image = torch.arange(40).repeat(3, 40, 1).to(torch.uint8)  # a pixel's value is its column
     crop = CropObject(size=8, shift=5)
     starts = {

@@ -1,9 +1,9 @@
-"""Readers of the files that LXMERT publishes."""
+"""Readers of LXMERT's published files."""
 
 import json
 
 import pytest
-from detected import draw_image, write_store
+from detected import random_image, write_store
 
 from xmodal.datasets import (
     LxmertPretrainDataset,
@@ -15,9 +15,9 @@ from xmodal.datasets import (
 
 @pytest.fixture
 def pipeline(tmp_path):
-    """Loads the regions of images a, b and c."""
+    """A pipeline that loads the regions of images a, b and c."""
     store = write_store(
-        tmp_path / 'store', [draw_image(name, 2, n) for n, name in enumerate('abc')]
+        tmp_path / 'store', [random_image(name, 2, n) for n, name in enumerate('abc')]
     )
     fields = ('answers', 'answer_weights')
     return [dict(type='LoadRegions', store=str(store)), dict(type='PackRegionText', fields=fields)]
@@ -38,7 +38,7 @@ IMAGES = [
 ]
 
 
-def test_a_sample_of_pre_training_is_an_image_with_one_sentence(tmp_path, pipeline):
+def test_a_pre_training_sample_is_an_image_with_one_sentence(tmp_path, pipeline):
     dataset = LxmertPretrainDataset(**dump(tmp_path, IMAGES), pipeline=pipeline)
     samples = [sample['data_samples'] for sample in dataset]
     assert [s.text for s in samples] == ['A dog.', 'Two dogs!', 'Is it?', 'What colour?', 'Who?']
@@ -54,28 +54,30 @@ def test_captions_and_questions_with_an_empty_label_have_no_answers(tmp_path, pi
     assert weights[2:4] == [
         [1.0, 0.3],
         [0.9, 0.3],
-    ]  # "grey" is "gray", and the greater score counts
+    ]  # "grey" becomes "gray", and the larger score counts
 
 
-def test_sentences_are_cleaned_where_asked_to(tmp_path, pipeline):
+def test_sentences_are_cleaned_with_max_words(tmp_path, pipeline):
     dataset = LxmertPretrainDataset(**dump(tmp_path, IMAGES), pipeline=pipeline, max_words=50)
     assert dataset[2]['data_samples'].text == 'is it'
 
 
 def test_an_image_without_regions_is_replaced_and_named(tmp_path, pipeline):
     images = [*IMAGES, {'img_id': 'gone', 'sentf': {'mscoco': ['A cat.']}}]
-    arguments = dump(tmp_path, images)
-    sample = LxmertPretrainDataset(**arguments, pipeline=pipeline)[5]['data_samples']
+    options = dump(tmp_path, images)
+    sample = LxmertPretrainDataset(**options, pipeline=pipeline)[5]['data_samples']
     assert sample.text != 'A cat.'
     assert sample.skipped[0].startswith('gone: no regions of this image')
-    with pytest.raises(FileNotFoundError, match='1 of 3 images .* no regions .*for instance gone'):
-        LxmertPretrainDataset(**arguments, pipeline=pipeline, test_mode=True)
+    with pytest.raises(
+        FileNotFoundError, match='1 of 3 checked images .* no regions .*for instance gone'
+    ):
+        LxmertPretrainDataset(**options, pipeline=pipeline, test_mode=True)
 
 
-def test_a_store_of_other_images_is_an_error_when_the_set_is_built(tmp_path, pipeline):
+def test_a_store_of_other_images_is_an_error_when_the_dataset_is_built(tmp_path, pipeline):
     images = [{'img_id': 'COCO_7', 'sentf': {'mscoco': ['A cat.']}}]
     with pytest.raises(
-        FileNotFoundError, match='1 of 1 images looked for have no regions .*COCO_7 .*train.json'
+        FileNotFoundError, match='1 of 1 checked images have no regions .*COCO_7 .*train.json'
     ):
         LxmertPretrainDataset(**dump(tmp_path, images), pipeline=pipeline)
 
@@ -89,9 +91,9 @@ def test_a_store_of_other_images_is_an_error_when_the_set_is_built(tmp_path, pip
         ({'img_id': 'b', 'sentf': {'vqa': [None]}}, 'a sentence of b is None'),
     ],
 )
-def test_a_file_of_another_layout_is_named_with_the_place(tmp_path, image, message):
+def test_a_file_with_another_layout_is_named_with_the_progress(tmp_path, image, message):
     with pytest.raises(
-        ValueError, match=f'train.json can not be read .* after 2 images: .*{message}'
+        ValueError, match=f'train.json cannot be read .* after 2 images: .*{message}'
     ):
         LxmertPretrainDataset(**dump(tmp_path, [*IMAGES, image]))
 
@@ -109,20 +111,20 @@ QUESTIONS = [
 ]
 
 
-def test_questions_have_the_scores_of_the_file(tmp_path, pipeline):
-    arguments = dict(**dump(tmp_path, QUESTIONS), pipeline=pipeline[:1], max_words=None)
-    first, second = LxmertQuestionDataset(**arguments)
+def test_questions_have_the_scores_in_the_file(tmp_path, pipeline):
+    options = dict(**dump(tmp_path, QUESTIONS), pipeline=pipeline[:1], max_words=None)
+    first, second = LxmertQuestionDataset(**options)
     assert (first['text'], first['question_id'], first['answer_type']) == ('How many?', 7, 'number')
     assert (first['answers'], first['answer_weights']) == (['2', '3'], [1, 0.3])
     assert second['answers'] == [] and second['human_answers'] == []
 
 
-def test_a_test_file_has_no_labels_and_training_needs_them(tmp_path, pipeline):
-    asked = [{k: v for k, v in item.items() if k != 'label'} for item in QUESTIONS]
-    arguments = dict(**dump(tmp_path, asked), pipeline=pipeline[:1])
-    assert len(LxmertQuestionDataset(**arguments, test_mode=True)) == 2
+def test_a_test_file_needs_no_labels_and_a_training_file_does(tmp_path, pipeline):
+    questions = [{k: v for k, v in item.items() if k != 'label'} for item in QUESTIONS]
+    options = dict(**dump(tmp_path, questions), pipeline=pipeline[:1])
+    assert len(LxmertQuestionDataset(**options, test_mode=True)) == 2
     with pytest.raises(ValueError, match='question 7 has no answer, and training needs one'):
-        LxmertQuestionDataset(**arguments)
+        LxmertQuestionDataset(**options)
 
 
 def test_a_statement_has_its_two_images_in_order(tmp_path, pipeline):
@@ -138,7 +140,7 @@ def test_a_statement_has_its_two_images_in_order(tmp_path, pipeline):
     dataset = LxmertReasoningDataset(**dump(tmp_path, [item]), pipeline=pipeline, max_words=None)
     batch = stack_regions([dataset[0]])
     for row, name in enumerate('ca'):
-        expected = draw_image(name, 2, 'abc'.index(name)).features
+        expected = random_image(name, 2, 'abc'.index(name)).features
         assert (batch['inputs'].features[row].numpy() == expected).all()
     sample = batch['data_samples'][0]
     assert (sample.label, sample.group, sample.text) == (0, 'train-10171-1', 'X is.')

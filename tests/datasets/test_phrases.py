@@ -18,11 +18,11 @@ SENTENCES = (
 )
 
 
-def thing(content, *names):
+def annotated_object(content, *names):
     return f'<object>{"".join(f"<name>{name}</name>" for name in names)}{content}</object>'
 
 
-def boxed(left, top, right, bottom):
+def bounding_box(left, top, right, bottom):
     corners = zip(('xmin', 'ymin', 'xmax', 'ymax'), (left, top, right, bottom), strict=True)
     return f'<bndbox>{"".join(f"<{name}>{n}</{name}>" for name, n in corners)}</bndbox>'
 
@@ -31,17 +31,17 @@ def boxed(left, top, right, bottom):
 ANNOTATIONS = (
     '<annotation><filename>7.jpg</filename>'
     '<size><width>30</width><height>20</height><depth>3</depth></size>'
-    + thing(boxed(1, 1, 10, 20), 40)
-    + thing(boxed(12, 5, 18, 19), 41)
-    + thing(boxed(20, 3, 30, 15), 41)
-    + thing('<scene>1</scene><nobndbox>0</nobndbox>', 42)
+    + annotated_object(bounding_box(1, 1, 10, 20), 40)
+    + annotated_object(bounding_box(12, 5, 18, 19), 41)
+    + annotated_object(bounding_box(20, 3, 30, 15), 41)
+    + annotated_object('<scene>1</scene><nobndbox>0</nobndbox>', 42)
     + '</annotation>'
 )
 
 
 @pytest.fixture
 def entities(tmp_path):
-    """A folder in the layout of Flickr30k Entities with one image, and its pictures."""
+    """A folder in the layout of Flickr30k Entities with one annotated image."""
     for folder, name, content in (
         ('Sentences', '7.txt', SENTENCES),
         ('Annotations', '7.xml', ANNOTATIONS),
@@ -58,31 +58,31 @@ def read(dataset):
     return [sample['data_samples'] for sample in dataset]
 
 
-def test_a_phrase_has_the_box_around_all_its_boxes_and_phrases_without_one_are_left_out(entities):
-    found = read(EntitiesDataset('test.txt', test_mode=True, pipeline=TEST, **entities))
-    assert [(s.text, s.box) for s in found] == [
+def test_a_phrase_gets_the_box_around_all_its_boxes_and_needs_at_least_one(entities):
+    samples = read(EntitiesDataset('test.txt', test_mode=True, pipeline=TEST, **entities))
+    assert [(s.text, s.box) for s in samples] == [
         ('a man', [0, 0, 10, 20]),
         ('two girls', [11, 2, 19, 17]),  # columns 12 to 30, rows 3 to 19
         ('the girls', [11, 2, 19, 17]),
     ]
-    assert [s.sent_id for s in found] == [0, 1, 2]
-    assert {(s.image_id, s.split, s.size) for s in found} == {(7, 'test', (20, 30))}
-    assert all(s.proposals == [[0, 0, 10, 20], [11, 2, 19, 17]] for s in found)
+    assert [s.sent_id for s in samples] == [0, 1, 2]
+    assert {(s.image_id, s.split, s.size) for s in samples} == {(7, 'test', (20, 30))}
+    assert all(s.proposals == [[0, 0, 10, 20], [11, 2, 19, 17]] for s in samples)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_id(entities, tmp_path):
+def test_a_byte_order_mark_does_not_belong_to_the_first_id(entities, tmp_path):
     for name in ('test.txt', 'Sentences/7.txt'):
         (tmp_path / name).write_text((tmp_path / name).read_text(), encoding='utf-8-sig')
     assert len(EntitiesDataset('test.txt', pipeline=TRAIN, **entities)) == 3
 
 
-def test_training_has_the_phrases_and_no_box(entities):
-    found = read(EntitiesDataset('test.txt', pipeline=TRAIN, **entities))
-    assert [s.text for s in found] == ['a man', 'two girls', 'the girls']
-    assert not any(hasattr(s, name) for s in found for name in FIELDS)
+def test_training_samples_have_phrases_without_boxes(entities):
+    samples = read(EntitiesDataset('test.txt', pipeline=TRAIN, **entities))
+    assert [s.text for s in samples] == ['a man', 'two girls', 'the girls']
+    assert not any(hasattr(s, name) for s in samples for name in FIELDS)
 
 
-def test_a_detectors_boxes_may_be_chosen_from(entities, tmp_path):
+def test_a_detectors_boxes_can_be_the_proposals(entities, tmp_path):
     (tmp_path / 'dets.json').write_text(json.dumps({'7': [[1, 2, 3, 4]]}))
     test = EntitiesDataset(
         'test.txt', proposals='dets.json', test_mode=True, pipeline=TEST, **entities
@@ -90,12 +90,12 @@ def test_a_detectors_boxes_may_be_chosen_from(entities, tmp_path):
     assert read(test)[0].proposals == [[1, 2, 3, 4]]
 
 
-def test_what_is_missing_or_of_another_format_is_named(entities, tmp_path):
+def test_missing_files_and_files_with_another_layout_are_named(entities, tmp_path):
     (tmp_path / 'Annotations/7.xml').write_text('<annotation><size></size></annotation>')
-    with pytest.raises(ValueError, match=r'7\.xml can not be read as annotations of Flickr30k'):
+    with pytest.raises(ValueError, match=r'7\.xml cannot be read as annotations of Flickr30k'):
         EntitiesDataset('test.txt', **entities)
     (tmp_path / 'Annotations/7.xml').unlink()
-    with pytest.raises(FileNotFoundError, match=r'Annotations/7\.xml is not there'):
+    with pytest.raises(FileNotFoundError, match=r'Annotations/7\.xml does not exist'):
         EntitiesDataset('test.txt', **entities)
 
 
@@ -122,7 +122,7 @@ def write(entities, tmp_path):
     return make
 
 
-def test_a_list_gives_the_boxes_of_the_picture_each_once_in_its_own_pixels(write):
+def test_the_proposals_of_a_list_are_the_distinct_boxes_of_the_image(write):
     args = write(
         [
             item('7.jpg', 'A red ball', [1, 1, 30, 20]),
@@ -131,29 +131,35 @@ def test_a_list_gives_the_boxes_of_the_picture_each_once_in_its_own_pixels(write
             item('7.jpg', 'grass', [11.0, 21.0, 60.0, 40.0]),
         ]
     )
-    found = read(PhraseListDataset(split='dev', **args))
-    assert [(s.text, s.sent_id, s.split) for s in found] == [
+    samples = read(PhraseListDataset(split='dev', **args))
+    assert [(s.text, s.sent_id, s.split) for s in samples] == [
         ('a red ball', 0, 'dev'),
         ('ball', 2, 'dev'),
         ('grass', 3, 'dev'),
     ]
-    assert found[2].box == [10, 20, 50, 20] and found[2].size == (40, 60)
-    assert all(s.proposals == [[0, 0, 30, 20], [10, 20, 50, 20]] for s in found)
-    everything = read(PhraseListDataset(**args))
-    assert [s.image_id for s in everything] == [0, 1, 0, 0]
+    assert samples[2].box == [10, 20, 50, 20] and samples[2].size == (40, 60)
+    assert all(s.proposals == [[0, 0, 30, 20], [10, 20, 50, 20]] for s in samples)
+    all_splits = read(PhraseListDataset(**args))
+    assert [s.image_id for s in all_splits] == [0, 1, 0, 0]
 
 
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
         (dict(box_xyxy=[5, 5, 4, 9]), r'box \[5, 5, 4, 9\] ends before it begins'),
-        (dict(box_xyxy=[5, 5, float('nan'), 9]), r'box \[5, 5, nan, 9\] has a corner that is no'),
-        (dict(box_xyxy=[5, 5, float('inf'), 9]), r'box \[5, 5, inf, 9\] has a corner that is no'),
+        (
+            dict(box_xyxy=[5, 5, float('nan'), 9]),
+            r'box \[5, 5, nan, 9\] has a corner that is not a n',
+        ),
+        (
+            dict(box_xyxy=[5, 5, float('inf'), 9]),
+            r'box \[5, 5, inf, 9\] has a corner that is not a n',
+        ),
         (dict(box_xyxy=[5, 5, 9]), 'not enough values'),
         (dict(flickr8k_split='test'), 'no record in'),
     ],
 )
-def test_a_list_that_is_wrong_is_an_error_that_names_it(write, change, message):
+def test_an_invalid_list_is_an_error_that_names_it(write, change, message):
     args = write([item('7.jpg', 'a ball', [1, 1, 2, 2]) | change])
     with pytest.raises(ValueError, match=rf'(?s)(list\.json.*{message}|{message}.*list\.json)'):
         PhraseListDataset(split='dev', **args)

@@ -17,13 +17,13 @@ ONE = [dict(type='LoadImage'), FIELDS]
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes an annotation file and grey pictures, each as bright as its place in the list."""
+    """Writes an annotation file and grey images, whose brightness is their index times ten."""
 
-    def make(items, pictures, lines=True, name='dev.json', pipeline=TWO):
-        for number, picture in enumerate(pictures):
-            file = tmp_path / picture
+    def make(items, images, lines=True, name='dev.json', pipeline=TWO):
+        for index, image in enumerate(images):
+            file = tmp_path / image
             file.parent.mkdir(parents=True, exist_ok=True)
-            cv2.imwrite(str(file), np.full((8, 32, 3), 10 * number, np.uint8))
+            cv2.imwrite(str(file), np.full((8, 32, 3), 10 * index, np.uint8))
         text = '\n'.join(map(json.dumps, items)) if lines else json.dumps(items)
         (tmp_path / name).write_text(text)
         return dict(data_root=str(tmp_path), ann_file=name, pipeline=pipeline)
@@ -31,21 +31,21 @@ def write(tmp_path):
     return make
 
 
-def example(identifier, label, sentence='Two dogs.', **others):
+def example(identifier, label, sentence='Two dogs.', **fields):
     urls = {'left_url': 'http://a', 'right_url': 'http://b'}
-    return {'identifier': identifier, 'label': label, 'sentence': sentence, **urls, **others}
+    return {'identifier': identifier, 'label': label, 'sentence': sentence, **urls, **fields}
 
 
-def facts(sample):
-    found = sample['data_samples']
-    return found.text, found.label, found.identifier, found.group
+def summary(sample):
+    data_sample = sample['data_samples']
+    return data_sample.text, data_sample.label, data_sample.identifier, data_sample.group
 
 
 def brightness(sample):
     return [int(image.float().mean()) for image in sample['inputs']]
 
 
-def test_examples_of_nlvr2_are_read_from_where_the_archives_have_their_images(write):
+def test_nlvr2_finds_images_at_the_paths_of_the_archives(write):
     cfg = write(
         [
             example('dev-850-0-1', 'True', 'Two dogs, (at most).'),
@@ -62,7 +62,7 @@ def test_examples_of_nlvr2_are_read_from_where_the_archives_have_their_images(wr
         ],
     )
     samples = list(Nlvr2Dataset(**cfg))
-    assert [facts(sample) for sample in samples] == [
+    assert [summary(sample) for sample in samples] == [
         ('two dogs at most', 1, 'dev-850-0-1', 'dev-850-1'),
         ('two dogs', 0, 'dev-850-3-1', 'dev-850-1'),
         ('two dogs', 0, 'train-4-2-0', 'train-4-0'),
@@ -71,20 +71,20 @@ def test_examples_of_nlvr2_are_read_from_where_the_archives_have_their_images(wr
     assert samples[0]['inputs'].shape == (2, 3, 8, 32)
 
 
-def test_images_of_nlvr2_may_lie_elsewhere(write):
+def test_nlvr2_finds_images_at_other_paths(write):
     items = [example('dev-1-0-0', 'True', left_url='x.png', right_url='y.png')]
     cfg = write(items, ['x.png', 'y.png', 'all/dev-1-0-1.png', 'all/dev-1-0-0.png'])
     assert brightness(Nlvr2Dataset(image_path='{url}', **cfg)[0]) == [0, 10]
     assert brightness(Nlvr2Dataset(image_path='all/{pair}-{side}.png', **cfg)[0]) == [30, 20]
 
 
-def test_albefs_form_gives_images_sentence_and_label(write):
+def test_albefs_lists_give_images_sentence_and_label(write):
     items = [
         {'images': ['a/x.png', 'y.png'], 'sentence': 'Two dogs.', 'label': 'True'},
         {'images': ['y.png', 'a/x.png'], 'sentence': 'A cat', 'label': 'False'},
     ]
     samples = list(AlbefReasoningDataset(**write(items, ['a/x.png', 'y.png'], lines=False)))
-    assert [facts(sample) for sample in samples] == [
+    assert [summary(sample) for sample in samples] == [
         ('two dogs', 1, '0', ''),
         ('a cat', 0, '1', ''),
     ]
@@ -92,10 +92,10 @@ def test_albefs_form_gives_images_sentence_and_label(write):
 
 
 def test_each_order_of_the_boxes_of_nlvr_is_a_sample(write):
-    pictures = [f'dev/images/3/dev-72-1-{order}.png' for order in range(6)]
+    images = [f'dev/images/3/dev-72-1-{order}.png' for order in range(6)]
     items = [{'identifier': '72-1', 'sentence': 'A tower', 'label': 'true', 'directory': '3'}]
-    samples = list(NlvrDataset(**write(items, pictures, pipeline=ONE)))
-    assert [facts(sample) for sample in samples] == [
+    samples = list(NlvrDataset(**write(items, images, pipeline=ONE)))
+    assert [summary(sample) for sample in samples] == [
         ('a tower', 1, f'dev-72-1-{order}', 'dev-72') for order in range(6)
     ]
     assert [int(sample['inputs'].float().mean()) for sample in samples] == list(range(0, 60, 10))
@@ -111,42 +111,42 @@ def test_each_order_of_the_boxes_of_nlvr_is_a_sample(write):
         (NlvrDataset, example('1-0', 'true'), "key 'directory' is missing"),
     ],
 )
-def test_a_file_of_another_layout_is_an_error_that_names_it(write, reader, item, message):
+def test_a_file_with_another_layout_is_an_error_that_names_it(write, reader, item, message):
     with pytest.raises(ValueError, match=rf'(?s)dev\.json.*{message}'):
         reader(**write([item], []))
 
 
-def test_albefs_form_has_two_images(write):
+def test_albefs_lists_need_two_images_per_item(write):
     items = [{'images': ['x.png'], 'sentence': 'a', 'label': 'True'}]
     with pytest.raises(ValueError, match="1 images for 'a', expected 2"):
         AlbefReasoningDataset(**write(items, ['x.png'], lines=False))
 
 
-def test_missing_images_say_where_they_were_looked_for(write):
+def test_the_error_for_missing_images_names_a_path(write):
     cfg = write([example('dev-1-0-0', 'True')], [])
-    with pytest.raises(FileNotFoundError, match=r'2 of 2 images .*dev/dev-1-0-img0\.png'):
+    with pytest.raises(FileNotFoundError, match=r'2 of 2 checked images .*dev/dev-1-0-img0\.png'):
         Nlvr2Dataset(**cfg)
 
 
-def test_the_embedded_world_reads_as_nlvr2(tiny_world):
+def test_the_embedded_world_can_be_read_as_nlvr2(tiny_world):
     for split in ('train', 'dev', 'test1'):
-        found = Nlvr2Dataset(
+        dataset = Nlvr2Dataset(
             f'nlvr2/{split}.json',
             image_path='{url}',
             data_root=str(tiny_world),
             pipeline=TWO,
             test_mode=True,
         )
-        samples = list(found)
+        samples = list(dataset)
         assert len(samples) % 4 == 0
         assert sum(sample['data_samples'].label for sample in samples) == len(samples) / 2
         assert samples[0]['inputs'].shape == (2, 3, 32, 32)
 
 
-def test_real_examples_of_nlvr2_are_read():
+def test_real_examples_of_nlvr2_can_be_read():
     if not Path('data/vl_fixtures').exists():
-        pytest.skip('data/vl_fixtures is not there')
-    found = Nlvr2Dataset(
+        pytest.skip('needs data/vl_fixtures')
+    dataset = Nlvr2Dataset(
         'vl_fixtures/nlvr2/tiny-dev.json',
         data_root='data',
         image_path='vl_fixtures/images/nlvr2/{pair}-img{side}.jpg',
@@ -159,13 +159,13 @@ def test_real_examples_of_nlvr2_are_read():
             FIELDS,
         ],
     )
-    samples = list(found)
+    samples = list(dataset)
     assert len(samples) == 8
-    assert facts(samples[0])[1:] == (0, 'dev-850-0-0', 'dev-850-0')
+    assert summary(samples[0])[1:] == (0, 'dev-850-0-0', 'dev-850-0')
 
 
-def test_an_example_may_have_keys_of_the_names_that_paths_use(write):
-    keys = dict.fromkeys(('split', 'pair', 'side', 'url', 'order'), 'own')
+def test_an_example_may_have_keys_with_the_names_of_path_fields(write):
+    keys = dict.fromkeys(('split', 'pair', 'side', 'url', 'order'), 'other')
     cfg = write([example('dev-1-0-0', 'True', **keys)], ['dev/dev-1-0-img0.png'])
     paths = Nlvr2Dataset(**cfg).records[0]['images']
     assert paths == ['dev/dev-1-0-img0.png', 'dev/dev-1-0-img1.png']
@@ -175,20 +175,20 @@ def test_an_example_may_have_keys_of_the_names_that_paths_use(write):
 
 
 @pytest.mark.parametrize('split', ['dev', 'hidden'])
-def test_real_statements_of_nlvr_are_read_and_cut_into_boxes(split):
+def test_real_images_of_nlvr_are_read_and_split_into_boxes(split):
     if not Path('data/nlvr1').exists():
-        pytest.skip('data/nlvr1 is not there')
-    found = NlvrDataset(
+        pytest.skip('needs data/nlvr1')
+    dataset = NlvrDataset(
         f'nlvr1/{split}.json',
         data_root='data',
         test_mode=True,
         image_path='nlvr1/{split}/{split}-{identifier}-{order}.png',
         pipeline=[ONE[0], dict(type='SplitImage', parts=3, share=0.25), FIELDS],
     )
-    first, second = found[0], found[1]
-    assert len(found) == 6 * {'dev': 989, 'hidden': 985}[split]
+    first, second = dataset[0], dataset[1]
+    assert len(dataset) == 6 * {'dev': 989, 'hidden': 985}[split]
     assert first['inputs'].shape == (3, 3, 100, 100)
-    # Two orders of one presentation hold the same boxes.
+    # Two orders of one presentation have the same boxes.
     boxes = [{box.numpy().tobytes() for box in sample['inputs']} for sample in (first, second)]
     assert boxes[0] == boxes[1]
     assert not torch.equal(first['inputs'], second['inputs'])

@@ -11,7 +11,8 @@ import torch
 from mmengine.config import Config
 from pycocotools.coco import COCO
 
-from xmodal.datasets.referring import AlbefReferringDataset, ReferDataset, read_plain_pickle
+from xmodal.datasets.refer_files import Instances, read_plain_pickle
+from xmodal.datasets.referring import AlbefReferringDataset, ReferDataset
 from xmodal.datasets.transforms import build_pipeline
 
 FIELDS = ('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
@@ -21,12 +22,12 @@ TEST = [dict(type='LoadImage'), dict(type='PackImageText', fields=FIELDS)]
 
 def sentences(*texts, first):
     return [
-        {'sent_id': first + place, 'sent': text, 'raw': text.upper(), 'tokens': text.split()}
-        for place, text in enumerate(texts)
+        {'sent_id': sent_id, 'sent': text, 'raw': text.upper(), 'tokens': text.split()}
+        for sent_id, text in enumerate(texts, start=first)
     ]
 
 
-# Two images; entries as REFER's, with the file name that is no file's.
+# Two images. As in REFER, no file has the file name of an entry.
 REFERENCES = [
     dict(
         ref_id=5,
@@ -88,12 +89,12 @@ INSTANCES = dict(
 @pytest.fixture
 def root(tmp_path):
     """A folder in the layout of docs/tasks/grounding.md."""
-    pictures, files = tmp_path / 'coco/train2014', tmp_path / 'refcoco+'
-    pictures.mkdir(parents=True)
+    image_folder, files = tmp_path / 'coco/train2014', tmp_path / 'refcoco+'
+    image_folder.mkdir(parents=True)
     files.mkdir()
     for image in INSTANCES['images']:
-        picture = np.full((image['height'], image['width'], 3), 90, np.uint8)
-        cv2.imwrite(str(pictures / image['file_name']), picture)
+        pixels = np.full((image['height'], image['width'], 3), 90, np.uint8)
+        cv2.imwrite(str(image_folder / image['file_name']), pixels)
     (files / 'refs(unc).p').write_bytes(pickle.dumps(REFERENCES, protocol=2))
     (files / 'instances.json').write_text(json.dumps(INSTANCES))
     return tmp_path
@@ -103,7 +104,7 @@ def root(tmp_path):
 def read(root):
     """Builds a reader of that folder."""
 
-    def make(split, test_mode=True, **others):
+    def make(split, test_mode=True, **kwargs):
         return ReferDataset(
             'refcoco+/refs(unc).p',
             split=split,
@@ -112,45 +113,50 @@ def read(root):
             data_prefix=dict(image='coco/train2014'),
             test_mode=test_mode,
             pipeline=TEST if test_mode else TRAIN,
-            **others,
+            **kwargs,
         )
 
     return make
 
 
-def test_training_has_every_expression_with_its_image_and_no_box(read):
-    found = [sample['data_samples'] for sample in read('train', test_mode=False)]
-    assert [(s.image_id, s.text) for s in found] == [
+def test_training_samples_have_an_image_and_an_expression_without_a_box(read):
+    samples = [sample['data_samples'] for sample in read('train', test_mode=False)]
+    assert [(s.image_id, s.text) for s in samples] == [
         (581857, 'navy blue shirt'),
         (581857, 'woman back'),
     ]
-    assert all(s.image_path.endswith('train2014/COCO_train2014_000000581857.jpg') for s in found)
-    assert not any(hasattr(s, name) for s in found for name in FIELDS)
+    assert all(s.image_path.endswith('train2014/COCO_train2014_000000581857.jpg') for s in samples)
+    assert not any(hasattr(s, name) for s in samples for name in FIELDS)
 
 
-def test_a_test_has_the_true_box_and_the_annotated_boxes_that_have_an_area(read):
-    found = read(['val', 'testA'])[0]['data_samples']
-    assert (found.ref_id, found.sent_id, found.split, found.text) == (
+def test_test_samples_have_the_true_box_and_the_annotated_boxes_with_an_area(read):
+    sample = read(['val', 'testA'])[0]['data_samples']
+    assert (sample.ref_id, sample.sent_id, sample.split, sample.text) == (
         6,
         2,
         'val',
         'the half eaten one',
     )
-    assert found.size == (20, 30)
-    assert found.box == [20.0, 0.0, 10.0, 20.0]
-    assert found.proposals == [[1.5, 2.0, 10.25, 9.0], [20.0, 0.0, 10.0, 20.0]]
+    assert sample.size == (20, 30)
+    assert sample.box == [20.0, 0.0, 10.0, 20.0]
+    assert sample.proposals == [[1.5, 2.0, 10.25, 9.0], [20.0, 0.0, 10.0, 20.0]]
     assert [s['data_samples'].split for s in read(['testB', 'testA'])] == ['testA', 'testB']
 
 
-def test_the_published_training_crops_nothing():
+def test_a_dataset_does_not_keep_the_instances(read):
+    for dataset in (read('testA'), read('train', test_mode=False)):
+        assert not any(isinstance(value, Instances) for value in vars(dataset).values())
+
+
+def test_training_as_published_does_not_crop():
     config = Config.fromfile('configs/_base_/datasets/refcoco_plus.py')
     _, resize, augment, *_ = config.train_pipeline
-    picture = torch.randint(0, 256, (3, 37, 61), dtype=torch.uint8)
-    expected = build_pipeline([resize])({'img': picture})['img']
+    image = torch.randint(0, 256, (3, 37, 61), dtype=torch.uint8)
+    expected = build_pipeline([resize])({'img': image})['img']
     for seed in range(10):
         torch.manual_seed(seed)
-        found = build_pipeline([resize, {**augment, 'num_ops': 0}])({'img': picture})['img']
-        assert torch.equal(found, expected)
+        result = build_pipeline([resize, {**augment, 'num_ops': 0}])({'img': image})['img']
+        assert torch.equal(result, expected)
 
 
 DETECTIONS = [
@@ -166,18 +172,18 @@ DETECTIONS = [
     [DETECTIONS, {'7': [[1, 1, 1, 1]], '42': [[1, 2, 3, 4, 0.9], [5, 5, 2.5, 2], [5, 5, 2.5, 0]]}],
     ids=['MAttNet', 'ALBEF'],
 )
-def test_proposals_are_a_detectors_in_either_format(read, root, content):
+def test_a_detectors_proposals_are_read_in_both_formats(read, root, content):
     (root / 'dets.json').write_text(json.dumps(content))
-    found = read('testA', proposals='dets.json')[0]['data_samples']
-    assert found.proposals == [[1, 2, 3, 4], [5, 5, 2.5, 2]]
+    sample = read('testA', proposals='dets.json')[0]['data_samples']
+    assert sample.proposals == [[1, 2, 3, 4], [5, 5, 2.5, 2]]
 
 
-def test_an_image_without_proposals_and_a_file_of_another_format_are_named(read, root):
+def test_images_without_proposals_and_files_with_another_layout_are_named(read, root):
     (root / 'dets.json').write_text(json.dumps(DETECTIONS))
     with pytest.raises(ValueError, match=r'dets\.json has no box with an area for 1 of 2 .*581857'):
         read(['val', 'testA'], proposals='dets.json')
     (root / 'dets.json').write_text(json.dumps([{'image_id': 42, 'bbox': [1, 2, 3, 4]}]))
-    with pytest.raises(ValueError, match=r"dets\.json can not be read: key 'box'.* proposals"):
+    with pytest.raises(ValueError, match=r"dets\.json cannot be read: key 'box'.* proposals"):
         read('testA', proposals='dets.json')
 
 
@@ -185,11 +191,11 @@ def test_an_image_without_proposals_and_a_file_of_another_format_are_named(read,
     'box, message',
     [
         ([1, 2, 0, 5], r'the box of ann_id 60 is \[1.0, 2.0, 0.0, 5.0\] in .*instances\.json'),
-        ([1, 2, float('nan'), 5], r'instances\.json can not.*box of annotation 60 is .*nan'),
-        ([1, 2, -3, 5], r'instances\.json can not.*box of annotation 60 is \[1, 2, -3, 5\]'),
+        ([1, 2, float('nan'), 5], r'instances\.json cannot.*box of annotation 60 is .*nan'),
+        ([1, 2, -3, 5], r'instances\.json cannot.*box of annotation 60 is \[1, 2, -3, 5\]'),
     ],
 )
-def test_a_box_that_can_not_be_scored_is_named_when_the_set_is_built(read, root, box, message):
+def test_a_box_that_cannot_be_scored_is_named_when_the_dataset_is_built(read, root, box, message):
     annotations = [{**a, 'bbox': box} if a['id'] == 60 else a for a in INSTANCES['annotations']]
     (root / 'refcoco+/instances.json').write_text(
         json.dumps({**INSTANCES, 'annotations': annotations})
@@ -198,7 +204,7 @@ def test_a_box_that_can_not_be_scored_is_named_when_the_set_is_built(read, root,
         read('testA')
 
 
-def test_an_image_with_nothing_to_choose_from_is_named_when_the_set_is_built(read, root):
+def test_an_image_without_candidate_boxes_is_named_when_the_dataset_is_built(read, root):
     annotations = [{**a, 'image_id': 581857} for a in INSTANCES['annotations']]
     (root / 'refcoco+/instances.json').write_text(
         json.dumps({**INSTANCES, 'annotations': annotations})
@@ -210,11 +216,11 @@ def test_an_image_with_nothing_to_choose_from_is_named_when_the_set_is_built(rea
         with pytest.raises(ValueError, match=r'dets\.json has no box with an area .*image 42'):
             read('testA', proposals='dets.json')
     (root / 'dets.json').write_text('{"42": [[5, 5, NaN, 2]]}')
-    with pytest.raises(ValueError, match=r'dets\.json can not.*the box of image 42 is .*nan'):
+    with pytest.raises(ValueError, match=r'dets\.json cannot.*the box of image 42 is .*nan'):
         read('testA', proposals='dets.json')
 
 
-def test_albefs_lists_give_the_same_test_and_number_the_images_in_training(read, root):
+def test_albefs_lists_give_the_same_test_samples_and_number_training_images(read, root):
     image = 'coco/train2014/COCO_train2014_000000000042.jpg'
     other = 'coco/train2014/COCO_train2014_000000581857.jpg'
     (root / 'train.json').write_text(
@@ -223,8 +229,8 @@ def test_albefs_lists_give_the_same_test_and_number_the_images_in_training(read,
         )
     )
     train = AlbefReferringDataset('train.json', data_root=str(root), pipeline=TRAIN)
-    found = [sample['data_samples'] for sample in train]
-    assert [(s.image_id, s.text) for s in found] == [(0, 'a cat'), (1, 'b'), (0, 'c')]
+    samples = [sample['data_samples'] for sample in train]
+    assert [(s.image_id, s.text) for s in samples] == [(0, 'a cat'), (1, 'b'), (0, 'c')]
 
     (root / 'test.json').write_text(json.dumps([{'image': image, 'text': 'rug', 'ref_id': 10}]))
     files = dict(references='refcoco+/refs(unc).p', instances='refcoco+/instances.json')
@@ -232,9 +238,9 @@ def test_albefs_lists_give_the_same_test_and_number_the_images_in_training(read,
     test = AlbefReferringDataset('test.json', **files, **common)[0]
     expected = read('testB')[0]
     assert torch.equal(test['inputs'], expected['inputs'])
-    found, expected = test['data_samples'], expected['data_samples']
+    sample, expected = test['data_samples'], expected['data_samples']
     for name in ('text', 'image_id', *set(FIELDS) - {'sent_id'}):
-        assert getattr(found, name) == getattr(expected, name), name
+        assert getattr(sample, name) == getattr(expected, name), name
 
     with pytest.raises(ValueError, match=r'test mode dataset\.references and dataset\.instances'):
         AlbefReferringDataset('test.json', **common)
@@ -249,9 +255,7 @@ class Malicious:
 
 
 @pytest.mark.parametrize('protocol', [0, 2, 4])
-def test_a_pickle_that_would_run_something_is_refused_and_nothing_runs(
-    tmp_path, monkeypatch, protocol
-):
+def test_a_pickle_with_code_is_refused_and_the_code_does_not_run(tmp_path, monkeypatch, protocol):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / 'refs(unc).p'
     file.write_bytes(pickle.dumps([{'ref_id': 1}, Malicious()], protocol))
@@ -261,13 +265,13 @@ def test_a_pickle_that_would_run_something_is_refused_and_nothing_runs(
 
 
 @pytest.mark.parametrize('content', [b'', b'no pickle', pickle.dumps(REFERENCES)[:-20]])
-def test_a_file_that_is_no_pickle_is_an_error_that_names_it(tmp_path, content):
+def test_an_invalid_pickle_is_an_error_that_names_the_file(tmp_path, content):
     (tmp_path / 'refs.p').write_bytes(content)
     with pytest.raises(ValueError, match=r'refs\.p is not a pickle'):
         read_plain_pickle(tmp_path / 'refs.p')
 
 
-def test_strings_of_python_2_are_read(tmp_path):
+def test_strings_of_python_2_can_be_read(tmp_path):
     # [{'split': 'train', 'sent': 'caf\xe9'}], as Python 2 writes byte strings.
     (tmp_path / 'refs.p').write_bytes(
         b'\x80\x02]q\x01}q\x02(U\x05splitq\x03U\x05trainq\x04U\x04sentq\x05U\x04caf\xe9q\x06ua.'
@@ -290,24 +294,25 @@ def test_unknown_splits_ids_and_layouts_are_errors_that_name_the_file(read, root
     with pytest.raises(ValueError, match=r"(?s)'sentences' is missing.*Expected a pickled list"):
         read('val')
     (root / 'refcoco+/instances.json').write_text('{"images": [{"id": 1}]}')
-    with pytest.raises(ValueError, match=r"instances\.json can not be read: .* COCO's instances"):
+    with pytest.raises(ValueError, match=r"instances\.json cannot be read: .* COCO's instances"):
         read('val')
 
 
-def test_second_files_that_can_not_be_read_are_named(read, root):
+def test_further_files_that_cannot_be_read_are_named(read, root):
     (root / 'dets.json').write_text('')
-    with pytest.raises(ValueError, match=r'dets\.json is no JSON'):
+    with pytest.raises(ValueError, match=r'dets\.json is not valid JSON'):
         read('val', proposals='dets.json')
     (root / 'refcoco+/refs(unc).p').write_bytes(pickle.dumps([{'ann_id': 1}]))
+    (root / 'test.json').write_text('[]')
     files = dict(references='refcoco+/refs(unc).p', instances='refcoco+/instances.json')
-    with pytest.raises(ValueError, match=r"refs\(unc\)\.p can not be read: key 'ref_id'"):
+    with pytest.raises(ValueError, match=r"refs\(unc\)\.p cannot be read: key 'ref_id'"):
         AlbefReferringDataset('test.json', data_root=str(root), test_mode=True, **files)
     (root / 'refcoco+/instances.json').write_text('')
-    with pytest.raises(ValueError, match=r'instances\.json is no JSON'):
+    with pytest.raises(ValueError, match=r'instances\.json is not valid JSON'):
         read('val')
 
 
-def test_the_embedded_worlds_files_are_refers(tiny_world):
+def test_the_embedded_world_can_be_read_as_refer(tiny_world):
     references = read_plain_pickle(tiny_world / 'refcoco+/refs(unc).p')
     coco = COCO(str(tiny_world / 'refcoco+/instances.json'))
     assert {r['split'] for r in references} == {'train', 'val', 'testA', 'testB'}
@@ -315,8 +320,8 @@ def test_the_embedded_worlds_files_are_refers(tiny_world):
         annotation = coco.anns[reference['ann_id']]
         assert annotation['image_id'] == reference['image_id']
         assert reference['sent_ids'] == [s['sent_id'] for s in reference['sentences']]
-    ids = [number for reference in references for number in reference['sent_ids']]
-    assert len(set(ids)) == len(ids)
+    sent_ids = [sent_id for reference in references for sent_id in reference['sent_ids']]
+    assert len(set(sent_ids)) == len(sent_ids)
     assert len({reference['ref_id'] for reference in references}) == len(references)
     dataset = ReferDataset(
         'refcoco+/refs(unc).p',
@@ -327,6 +332,6 @@ def test_the_embedded_worlds_files_are_refers(tiny_world):
         data_root=str(tiny_world),
     )
     for sample in dataset:
-        found = sample['data_samples']
-        assert found.box in found.proposals and found.size == (32, 32)
+        data_sample = sample['data_samples']
+        assert data_sample.box in data_sample.proposals and data_sample.size == (32, 32)
         assert sample['inputs'].shape == (3, 32, 32)

@@ -1,4 +1,4 @@
-"""The data sets of regions of the embedded world's configs, on a tiny world."""
+"""The region datasets of the embedded world's configs, on a tiny world."""
 
 import pytest
 from mmengine.config import Config
@@ -26,7 +26,7 @@ def build(name, loader, world):
         ('nlvr2_regions_shapes', 2, {'label', 'identifier', 'group'}),
     ],
 )
-def test_a_batch_of_training_has_regions_with_boxes_and_labels(tiny_world, name, images, fields):
+def test_a_training_batch_has_regions_with_boxes_and_labels(tiny_world, name, images, fields):
     dataset = build(name, 'train_dataloader', tiny_world)
     batch = stack_regions([dataset[index] for index in range(4)])
     regions, samples = batch['inputs'], batch['data_samples']
@@ -38,7 +38,7 @@ def test_a_batch_of_training_has_regions_with_boxes_and_labels(tiny_world, name,
 
 @pytest.mark.parametrize('loader', ['val_dataloader', 'test_dataloader'])
 @pytest.mark.parametrize('name', ['vqa', 'gqa', 'nlvr2'])
-def test_a_test_has_what_its_metric_needs(tiny_world, name, loader):
+def test_test_samples_have_the_fields_that_their_metric_needs(tiny_world, name, loader):
     config = Config.fromfile(f'{FOLDER}/{name}_regions_shapes.py')
     evaluator = config[loader.replace('dataloader', 'evaluator')]
     if 'choices' in evaluator:
@@ -49,7 +49,7 @@ def test_a_test_has_what_its_metric_needs(tiny_world, name, loader):
         answers = sample.get('answers') or sample.get('human_answers')
         sample.predicted = answers[0] if answers else sample.label
     metric.process({}, [sample.to_dict() for sample in samples])
-    found = metric.evaluate(len(dataset))
-    assert 0 < next(iter(found.values())) <= 100
+    scores = metric.evaluate(len(dataset))
+    assert 0 < next(iter(scores.values())) <= 100
     if name == 'gqa' and loader == 'test_dataloader':
-        assert {'gqa/consistency', 'gqa/validity', 'gqa/distribution'} <= set(found)
+        assert {'gqa/consistency', 'gqa/validity', 'gqa/distribution'} <= set(scores)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xmodal.datasets.shapes import WorldSpec, build_world
-from xmodal.datasets.shapes.draw import draw_scene
+from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SHAPES, sample_scene
 from xmodal.files import exclusive_dir
 
@@ -39,7 +39,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers(world, tm
     assert content(tmp_path / 'again') == content(world)
 
 
-def test_a_finished_build_is_left_alone(world):
+def test_a_finished_build_is_not_changed(world):
     times = {file: file.stat().st_mtime_ns for file in world.rglob('*')}
     assert not build_world(world, SPEC, workers=1)
     assert {file: file.stat().st_mtime_ns for file in world.rglob('*')} == times
@@ -54,15 +54,15 @@ def test_another_build_is_not_overwritten(world):
 
 def test_a_folder_with_other_files_is_not_touched(tmp_path):
     (tmp_path / 'thesis.txt').write_text('mine')
-    with pytest.raises(FileExistsError, match='no build of shapes'):
+    with pytest.raises(FileExistsError, match='not a build of shapes'):
         build_world(tmp_path, SPEC, workers=1)
     assert content(tmp_path) == {'thesis.txt': b'mine'}
 
 
-def test_two_processes_do_not_build_one_world(tmp_path):
+def test_two_processes_cannot_build_one_world(tmp_path):
     with (
         exclusive_dir(tmp_path / 'world'),
-        pytest.raises(RuntimeError, match='another process is writing there'),
+        pytest.raises(RuntimeError, match='another process is writing to it'),
     ):
         build_world(tmp_path / 'world', SPEC, workers=1)
 
@@ -71,27 +71,27 @@ def test_an_interrupted_build_is_rebuilt(world, tmp_path):
     folder = tmp_path / 'world'
     image = folder / 'images' / 'train' / '000' / 'train_000003.png'
     image.parent.mkdir(parents=True)
-    image.write_bytes(b'half a picture')
-    (folder / 'unfinished.json').write_text(json.dumps(SPEC.described()))
+    image.write_bytes(b'half an image')
+    (folder / 'unfinished.json').write_text(json.dumps(SPEC.to_meta()))
     assert build_world(folder, SPEC, workers=1)
     assert content(folder) == content(world)
 
 
 @pytest.mark.parametrize(('name', 'value'), [('train', 0), ('size', 16), ('seed', -1)])
-def test_an_impossible_spec_names_the_value(name, value):
+def test_an_invalid_spec_is_an_error_that_names_the_value(name, value):
     with pytest.raises(ValueError, match=f'{name}: found {value}, expected'):
         WorldSpec(**{name: value})
 
 
-def test_the_images_on_disk_are_the_drawn_scenes(world):
+def test_the_images_on_disk_are_the_rendered_scenes(world):
     for split in ('train', 'val', 'test'):
         for index, record in enumerate(load(world / 'albef' / f'{split}.json')):
             image = cv2.imread(str(world / record['image']))[..., ::-1]
-            drawn, _ = draw_scene(sample_scene(SPEC.seed, split, index), SPEC.size)
-            assert np.array_equal(image, drawn)
+            rendered, _ = render_scene(sample_scene(SPEC.seed, split, index), SPEC.size)
+            assert np.array_equal(image, rendered)
 
 
-def test_every_format_tells_the_same_captions_of_the_same_images(world):
+def test_every_format_has_the_same_captions_for_the_same_images(world):
     karpathy = load(world / 'karpathy' / 'dataset_shapes.json')['images']
     for split, count in (('train', 12), ('val', 4), ('test', 6)):
         records = load(world / 'albef' / f'{split}.json')
@@ -118,37 +118,37 @@ def test_ids_are_unique_over_the_splits(world):
 
 
 @pytest.mark.parametrize('split', ['train', 'val', 'test'])
-def test_coco_files_load_in_pycocotools_with_the_boxes_of_the_drawn_masks(world, split):
+def test_coco_files_load_in_pycocotools_with_the_boxes_of_the_rendered_masks(world, split):
     coco_format = pytest.importorskip('pycocotools.coco')
     captions = coco_format.COCO(str(world / 'coco' / f'captions_{split}.json'))
     instances = coco_format.COCO(str(world / 'coco' / f'instances_{split}.json'))
     assert captions.getImgIds() == instances.getImgIds()
     assert [c['name'] for c in instances.loadCats(instances.getCatIds())] == list(SHAPES)
-    for index, number in enumerate(sorted(instances.getImgIds())):
+    for index, image_id in enumerate(sorted(instances.getImgIds())):
         scene = sample_scene(SPEC.seed, split, index)
-        _, masks = draw_scene(scene, SPEC.size)
-        assert len(captions.getAnnIds(imgIds=number)) == 5
-        annotations = instances.loadAnns(instances.getAnnIds(imgIds=number))
-        assert len(annotations) == len(scene.things)
-        for annotation, mask, thing in zip(annotations, masks, scene.things, strict=True):
+        _, masks = render_scene(scene, SPEC.size)
+        assert len(captions.getAnnIds(imgIds=image_id)) == 5
+        annotations = instances.loadAnns(instances.getAnnIds(imgIds=image_id))
+        assert len(annotations) == len(scene.objects)
+        for annotation, mask, obj in zip(annotations, masks, scene.objects, strict=True):
             x, y, width, height = annotation['bbox']
             inside = mask[y : y + height, x : x + width]
             assert inside.sum() == mask.sum() == annotation['area']
-            # No row or column of the box is empty: it is the smallest.
+            # No row or column at the edges of the box is empty: it is the smallest box.
             assert inside[0].any() and inside[-1].any()
             assert inside[:, 0].any() and inside[:, -1].any()
-            assert SHAPES[annotation['category_id'] - 1] == thing.shape
-            assert annotation['attributes'] == [thing.colour, thing.size, thing.texture]
+            assert SHAPES[annotation['category_id'] - 1] == obj.shape
+            assert annotation['attributes'] == [obj.colour, obj.size, obj.texture]
 
 
-def test_the_vocabulary_on_disk_knows_every_word(world):
+def test_the_vocabulary_on_disk_has_every_word(world):
     words = (world / 'vocab.txt').read_text().splitlines()
     assert words[:5] == ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
     for record in load(world / 'albef' / 'train.json'):
         assert set(words).issuperset(' '.join(record['caption']).split())
 
 
-def test_the_meta_file_says_what_was_built(world):
+def test_the_meta_file_has_the_spec(world):
     meta = load(world / 'meta.json')
     assert {name: meta[name] for name in ('train', 'val', 'test', 'size', 'seed')} == {
         'train': 12,

@@ -6,81 +6,82 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from xmodal.datasets.shapes.entailment import write_hypotheses
+from xmodal.datasets.shapes.entailment import generate_hypotheses
 from xmodal.datasets.shapes.exporters import TASK_WORDS
-from xmodal.datasets.shapes.grammar import Description, Statement, vocabulary
+from xmodal.datasets.shapes.grammar import vocabulary
 from xmodal.datasets.shapes.scene import OPPOSITE, is_held_out, sample_scene
+from xmodal.datasets.shapes.statements import Description, Statement
 
 LABELS = ('entailment', 'contradiction', 'neutral')
 
 
 @pytest.fixture(scope='module')
-def written():
-    """(scene, hypotheses) of many scenes, by split."""
+def scenes_with_hypotheses():
+    """Scenes with their hypotheses, by split."""
     scenes = {
         split: [sample_scene(0, split, index) for index in range(count)]
         for split, count in (('train', 800), ('val', 200), ('test', 200))
     }
     return {
-        split: [(scene, write_hypotheses(split, scene)) for scene in own]
-        for split, own in scenes.items()
+        split: [(scene, generate_hypotheses(split, scene)) for scene in split_scenes]
+        for split, split_scenes in scenes.items()
     }
 
 
 def as_statement(link):
     a, name, b = link
-    mentions = tuple(Description(thing.shape, thing.colour) for thing in (a, b))
+    mentions = tuple(Description(obj.shape, obj.colour) for obj in (a, b))
     return Statement(mentions, ((name, (0, 1)),))
 
 
 @pytest.mark.parametrize('split', ['train', 'val', 'test'])
-def test_labels_are_true_of_the_scene(written, split):
-    for scene, hypotheses in written[split]:
+def test_labels_are_true_of_the_scene(scenes_with_hypotheses, split):
+    for scene, hypotheses in scenes_with_hypotheses[split]:
         for label, (_, link) in hypotheses.items():
             statement = as_statement(link)
             a, name, b = link
-            shown = [statement.mentions[place].referents(scene) for place in (0, 1)]
+            referents = [mention.referents(scene) for mention in statement.mentions]
             reverse = as_statement((a, OPPOSITE[name], b))
             assert statement.holds(scene) == (label == 'entailment')
             assert reverse.holds(scene) == (label == 'contradiction')
-            # "the" names one thing, and neutral is what names something that is not shown.
-            fitting = sorted(map(len, shown))
-            assert fitting in ([[0, 0], [0, 1]] if label == 'neutral' else [[1, 1]])
+            # "the" refers to one object; a neutral hypothesis names one that is not shown.
+            counts = sorted(map(len, referents))
+            assert counts in ([[0, 0], [0, 1]] if label == 'neutral' else [[1, 1]])
 
 
-def test_sizes_and_textures_that_are_said_are_those_of_the_thing(written):
-    others = {'small': {'large', 'big'}, 'large': {'small', 'little'}}
-    patterns = {'solid': {'striped', 'dotted', 'spotted'}, 'striped': {'plain', 'dotted'}}
-    for _, hypotheses in written['val']:
+def test_named_sizes_and_textures_are_those_of_the_object(scenes_with_hypotheses):
+    other_sizes = {'small': {'large', 'big'}, 'large': {'small', 'little'}}
+    other_textures = {'solid': {'striped', 'dotted', 'spotted'}, 'striped': {'plain', 'dotted'}}
+    for _, hypotheses in scenes_with_hypotheses['val']:
         for text, (a, _, b) in hypotheses.values():
             words = set(text.split())
-            for thing, other in ((a, b), (b, a)):
-                if thing.size == other.size:
-                    assert not words & others[thing.size]
-                if thing.texture == other.texture:
-                    assert not words & patterns.get(thing.texture, set())
+            for obj, other in ((a, b), (b, a)):
+                if obj.size == other.size:
+                    assert not words & other_sizes[obj.size]
+                if obj.texture == other.texture:
+                    assert not words & other_textures.get(obj.texture, set())
 
 
-def test_nearly_every_scene_has_a_hypothesis_of_each_label(written):
-    for own in written.values():
-        found = [tuple(hypotheses) for _, hypotheses in own]
-        assert set(found) <= {LABELS, ()}
-        assert found.count(()) < 0.1 * len(found)
+def test_nearly_every_scene_has_a_hypothesis_of_each_label(scenes_with_hypotheses):
+    for pairs in scenes_with_hypotheses.values():
+        labels = [tuple(hypotheses) for _, hypotheses in pairs]
+        assert set(labels) <= {LABELS, ()}
+        assert labels.count(()) < 0.1 * len(labels)
 
 
-def test_training_names_no_held_out_composition_and_test_does(written):
-    named = {
-        split: [is_held_out(*link) for _, found in own for _, link in found.values()]
-        for split, own in written.items()
+def test_training_names_no_held_out_composition_and_test_does(scenes_with_hypotheses):
+    held_out = {
+        split: [is_held_out(*link) for _, texts in pairs for _, link in texts.values()]
+        for split, pairs in scenes_with_hypotheses.items()
     }
-    assert not any(named['train']) and not any(named['val'])
-    assert 0.1 < sum(named['test']) / len(named['test']) < 0.6
+    assert not any(held_out['train']) and not any(held_out['val'])
+    assert 0.1 < sum(held_out['test']) / len(held_out['test']) < 0.6
 
 
-def test_words_are_of_the_vocabulary(written):
+def test_all_words_are_in_the_vocabulary(scenes_with_hypotheses):
     known = {*vocabulary(), *(word for words in TASK_WORDS for word in words)}
-    for own in written.values():
-        texts = [text for _, found in own for text, _ in found.values()]
+    for pairs in scenes_with_hypotheses.values():
+        texts = [text for _, hypotheses in pairs for text, _ in hypotheses.values()]
         assert known.issuperset(' '.join(texts).split())
 
 
@@ -94,15 +95,15 @@ def grams(text, longest):
 
 
 def blind_accuracy(train, test, features):
-    """A reader of the words alone (naive Bayes), taught by one split and asked about another."""
+    """Accuracy of a model that reads only the words (naive Bayes), from one split to another."""
     counts = defaultdict(Counter)
     for text, label in train:
         counts[label].update(features(text))
     totals = {label: sum(counts[label].values()) for label in LABELS}
 
     def score(text, label):
-        own = counts[label]
-        return sum(math.log((own[f] + 1) / (totals[label] + 1e4)) for f in features(text))
+        label_counts = counts[label]
+        return sum(math.log((label_counts[f] + 1) / (totals[label] + 1e4)) for f in features(text))
 
     hits = [max(LABELS, key=lambda name: score(text, name)) == label for text, label in test]
     return sum(hits) / len(hits)
@@ -118,10 +119,10 @@ def blind_accuracy(train, test, features):
         pytest.param(lambda text: [(len(text.split()),)], id='length'),
     ],
 )
-def test_the_words_alone_do_not_give_the_label_away(written, split, features):
+def test_the_words_alone_do_not_reveal_the_label(scenes_with_hypotheses, split, features):
     pairs = {
-        name: [(text, label) for _, found in own for label, (text, _) in found.items()]
-        for name, own in written.items()
+        name: [(text, label) for _, texts in scenes for label, (text, _) in texts.items()]
+        for name, scenes in scenes_with_hypotheses.items()
     }
     assert blind_accuracy(pairs['train'], pairs[split], features) < 0.39
 

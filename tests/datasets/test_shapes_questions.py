@@ -9,7 +9,7 @@ import pytest
 from xmodal.datasets.answers import normalize_answer
 from xmodal.datasets.shapes.exporters import TASK_WORDS
 from xmodal.datasets.shapes.grammar import vocabulary
-from xmodal.datasets.shapes.questions import answer_list, write_questions
+from xmodal.datasets.shapes.questions import answer_list
 from xmodal.datasets.shapes.scene import (
     COLOURS,
     OPPOSITE,
@@ -19,16 +19,17 @@ from xmodal.datasets.shapes.scene import (
     is_held_out,
     sample_scene,
 )
+from xmodal.datasets.shapes.vqa import generate_questions
 from xmodal.evaluation.vqa import vqa_accuracy
 
 COUNT = 150
-SAID = {
+WORDINGS = {
     'left of': ('to the left of', 'left of'),
     'right of': ('to the right of', 'right of'),
     'above': ('above', 'over'),
     'below': ('below', 'under'),
 }
-LOOKS = {
+SYNONYMS = {
     'small': 'small',
     'little': 'small',
     'large': 'large',
@@ -41,82 +42,82 @@ LOOKS = {
 
 
 @pytest.fixture(scope='module')
-def asked():
-    """(split, scene, question, answers) of the first scenes of each split."""
+def questions():
+    """Split, scene, question and answers of the first scenes of each split."""
     return [
         (split, scene, question, answers)
         for split in SPLITS
         for scene in (sample_scene(0, split, index) for index in range(COUNT))
-        for question, answers in write_questions(split, scene)
+        for question, answers in generate_questions(split, scene)
     ]
 
 
-def fits(thing, phrase):
-    """Whether all words of a noun phrase are true of a thing."""
-    looks = {thing.shape, thing.colour, thing.size, thing.texture, 'thing'}
-    return all(LOOKS.get(word, word) in looks for word in phrase.split())
+def fits(obj, phrase):
+    """Whether every word of a noun phrase is true of an object."""
+    attributes = {obj.shape, obj.colour, obj.size, obj.texture, 'thing'}
+    return all(SYNONYMS.get(word, word) in attributes for word in phrase.split())
 
 
 def split_at_direction(text):
-    """What stands before a direction, the direction, and what stands after."""
-    for name, wordings in SAID.items():
+    """The words before a direction, the direction, and the words after it."""
+    for name, wordings in WORDINGS.items():
         for wording in wordings:
-            if found := re.fullmatch(f'(.*?) ?{wording} the (.*)', text):
-                return found[1], name, found[2]
+            if match := re.fullmatch(f'(.*?) ?{wording} the (.*)', text):
+                return match[1], name, match[2]
     return text, None, None
 
 
 def answers_of(scene, text):
-    """Every answer to a question that a scene allows, read from the words alone."""
-    things = scene.things
-    if found := re.fullmatch('is there an? (.*)', text):
-        return {'yes' if any(fits(thing, found[1]) for thing in things) else 'no'}
-    if found := re.fullmatch('how many (.*) are there', text):
-        noun = re.sub('(cross)es|(?<=[a-z])s$', r'\1', found[1])
-        return {str(sum(fits(thing, noun) for thing in things))}
+    """All correct answers to a question about a scene, by its words alone."""
+    objects = scene.objects
+    if match := re.fullmatch('is there an? (.*)', text):
+        return {'yes' if any(fits(obj, match[1]) for obj in objects) else 'no'}
+    if match := re.fullmatch('how many (.*) are there', text):
+        noun = re.sub('(cross)es|(?<=[a-z])s$', r'\1', match[1])
+        return {str(sum(fits(obj, noun) for obj in objects))}
     start, name, other = split_at_direction(text)
     if name:
-        others = [thing for thing in things if fits(thing, other)]
+        others = [obj for obj in objects if fits(obj, other)]
         assert len(others) == 1, text
-        things = [t for t in things if t is not others[0] and direction(t, others[0]) == name]
-    if found := re.fullmatch('is the (.*)', start):
-        return {'yes' if any(fits(thing, found[1]) for thing in things) else 'no'}
+        objects = [t for t in objects if t is not others[0] and direction(t, others[0]) == name]
+    if match := re.fullmatch('is the (.*)', start):
+        return {'yes' if any(fits(obj, match[1]) for obj in objects) else 'no'}
     if start == 'how many things are':
-        return {str(len(things))}
+        return {str(len(objects))}
     if start == 'what is':
-        return {f'{thing.colour} {thing.shape}' for thing in things}
+        return {f'{obj.colour} {obj.shape}' for obj in objects}
     attribute, noun = re.fullmatch('what (colour|shape) is the (.*)', start).groups()
-    return {getattr(thing, attribute) for thing in things if fits(thing, noun)}
+    return {getattr(obj, attribute) for obj in objects if fits(obj, noun)}
 
 
-def test_every_question_has_one_answer_and_it_is_true(asked):
-    for _, scene, question, _ in asked:
+def test_every_question_has_exactly_one_correct_answer(questions):
+    for _, scene, question, _ in questions:
         assert answers_of(scene, question.text) == {question.answer}, question.text
 
 
-def test_ten_people_answer_and_the_true_answer_scores_full(asked):
-    for _, _, question, answers in asked:
+def test_ten_people_answer_and_only_the_true_answer_scores_100_percent(questions):
+    for _, _, question, answers in questions:
         assert len(answers) == 10
         assert vqa_accuracy(question.answer, answers) == 1
         assert all(vqa_accuracy(a, answers) < 1 or a == question.answer for a in set(answers))
 
 
-def test_people_disagree_now_and_then_at_every_level(asked):
-    agreeing = Counter(answers.count(question.answer) for _, _, question, answers in asked)
-    assert set(agreeing) == {7, 8, 9, 10}
-    assert agreeing[10] > agreeing[7]
+def test_seven_to_ten_people_agree(questions):
+    agreement = Counter(answers.count(question.answer) for _, _, question, answers in questions)
+    assert set(agreement) == {7, 8, 9, 10}
+    assert agreement[10] > agreement[7]
 
 
-def test_yes_and_no_are_as_frequent_for_each_type_of_question(asked):
+def test_yes_and_no_are_equally_frequent_for_each_question_type(questions):
     for kind in ('is there', 'is the'):
-        given = Counter(q.answer for _, _, q, _ in asked if q.question_type == kind)
-        share = given['yes'] / given.total()
+        counts = Counter(q.answer for _, _, q, _ in questions if q.question_type == kind)
+        share = counts['yes'] / counts.total()
         # Three standard deviations of a fair coin.
-        assert abs(share - 0.5) < 1.5 / given.total() ** 0.5, kind
+        assert abs(share - 0.5) < 1.5 / counts.total() ** 0.5, kind
 
 
-def test_all_types_of_questions_and_answers_are_asked(asked):
-    types = Counter(question.question_type for _, _, question, _ in asked)
+def test_all_question_types_and_answer_types_occur(questions):
+    types = Counter(question.question_type for _, _, question, _ in questions)
     assert set(types) == {
         'is there',
         'is the',
@@ -127,65 +128,71 @@ def test_all_types_of_questions_and_answers_are_asked(asked):
         'what is',
     }
     assert min(types.values()) > 0.02 * types.total()
-    assert {question.answer_type for _, _, question, _ in asked} == {'yes/no', 'number', 'other'}
-    assert all(question.text.startswith(question.question_type) for _, _, question, _ in asked)
+    assert {question.answer_type for _, _, question, _ in questions} == {
+        'yes/no',
+        'number',
+        'other',
+    }
+    assert all(question.text.startswith(question.question_type) for _, _, question, _ in questions)
 
 
-def test_most_questions_of_all_but_existence_and_counts_need_a_relation(asked):
+def test_most_questions_beyond_existence_and_counts_need_a_relation(questions):
     for kind in ('is the', 'what is', 'how many things are'):
-        texts = [q.text for _, _, q, _ in asked if q.question_type == kind]
+        texts = [q.text for _, _, q, _ in questions if q.question_type == kind]
         assert all(split_at_direction(text)[1] for text in texts)
-    texts = [q.text for _, _, q, _ in asked if q.question_type == 'what colour is the']
+    texts = [q.text for _, _, q, _ in questions if q.question_type == 'what colour is the']
     assert sum(bool(split_at_direction(text)[1]) for text in texts) > 0.5 * len(texts)
 
 
-def test_training_asks_nothing_of_a_held_out_composition_or_its_reverse(asked):
+def test_training_has_no_question_about_a_held_out_composition_or_its_reverse(questions):
     kinds = {f'{colour} {shape}' for colour in COLOURS for shape in SHAPES}
 
     def kind(phrase):
-        found = ' '.join(phrase.split()[-2:])
-        assert found in kinds
-        colour, shape = found.split()
+        name = ' '.join(phrase.split()[-2:])
+        assert name in kinds
+        colour, shape = name.split()
         return type('Kind', (), {'colour': colour, 'shape': shape})
 
-    in_test = 0
-    for split, _, question, _ in asked:
+    num_held_out = 0
+    for split, _, question, _ in questions:
         if question.question_type == 'is the':
             first, name, second = split_at_direction(question.text.removeprefix('is the '))
             pair = kind(first), kind(second)
-            held_out = any(is_held_out(pair[0], each, pair[1]) for each in (name, OPPOSITE[name]))
+            held_out = any(is_held_out(pair[0], way, pair[1]) for way in (name, OPPOSITE[name]))
             assert split == 'test' or not held_out, question.text
-            in_test += held_out
-    assert in_test > 10
+            num_held_out += held_out
+    assert num_held_out > 10
 
 
-def test_words_and_answers_are_known(asked):
-    words = {*vocabulary(), *(word for own in TASK_WORDS for word in own)}
+def test_all_words_and_answers_are_known(questions):
+    words = {*vocabulary(), *(word for words in TASK_WORDS for word in words)}
     assert len(words) <= 128
-    listed = answer_list()
-    assert len(set(listed)) == len(listed)
-    for _, _, question, answers in asked:
+    known_answers = answer_list()
+    assert len(set(known_answers)) == len(known_answers)
+    for _, _, question, answers in questions:
         assert words.issuperset(question.text.split())
-        assert set(answers) <= set(listed)
-    assert all(words.issuperset(answer.split()) for answer in listed)
-    assert all(normalize_answer(answer) == answer for answer in listed)
+        assert set(answers) <= set(known_answers)
+    assert all(words.issuperset(answer.split()) for answer in known_answers)
+    assert all(normalize_answer(answer) == answer for answer in known_answers)
 
 
 def test_the_same_scene_gives_the_same_questions():
     scene = sample_scene(0, 'train', 3)
-    assert write_questions('train', scene) == write_questions('train', scene)
+    assert generate_questions('train', scene) == generate_questions('train', scene)
 
 
-def test_files_are_those_of_vqa_v2(tiny_world):
+def test_files_have_the_format_of_vqa_v2(tiny_world):
     for split in SPLITS:
-        asked = json.loads((tiny_world / 'vqa' / f'questions_{split}.json').read_text())
-        given = json.loads((tiny_world / 'vqa' / f'annotations_{split}.json').read_text())
-        assert set(asked) == {'info', 'task_type', 'data_type', 'data_subtype', 'questions'}
-        assert asked['data_subtype'] == given['data_subtype'] == split
-        ids = [item['question_id'] for item in asked['questions']]
+        question_file = json.loads((tiny_world / 'vqa' / f'questions_{split}.json').read_text())
+        annotation_file = json.loads((tiny_world / 'vqa' / f'annotations_{split}.json').read_text())
+        assert set(question_file) == {'info', 'task_type', 'data_type', 'data_subtype', 'questions'}
+        assert question_file['data_subtype'] == annotation_file['data_subtype'] == split
+        ids = [item['question_id'] for item in question_file['questions']]
         assert len(set(ids)) == len(ids)
-        assert ids == [item['question_id'] for item in given['annotations']]
-        for question, annotation in zip(asked['questions'], given['annotations'], strict=True):
+        assert ids == [item['question_id'] for item in annotation_file['annotations']]
+        for question, annotation in zip(
+            question_file['questions'], annotation_file['annotations'], strict=True
+        ):
             assert set(question) == {'image_id', 'question', 'question_id'}
             assert question['question'].endswith('?')
             assert question['image_id'] == annotation['image_id']

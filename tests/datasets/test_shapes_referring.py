@@ -7,94 +7,99 @@ import pytest
 
 from xmodal.datasets.shapes.grammar import WORDINGS, vocabulary
 from xmodal.datasets.shapes.record import Record
-from xmodal.datasets.shapes.referring import refcoco_split, write_expressions
+from xmodal.datasets.shapes.referring import generate_expressions, refcoco_split
 from xmodal.datasets.shapes.scene import (
     COLOURS,
     DIRECTIONS,
     SHAPES,
     direction,
-    holds_held_out,
+    has_held_out_composition,
     sample_scene,
 )
 
 COUNT = 120
-MEANING = {said: meant for meant, wording in WORDINGS.items() for said in wording}
-RELATIONS = sorted((said for name in DIRECTIONS for said in WORDINGS[name]), key=len)[::-1]
+NAME_OF = {wording: name for name, wordings in WORDINGS.items() for wording in wordings}
+RELATIONS = sorted((text for name in DIRECTIONS for text in WORDINGS[name]), key=len)[::-1]
 RELATION = re.compile(f'^(.*?) (?:that is )?({"|".join(RELATIONS)}) the (.*)$')
 
 
 @pytest.fixture(scope='module', params=['train', 'val', 'test'])
-def described(request):
-    """(scene, expressions) of each scene of a split."""
+def referred(request):
+    """Each scene of a split with its expressions."""
     scenes = [sample_scene(0, request.param, index) for index in range(COUNT)]
-    return [(scene, write_expressions(request.param, scene)) for scene in scenes]
+    return [(scene, generate_expressions(request.param, scene)) for scene in scenes]
 
 
-def fits(phrase, thing):
-    """Whether every word of a noun phrase is true of a thing."""
-    looks = (thing.shape, thing.colour, thing.size, thing.texture)
-    return all(MEANING.get(word, word) in looks for word in phrase.removeprefix('the ').split())
+def fits(phrase, obj):
+    """Whether every word of a noun phrase is true of an object."""
+    attributes = (obj.shape, obj.colour, obj.size, obj.texture)
+    return all(
+        NAME_OF.get(word, word) in attributes for word in phrase.removeprefix('the ').split()
+    )
 
 
-def meant(text, scene):
-    """The things an expression may mean, from its words alone."""
+def parse_referents(text, scene):
+    """The objects that an expression may refer to, by its words alone."""
     relation = RELATION.match(text)
     if not relation:
-        return [thing for thing in scene.things if fits(text, thing)]
-    one, said, other = relation.groups()
-    assert sum(fits(other, thing) for thing in scene.things) == 1
+        return [obj for obj in scene.objects if fits(text, obj)]
+    target, wording, other = relation.groups()
+    assert sum(fits(other, obj) for obj in scene.objects) == 1
     return [
         a
-        for a in scene.things
-        if fits(one, a)
+        for a in scene.objects
+        if fits(target, a)
         and any(
-            fits(other, b) and b is not a and direction(a, b) == MEANING[said] for b in scene.things
+            fits(other, b) and b is not a and direction(a, b) == NAME_OF[wording]
+            for b in scene.objects
         )
     ]
 
 
-def test_an_expression_fits_one_thing_alone(described):
-    for scene, expressions in described:
-        for text, expression, place in expressions:
-            assert meant(text, scene) == [scene.things[place]], text
-            assert expression.referents(scene) == [scene.things[place]]
+def test_an_expression_fits_exactly_one_object(referred):
+    for scene, expressions in referred:
+        for text, expression, index in expressions:
+            assert parse_referents(text, scene) == [scene.objects[index]], text
+            assert expression.referents(scene) == [scene.objects[index]]
 
 
-def test_a_relation_is_named_only_where_the_looks_alone_fit_several(described):
-    related = 0
-    for scene, expressions in described:
+def test_a_relation_is_named_only_where_the_appearance_is_ambiguous(referred):
+    num_relations = 0
+    for scene, expressions in referred:
         for text, _, _ in expressions:
             if relation := RELATION.match(text):
-                related += 1
-                assert sum(fits(relation.group(1), thing) for thing in scene.things) > 1
-    assert related > COUNT / 4
+                num_relations += 1
+                assert sum(fits(relation.group(1), obj) for obj in scene.objects) > 1
+    assert num_relations > COUNT / 4
 
 
-def test_words_are_those_of_the_captions_and_none_says_an_absolute_place(described):
+def test_expressions_use_words_of_captions_and_no_absolute_location(referred):
     allowed = {'the', 'that', 'is', *COLOURS, *SHAPES}
-    allowed |= {word for wording in WORDINGS.values() for said in wording for word in said.split()}
+    allowed |= {word for texts in WORDINGS.values() for text in texts for word in text.split()}
     assert allowed <= set(vocabulary())
-    for _, expressions in described:
+    for _, expressions in referred:
         for text, _, _ in expressions:
             assert allowed.issuperset(text.split())
-            # left, right, above and below are always of something
+            # left, right, above and below are always relative to an object
             assert not re.search(r'\b(left|right)(?! of)|(above|over|below|under)$', text)
 
 
-def test_most_things_have_an_expression_and_no_text_is_twice_in_a_scene(described):
-    things = told = 0
-    for scene, expressions in described:
+def test_most_objects_have_an_expression_and_texts_do_not_repeat_in_a_scene(
+    referred,
+):
+    num_objects = num_identified = 0
+    for scene, expressions in referred:
         counts = Counter(text for text, _, _ in expressions)
         assert set(counts.values()) <= {1}
-        things += len(scene.things)
-        told += len({place for _, _, place in expressions})
-    assert told / things > 0.9
+        num_objects += len(scene.objects)
+        num_identified += len({index for _, _, index in expressions})
+    assert num_identified / num_objects > 0.9
 
 
-def test_the_second_test_split_has_the_compositions_kept_from_training():
+def test_the_second_test_split_has_the_held_out_compositions():
     for index in range(20):
         scene = sample_scene(0, 'test', index)
         record = Record(scene, (), (), (), 96, '')
-        expected = 'testB' if holds_held_out(scene) else 'testA'
+        expected = 'testB' if has_held_out_composition(scene) else 'testA'
         assert refcoco_split('test', record) == expected
         assert refcoco_split('train', record) == 'train'

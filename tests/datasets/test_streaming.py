@@ -15,27 +15,27 @@ from xmodal.datasets.transforms import BrokenImageError
 PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText')]
 
 
-PICTURE = cv2.imencode('.jpg', np.zeros((8, 8, 3), np.uint8))[1].tobytes()
+IMAGE = cv2.imencode('.jpg', np.zeros((8, 8, 3), np.uint8))[1].tobytes()
 
 
 def write_shard(file, pairs):
-    """Writes pairs, a dict from suffix to content each."""
+    """Writes pairs, each a dict from suffix to content."""
     file.parent.mkdir(exist_ok=True)
     with tarfile.open(file, 'w') as tar:
-        for number, pair in enumerate(pairs):
+        for index, pair in enumerate(pairs):
             for suffix, data in pair.items():
-                member = tarfile.TarInfo(f'{file.stem}{number:03}.{suffix}')
+                member = tarfile.TarInfo(f'{file.stem}{index:03}.{suffix}')
                 member.size = len(data)
                 tar.addfile(member, io.BytesIO(data))
 
 
 @pytest.fixture(scope='module')
 def shards(tmp_path_factory):
-    """Four shards of five pairs."""
+    """Four shards with five pairs each."""
     folder = tmp_path_factory.mktemp('shards')
     for shard in range(4):
-        texts = (f'pair {shard} {number}'.encode() for number in range(5))
-        write_shard(folder / f'{shard:05}.tar', [{'jpg': PICTURE, 'txt': text} for text in texts])
+        texts = (f'pair {shard} {index}'.encode() for index in range(5))
+        write_shard(folder / f'{shard:05}.tar', [{'jpg': IMAGE, 'txt': text} for text in texts])
     return folder
 
 
@@ -59,7 +59,7 @@ def test_an_epoch_shows_every_pair_once_over_ranks_and_workers(shards, monkeypat
     assert Counter(seen) == Counter(f'pair {s} {n}' for s in range(4) for n in range(5))
 
 
-def test_epochs_differ_repeat_and_resume(shards, monkeypatch):
+def test_epochs_differ_and_can_be_repeated_and_resumed(shards, monkeypatch):
     dataset = make(shards, monkeypatch)
     first = epoch_of(dataset, 0, 20)
     assert epoch_of(dataset, 1, 20) != first
@@ -67,34 +67,32 @@ def test_epochs_differ_repeat_and_resume(shards, monkeypatch):
     assert epoch_of(dataset, 0, 12, skip=8) == first[8:]
 
 
-def test_missing_shards_and_too_few_of_them_are_errors(shards, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r'00004\.tar is not there .*1 missing'):
+def test_missing_shards_and_too_few_shards_are_errors(shards, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r'00004\.tar does not exist .*1 missing'):
         make(shards, monkeypatch, pattern='{00000..00004}.tar')
     with pytest.raises(ValueError, match=r'4 shard\(s\) are too few for 8 rank\(s\) x 1 worker'):
         next(iter(make(shards, monkeypatch, rank=7, ranks=8)))
 
 
-def test_shards_are_found_in_folders_by_a_glob(tmp_path, monkeypatch):
+def test_a_glob_finds_shards_in_folders(tmp_path, monkeypatch):
     for name in ('b/1.tar', 'a/1.tar', 'a/2.tar'):
-        write_shard(tmp_path / name, [{'jpg': PICTURE, 'txt': name.encode()}])
-    found = make(tmp_path, monkeypatch, pattern='*/*.tar').shards
-    assert found == [str(tmp_path / name) for name in ('a/1.tar', 'a/2.tar', 'b/1.tar')]
-    with pytest.raises(FileNotFoundError, match=r'\*/no\*\.tar is not there'):
+        write_shard(tmp_path / name, [{'jpg': IMAGE, 'txt': name.encode()}])
+    shards = make(tmp_path, monkeypatch, pattern='*/*.tar').shards
+    assert shards == [str(tmp_path / name) for name in ('a/1.tar', 'a/2.tar', 'b/1.tar')]
+    with pytest.raises(FileNotFoundError, match=r'\*/no\*\.tar does not exist'):
         make(tmp_path, monkeypatch, pattern='*/no*.tar')
 
 
-def test_pictures_that_are_all_broken_end_the_stream(tmp_path, monkeypatch):
-    write_shard(tmp_path / '0.tar', [{'jpg': b'no picture', 'txt': b'a dog'}] * 5)
+def test_the_stream_ends_when_all_images_are_broken(tmp_path, monkeypatch):
+    write_shard(tmp_path / '0.tar', [{'jpg': b'no image', 'txt': b'a dog'}] * 5)
     with pytest.raises(BrokenImageError, match=r'(?s)20 broken pairs in a row.*0\.tar:0004'):
         next(iter(make(tmp_path, monkeypatch, pattern='0.tar')))
 
 
 @pytest.mark.parametrize('content', ['[1]', '{"caption": 5}', '{"caption": ["a"]}', 'null', '{'])
-def test_a_pair_whose_json_is_of_another_layout_is_passed_over_and_named(
-    tmp_path, monkeypatch, content
-):
-    good = {'jpg': PICTURE, 'json': b'{"caption": "A dog."}'}
-    write_shard(tmp_path / '0.tar', [{'jpg': PICTURE, 'json': content.encode()}, good])
+def test_a_pair_whose_json_has_another_layout_is_skipped_and_named(tmp_path, monkeypatch, content):
+    good = {'jpg': IMAGE, 'json': b'{"caption": "A dog."}'}
+    write_shard(tmp_path / '0.tar', [{'jpg': IMAGE, 'json': content.encode()}, good])
     stream = iter(make(tmp_path, monkeypatch, pattern='0.tar'))
     samples = [next(stream)['data_samples'] for _ in range(2)]
     assert [sample.text for sample in samples] == ['a dog', 'a dog']

@@ -13,7 +13,7 @@ from xmodal.datasets.transforms import RandomFlip
 
 FIXTURES = Path('data/vl_fixtures')
 needs_fixtures = pytest.mark.skipif(
-    not FIXTURES.exists(), reason='data/vl_fixtures is not there: items in the official formats'
+    not FIXTURES.exists(), reason='needs data/vl_fixtures: items in the official formats'
 )
 
 
@@ -22,25 +22,25 @@ def dump(folder, name, content):
     return name
 
 
-def questions(*numbers, subtype='val2014', image_id=9):
+def questions(*ids, subtype='val2014', image_id=9):
     return {
         'data_subtype': subtype,
         'questions': [
-            {'image_id': image_id, 'question': f'Is it {n}?', 'question_id': n} for n in numbers
+            {'image_id': image_id, 'question': f'Is it {i}?', 'question_id': i} for i in ids
         ],
     }
 
 
 def annotations(**answers):
-    """Annotations by question number: ``q1=['yes', …]``."""
+    """Annotations by question id: ``q1=['yes', …]``."""
     return {
         'annotations': [
             {
-                'question_id': int(number[1:]),
+                'question_id': int(key[1:]),
                 'answer_type': 'yes/no',
-                'answers': [{'answer': a, 'answer_id': i} for i, a in enumerate(given, start=1)],
+                'answers': [{'answer': a, 'answer_id': i} for i, a in enumerate(texts, start=1)],
             }
-            for number, given in answers.items()
+            for key, texts in answers.items()
         ]
     }
 
@@ -48,7 +48,7 @@ def annotations(**answers):
 @pytest.fixture
 def folder(tmp_path):
     """A folder with COCO's image 9 and Visual Genome's images 4 and 5."""
-    picture = np.zeros((4, 4, 3), np.uint8)
+    image = np.zeros((4, 4, 3), np.uint8)
     for name in (
         'val2014/COCO_val2014_000000000009.jpg',
         'test2015/COCO_test2015_000000000009.jpg',
@@ -56,7 +56,7 @@ def folder(tmp_path):
         'VG_100K_2/5.jpg',
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        cv2.imwrite(str(tmp_path / name), picture)
+        cv2.imwrite(str(tmp_path / name), image)
     return tmp_path
 
 
@@ -64,16 +64,16 @@ def folder(tmp_path):
 def vqa(folder):
     """Reads questions and annotations, written to files."""
 
-    def make(asked, answered=None, **options):
-        dump(folder, 'questions.json', asked)
-        if answered is not None:
-            options['answer_file'] = dump(folder, 'annotations.json', answered)
+    def make(question_content, annotation_content=None, **options):
+        dump(folder, 'questions.json', question_content)
+        if annotation_content is not None:
+            options['answer_file'] = dump(folder, 'annotations.json', annotation_content)
         return VqaDataset('questions.json', data_root=str(folder), **options)
 
     return make
 
 
-def test_a_question_comes_with_its_answers_weighted_by_the_share_of_people(vqa, folder):
+def test_answers_are_weighted_by_the_share_of_people(vqa, folder):
     dataset = vqa(questions(1), annotations(q1=['yes'] * 7 + ['no'] * 2 + ['maybe']))
     sample = dataset[0]
     assert sample['img_path'] == str(folder / 'val2014/COCO_val2014_000000000009.jpg')
@@ -94,10 +94,10 @@ def test_a_test_set_is_read_without_annotations(vqa, subtype):
     assert dataset[0]['img_path'].endswith('test2015/COCO_test2015_000000000009.jpg')
 
 
-def test_several_files_of_questions_each_have_their_annotations(folder):
-    for number in (1, 2):
-        dump(folder, f'q{number}.json', questions(number))
-        dump(folder, f'a{number}.json', annotations(**{f'q{number}': ['yes']}))
+def test_each_file_of_questions_has_a_file_of_annotations(folder):
+    for question_id in (1, 2):
+        dump(folder, f'q{question_id}.json', questions(question_id))
+        dump(folder, f'a{question_id}.json', annotations(**{f'q{question_id}': ['yes']}))
     dataset = VqaDataset(
         ['q1.json', 'q2.json'], answer_file=['a1.json', 'a2.json'], data_root=str(folder)
     )
@@ -106,28 +106,35 @@ def test_several_files_of_questions_each_have_their_annotations(folder):
         VqaDataset(['q1.json', 'q2.json'], answer_file='a1.json', data_root=str(folder))
 
 
-def test_a_file_of_images_names_them_instead(vqa, folder):
+def test_image_names_are_read_from_image_info(vqa, folder):
     info = {'images': [{'id': 9, 'file_name': 'VG_100K/4.jpg'}]}
     dump(folder, 'info.json', info)
     dataset = vqa(questions(1), annotations(q1=['yes']), image_info='info.json')
     assert dataset[0]['img_path'] == str(folder / 'VG_100K/4.jpg')
+    assert {9: 'VG_100K/4.jpg'} not in vars(dataset).values()  # not kept after reading
     with pytest.raises(ValueError, match='image_info does not name the image 8'):
         vqa(questions(1, image_id=8), annotations(q1=['yes']), image_info='info.json')
 
 
 @pytest.mark.parametrize(
-    ('asked', 'answered', 'message'),
+    ('question_content', 'annotation_content', 'message'),
     [
         (questions(1, 2), annotations(q1=['yes']), 'has no annotation of question 2'),
-        (questions(1), annotations(q1=['yes'], q5=['no']), '1 questions that are not there.* 5'),
-        (questions(1, 1), annotations(q1=['yes']), 'question_id 1 is there twice'),
+        (
+            questions(1),
+            annotations(q1=['yes'], q5=['no']),
+            '1 questions that the file of questions does not.* 5',
+        ),
+        (questions(1, 1), annotations(q1=['yes']), 'question_id 1 occurs twice'),
         (questions(1), None, 'question 1 has no answer, and training needs one'),
         ({'questions': [{'question_id': 1}]}, annotations(q1=['x']), "key 'image_id' is missing"),
     ],
 )
-def test_what_does_not_fit_is_an_error_that_names_the_file(vqa, asked, answered, message):
-    with pytest.raises(ValueError, match=f'questions.json can not be read.*{message}'):
-        vqa(asked, answered)
+def test_a_mismatch_of_questions_and_annotations_is_an_error_that_names_the_file(
+    vqa, question_content, annotation_content, message
+):
+    with pytest.raises(ValueError, match=f'questions.json cannot be read.*{message}'):
+        vqa(question_content, annotation_content)
 
 
 LFS_POINTER = 'version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 7\n'
@@ -136,21 +143,22 @@ LFS_POINTER = 'version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 7\
 @pytest.mark.parametrize(
     ('content', 'message'),
     [
-        ('', 'is no JSON: Expecting value'),
-        (LFS_POINTER, 'is no JSON: it is a pointer of Git LFS'),
-        ('5', 'can not be read: '),
-        ('{"images": [{"id": 1}]}', 'can not be read: '),
+        ('', 'is not valid JSON: Expecting value'),
+        (LFS_POINTER, 'is not valid JSON: it is a Git LFS pointer'),
+        ('5', 'cannot be read: '),
+        ('{"images": [{"id": 1}]}', 'cannot be read: '),
     ],
 )
-def test_a_second_file_that_can_not_be_read_is_named_and_the_questions_are_not(
+def test_a_second_file_that_cannot_be_read_is_named_and_not_the_questions(
     vqa, folder, content, message
 ):
     (folder / 'bad.json').write_text(content)
-    asked, answered = questions(1), annotations(q1=['yes'])
+    dump(folder, 'qa.json', [])
+    files = questions(1), annotations(q1=['yes'])
     calls = (
-        lambda: vqa(asked, answered, answer_list='bad.json'),
-        lambda: vqa(asked, answered, image_info='bad.json'),
-        lambda: vqa(asked, answer_file='bad.json'),
+        lambda: vqa(*files, answer_list='bad.json'),
+        lambda: vqa(*files, image_info='bad.json'),
+        lambda: vqa(questions(1), answer_file='bad.json'),
         lambda: VisualGenomeQuestionDataset('qa.json', image_data='bad.json', data_root=folder),
     )
     for call in calls:
@@ -158,14 +166,14 @@ def test_a_second_file_that_can_not_be_read_is_named_and_the_questions_are_not(
             call()
 
 
-def test_annotations_that_do_not_fit_are_named_themselves(vqa):
-    with pytest.raises(ValueError, match=r'^\S*annotations\.json can not.* 1 has no answers'):
+def test_invalid_annotations_are_named_by_their_file(vqa):
+    with pytest.raises(ValueError, match=r'^\S*annotations\.json cannot.* 1 has no answers'):
         vqa(questions(1), annotations(q1=[]))
 
 
-def test_answers_of_visual_genome_are_brought_to_the_form_of_vqa(folder):
-    def item(image, number, answer):
-        return {'image_id': image, 'qa_id': number, 'question': 'What?', 'answer': answer}
+def test_visual_genome_answers_are_normalised_as_in_vqa(folder):
+    def item(image_id, qa_id, answer):
+        return {'image_id': image_id, 'qa_id': qa_id, 'question': 'What?', 'answer': answer}
 
     qas = [item(4, 1, 'A teddy bear.'), item(4, 2, 'Two.'), item(4, 3, 'The.')]
     dump(folder, 'qa.json', [{'id': 4, 'qas': qas}, {'id': 5, 'qas': [item(5, 4, 'Glass.')]}])
@@ -183,13 +191,13 @@ def test_answers_of_visual_genome_are_brought_to_the_form_of_vqa(folder):
     ]
 
 
-def test_albef_s_form_is_read_with_ten_answers_one_or_none(folder):
-    picture = 'val2014/COCO_val2014_000000000009.jpg'
-    trained = [
-        {'image': picture, 'question': 'A?', 'answer': ['yes'] * 9 + ['no'], 'dataset': 'vqa'},
+def test_albefs_lists_have_ten_answers_one_answer_or_none(folder):
+    image = 'val2014/COCO_val2014_000000000009.jpg'
+    training_items = [
+        {'image': image, 'question': 'A?', 'answer': ['yes'] * 9 + ['no'], 'dataset': 'vqa'},
         {'image': '4.jpg', 'question': 'B?', 'answer': 'glass', 'dataset': 'vg'},
     ]
-    dump(folder, 'train.json', trained)
+    dump(folder, 'train.json', training_items)
     prefix = dict(vg='VG_100K')
     dataset = AlbefVqaDataset('train.json', data_root=str(folder), data_prefix=prefix)
     assert dataset[0]['answers'] == ['yes', 'no']
@@ -197,23 +205,23 @@ def test_albef_s_form_is_read_with_ten_answers_one_or_none(folder):
     assert dataset[1]['answer_weights'] == [0.5]
     assert dataset[1]['img_path'] == str(folder / 'VG_100K/4.jpg')
 
-    asked = {'image': picture, 'question': 'C?', 'question_id': 77, 'dataset': 'vqa'}
-    dump(folder, 'test.json', [asked])
+    test_item = {'image': image, 'question': 'C?', 'question_id': 77, 'dataset': 'vqa'}
+    dump(folder, 'test.json', [test_item])
     dataset = AlbefVqaDataset('test.json', data_root=str(folder), test_mode=True)
     assert (dataset[0]['question_id'], dataset[0]['human_answers']) == (77, [])
     with pytest.raises(ValueError, match='has no answer, and training needs one'):
         AlbefVqaDataset('test.json', data_root=str(folder))
-    dump(folder, 'odd.json', [{**asked, 'dataset': 'gqa'}])
+    dump(folder, 'other.json', [{**test_item, 'dataset': 'gqa'}])
     with pytest.raises(ValueError, match="dataset='gqa', expected 'vqa' or 'vg'"):
-        AlbefVqaDataset('odd.json', data_root=str(folder), test_mode=True)
+        AlbefVqaDataset('other.json', data_root=str(folder), test_mode=True)
 
 
 @pytest.mark.parametrize(('answers', 'flipped'), [(['left'], False), (['red'], True), ([], True)])
-def test_an_image_is_not_mirrored_when_an_answer_says_a_side(answers, flipped):
+def test_an_image_is_not_flipped_when_an_answer_mentions_a_side(answers, flipped):
     image = torch.arange(3).expand(3, 1, 3)
     results = {'img': image, 'text': 'where does it look', 'answers': answers}
-    mirrored = RandomFlip(probability=1.0).transform(results)['img']
-    assert torch.equal(mirrored, image.flip(-1)) == flipped
+    result = RandomFlip(probability=1.0).transform(results)['img']
+    assert torch.equal(result, image.flip(-1)) == flipped
 
 
 @needs_fixtures
@@ -243,7 +251,7 @@ def test_official_items_of_visual_genome_are_read():
     assert answers['what color is the couch'] == ['purple']
 
 
-def test_the_embedded_world_is_read_as_vqa_v2(tiny_world):
+def test_the_embedded_world_can_be_read_as_vqa_v2(tiny_world):
     dataset = VqaDataset(
         'vqa/questions_test.json',
         answer_file='vqa/annotations_test.json',
@@ -255,25 +263,25 @@ def test_the_embedded_world_is_read_as_vqa_v2(tiny_world):
     assert all(Path(sample['img_path']).exists() for sample in dataset)
 
 
-def test_scores_of_answers_are_those_that_lxmert_learns_from(vqa):
+def test_score_weights_are_the_training_targets_of_lxmert(vqa):
     people = ['Yes', 'yes', 'yes.', 'two', '2', 'no', 'red', 'red', 'red', 'red']
     sample = vqa(questions(1), annotations(q1=people), weights='score')[0]
-    found = dict(zip(sample['answers'], sample['answer_weights'], strict=True))
-    assert found == pytest.approx({'yes': 0.9, '2': 0.6, 'no': 0.3, 'red': 1.0})
+    scores = dict(zip(sample['answers'], sample['answer_weights'], strict=True))
+    assert scores == pytest.approx({'yes': 0.9, '2': 0.6, 'no': 0.3, 'red': 1.0})
     assert sample['human_answers'] == people
     with pytest.raises(ValueError, match="dataset.weights='scores', expected 'share' or 'score'"):
         vqa(questions(1), annotations(q1=people), weights='scores')
 
 
-def test_in_training_questions_without_a_known_answer_are_left_out(vqa, folder):
-    listed = dict(answer_list=dump(folder, 'known.json', ['yes', 'red']))
-    answered = annotations(q1=['yes'] * 9 + ['no'], q2=['blue'] * 10, q3=['red'] * 10)
-    dataset = vqa(questions(1, 2, 3), answered, **listed)
+def test_training_drops_questions_without_a_known_answer(vqa, folder):
+    options = dict(answer_list=dump(folder, 'known.json', ['yes', 'red']))
+    annotation_content = annotations(q1=['yes'] * 9 + ['no'], q2=['blue'] * 10, q3=['red'] * 10)
+    dataset = vqa(questions(1, 2, 3), annotation_content, **options)
     assert [sample['question_id'] for sample in dataset] == [1, 3]
     assert dataset[0]['answers'] == ['yes']
     assert dataset[0]['answer_weights'] == pytest.approx([0.9])
-    assert len(vqa(questions(1, 2, 3), answered, **listed, test_mode=True)) == 3
+    assert len(vqa(questions(1, 2, 3), annotation_content, **options, test_mode=True)) == 3
 
 
-def test_questions_are_left_as_they_are_where_asked_to(vqa):
+def test_questions_are_unchanged_without_max_words(vqa):
     assert vqa(questions(1), annotations(q1=['yes']), max_words=None)[0]['text'] == 'Is it 1?'

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from xmodal.datasets.vqa import answer_score
+from xmodal.datasets.answers import answer_score
 from xmodal.evaluation import SoftAnswerMetric, vqa_accuracy
 
 

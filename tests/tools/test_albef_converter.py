@@ -175,5 +175,5 @@ def test_a_file_of_another_model_is_an_error(config_file, tmp_path, monkeypatch)
 
 def test_an_existing_file_is_not_overwritten(config_file, tmp_path, monkeypatch):
     (tmp_path / 'out.pth').write_text('mine')
-    with pytest.raises(FileExistsError, match='out=.* is there already'):
+    with pytest.raises(FileExistsError, match='out=.* already exists'):
         run(monkeypatch, 'any.pth', tmp_path / 'out.pth', '--config', config_file)

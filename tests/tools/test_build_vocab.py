@@ -1,4 +1,4 @@
-"""A vocabulary out of captions."""
+"""A vocabulary from captions."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ def captions(tmp_path):
     return file
 
 
-def test_frequent_words_come_first_and_equal_ones_by_the_alphabet(captions, tmp_path, monkeypatch):
+def test_words_are_sorted_by_frequency_and_then_alphabetically(captions, tmp_path, monkeypatch):
     out = tmp_path / 'vocab.json'
     run(monkeypatch, captions, '--out', out, '--least', 2)
     content = json.loads(out.read_text())
@@ -37,16 +37,16 @@ def test_frequent_words_come_first_and_equal_ones_by_the_alphabet(captions, tmp_
     assert content['idx2word']['5'] == 'dog' and content['idx'] == 7
 
 
-def test_words_that_occur_less_than_four_times_are_unknown(captions, tmp_path, monkeypatch):
+def test_words_that_occur_fewer_than_four_times_are_unknown(captions, tmp_path, monkeypatch):
     out = tmp_path / 'vocab.json'
     captions.write_text(captions.read_text() + 'a\n')
     run(monkeypatch, captions, '--out', out)
     assert list(json.loads(out.read_text())['word2idx'])[4:] == ['a']
 
 
-def test_a_vocabulary_is_never_written_over(captions, tmp_path, monkeypatch):
+def test_an_existing_vocabulary_is_not_overwritten(captions, tmp_path, monkeypatch):
     out = tmp_path / 'vocab.json'
     out.write_text('of another run')
-    with pytest.raises(FileExistsError, match='--out=.*is there already'):
+    with pytest.raises(FileExistsError, match='--out=.*already exists'):
         run(monkeypatch, captions, '--out', out)
     assert out.read_text() == 'of another run'

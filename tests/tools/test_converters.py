@@ -32,7 +32,7 @@ def load(path):
     return json.loads(path.read_text())
 
 
-def test_a_table_becomes_a_list_with_the_captions_of_a_picture_together(tmp_path, monkeypatch):
+def test_a_table_becomes_a_list_with_one_item_per_image(tmp_path, monkeypatch):
     touch(tmp_path, 'a/1.jpg', '2.jpg')
     table = tmp_path / 'captions.csv'
     table.write_text('image,caption\na/1.jpg,"one, two"\n2.jpg,three\na/1.jpg,four\n')
@@ -42,17 +42,17 @@ def test_a_table_becomes_a_list_with_the_captions_of_a_picture_together(tmp_path
         {'image': 'a/1.jpg', 'caption': ['one, two', 'four']},
         {'image': '2.jpg', 'caption': ['three']},
     ]
-    with pytest.raises(FileExistsError, match='is there already'):
+    with pytest.raises(FileExistsError, match='already exists'):
         run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
 
 
-def test_a_table_with_missing_pictures_or_columns_says_which(tmp_path, monkeypatch):
+def test_missing_images_or_columns_of_a_table_are_named(tmp_path, monkeypatch):
     table = tmp_path / 'captions.tsv'
     table.write_text('image\ttext\n9.jpg\tone\n')
     common = table, '--root', tmp_path, '--out', tmp_path / 'out.json'
     with pytest.raises(ValueError, match="no column 'caption', its header is"):
         run(monkeypatch, csv_to_albef, *common)
-    with pytest.raises(ValueError, match=r'(?s)1 of 1 pictures .*9\.jpg'):
+    with pytest.raises(ValueError, match=r'(?s)1 of 1 images .*9\.jpg'):
         run(monkeypatch, csv_to_albef, *common, '--caption-column', 'text')
 
 
@@ -67,7 +67,7 @@ def test_a_caption_with_a_comma_outside_of_quotes_is_refused(tmp_path, monkeypat
     assert not out.exists()
 
 
-def test_rows_without_a_caption_are_counted_and_one_without_a_picture_is_refused(
+def test_rows_without_a_caption_are_counted_and_rows_without_an_image_are_refused(
     tmp_path, monkeypatch, capsys
 ):
     touch(tmp_path, '1.jpg')
@@ -77,7 +77,7 @@ def test_rows_without_a_caption_are_counted_and_one_without_a_picture_is_refused
     assert load(out) == [{'image': '1.jpg', 'caption': ['a dog']}]
     assert f'3 row(s) of {table} without a caption (line 2, 4, 5)' in capsys.readouterr().out
     table.write_text('image,caption\n,a dog\n')
-    with pytest.raises(ValueError, match='line 2 names no picture'):
+    with pytest.raises(ValueError, match='line 2 names no image'):
         run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', tmp_path / 'other.json')
 
 
@@ -88,27 +88,27 @@ def test_rows_without_a_caption_are_counted_and_one_without_a_picture_is_refused
         ('karpathy', 'none.json --split val --root . --out out.json', 'none.json'),
         ('albef_paths', 'none.json --out out.json --root .', 'none.json'),
         ('flickr8k', 'none', 'none of Flickr8k.token.txt, captions.token.txt in none'),
-        ('img2dataset', 'none', 'none holds files, no shards: --root and --out are needed'),
-        ('img2dataset', '. --root below --out out.json', '--root=below is not above .'),
+        ('img2dataset', 'none', 'none contains files, not shards: --root and --out are needed'),
+        ('img2dataset', '. --root below --out out.json', '--root=below does not contain .'),
         ('visual_genome', 'none --root . --out out.json', 'none/image_data.json'),
         ('build_index', 'none.py', 'none.py'),
     ],
 )
 def test_a_missing_file_is_one_sentence(tool, arguments, message, tmp_path):
     script = Path('tools/dataset_converters', f'{tool}.py').resolve()
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, script, *arguments.split()],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         env=os.environ | {'PYTHONPATH': str(Path.cwd())},
     )
-    assert ended.returncode == 2 and 'Traceback' not in ended.stderr
-    error, _ = ended.stderr.splitlines()
+    assert process.returncode == 2 and 'Traceback' not in process.stderr
+    error, _ = process.stderr.splitlines()
     assert error.startswith('error: ') and message in error
 
 
-def test_flickr8k_as_published(tmp_path, monkeypatch):
+def test_the_published_files_of_flickr8k_are_converted(tmp_path, monkeypatch):
     root = tmp_path / 'flickr8k'
     touch(root, 'Flicker8k_Dataset/1.jpg', 'Flicker8k_Dataset/2.jpg')
     captions = '1.jpg#0\tA dog .\n1.jpg#1\tA cat .\n2.jpg#0\tA bird .\n'
@@ -123,17 +123,17 @@ def test_flickr8k_as_published(tmp_path, monkeypatch):
     assert load(root / 'albef/dev.json') == [{'image': f'{images}/2.jpg', 'caption': ['A bird .']}]
 
 
-def test_flickr8k_writes_all_of_its_splits_or_none(tmp_path, monkeypatch):
-    root, elsewhere = tmp_path / 'flickr8k', tmp_path / 'disk'
-    touch(elsewhere, '1.jpg')
+def test_flickr8k_writes_all_splits_or_none(tmp_path, monkeypatch):
+    root, disk = tmp_path / 'flickr8k', tmp_path / 'disk'
+    touch(disk, '1.jpg')
     root.mkdir()
-    (root / 'Images').symlink_to(elsewhere)
+    (root / 'Images').symlink_to(disk)
     (root / 'captions.token.txt').write_text('\ufeff1.jpg#0\tA dog .\n')
-    with pytest.raises(FileNotFoundError, match='no list of the pictures of a split'):
+    with pytest.raises(FileNotFoundError, match='no list of the images of a split'):
         run(monkeypatch, flickr8k, root)
     (root / 'Flickr_8k.trainImages.txt').write_text('1.jpg\n')
     (root / 'Flickr_8k.devImages.txt').write_text('2.jpg\n')
-    with pytest.raises(ValueError, match='none of the captioned pictures that .*devImages.txt'):
+    with pytest.raises(ValueError, match='none of the captioned images that .*devImages.txt'):
         run(monkeypatch, flickr8k, root)
     assert not (root / 'albef').exists()
     (root / 'Flickr_8k.devImages.txt').unlink()
@@ -144,14 +144,14 @@ def test_flickr8k_writes_all_of_its_splits_or_none(tmp_path, monkeypatch):
 
 def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
     touch(tmp_path, 'coco/train2014/1.jpg')
-    source = tmp_path / 'theirs.json'
+    source = tmp_path / 'published.json'
     items = [
         {'image': '/export/home/data/coco/train2014/1.jpg', 'caption': 'one'},
         {'image': '/export/home/data/coco/train2014/1.jpg', 'caption': ['two']},
-        {'image': '/export/home/data/coco/val2014/2.jpg', 'caption': 'not there'},
+        {'image': '/export/home/data/coco/val2014/2.jpg', 'caption': 'missing'},
     ]
     source.write_text(json.dumps(items))
-    out = tmp_path / 'ours.json'
+    out = tmp_path / 'rewritten.json'
     run(
         monkeypatch,
         albef_paths,
@@ -168,7 +168,7 @@ def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
     assert load(out) == [{'image': 'coco/train2014/1.jpg', 'caption': ['one', 'two']}]
 
 
-def test_files_and_shards_of_img2dataset(tmp_path, monkeypatch, capsys):
+def test_files_and_shards_of_img2dataset_are_converted(tmp_path, monkeypatch, capsys):
     folder = tmp_path / 'cc3m'
     touch(folder, '00000/000000000.jpg', '00000/000000001.jpg')
     (folder / '00000/000000000.txt').write_text('a sunset \n')
@@ -182,14 +182,14 @@ def test_files_and_shards_of_img2dataset(tmp_path, monkeypatch, capsys):
     assert '{00000..00001}.tar' in printed and 'num_samples=7' in printed
 
 
-def test_visual_genome_without_the_pictures_of_cocos_test(tmp_path, monkeypatch):
+def test_visual_genome_is_converted_without_the_test_images_of_coco(tmp_path, monkeypatch):
     touch(tmp_path, 'vg/VG_100K/1.jpg', 'vg/VG_100K_2/2.jpg')
     folder = tmp_path / 'annotations'
     folder.mkdir()
     regions = [
         {'id': 1, 'regions': [{'phrase': 'a dog'}, {'phrase': 'a big brown dog '}]},
         {'id': 2, 'regions': [{'phrase': 'a held out cat'}]},
-        {'id': 3, 'regions': [{'phrase': 'not there'}]},
+        {'id': 3, 'regions': [{'phrase': 'missing'}]},
     ]
     (folder / 'region_descriptions.json').write_text(json.dumps(regions))
     images = [{'image_id': n, 'coco_id': c} for n, c in ((1, None), (2, 77), (3, None))]

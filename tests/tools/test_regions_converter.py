@@ -1,4 +1,4 @@
-"""Files of region features to stores, and the answer tables of LXMERT."""
+"""Converting files of region features to stores, and LXMERT's tables of answers."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ SAMPLE = Path('data/lxmert_obj36_sample')
 FIXTURES = Path('data/vl_fixtures')
 needs_sample = pytest.mark.skipif(
     not (SAMPLE.exists() and FIXTURES.exists()),
-    reason='data/lxmert_obj36_sample or data/vl_fixtures is not there: true rows and items',
+    reason='needs data/lxmert_obj36_sample and data/vl_fixtures: published rows and items',
 )
 
 
@@ -37,39 +37,41 @@ def content(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_several_files_become_one_store(tiny_world, tmp_path, monkeypatch):
+def test_all_files_become_one_store(tiny_world, tmp_path, monkeypatch):
     convert(monkeypatch, tiny_world, tmp_path / 'store')
-    store, whole = RegionStore(tmp_path / 'store'), RegionStore(tiny_world / 'regions/store')
+    store, expected = RegionStore(tmp_path / 'store'), RegionStore(tiny_world / 'regions/store')
     assert len(store) == 32 + 10
     for image in ('train_000031', 'test_000000'):
         features = store[image].features.half().float()  # the store of the world has float16
-        assert torch.equal(features, whole[image].features)
-        assert torch.equal(store[image].boxes, whole[image].boxes)
-        assert torch.equal(store[image].labels.attributes, whole[image].labels.attributes)
+        assert torch.equal(features, expected[image].features)
+        assert torch.equal(store[image].boxes, expected[image].boxes)
+        assert torch.equal(store[image].labels.attributes, expected[image].labels.attributes)
 
 
 @pytest.mark.parametrize('after', [1, 31, 35])
 def test_a_killed_command_run_again_gives_the_same_store(tiny_world, tmp_path, monkeypatch, after):
-    convert(monkeypatch, tiny_world, tmp_path / 'whole')
+    convert(monkeypatch, tiny_world, tmp_path / 'uninterrupted')
     append = RegionStoreWriter.append
 
-    def append_or_die(self, image):
+    def append_or_interrupt(self, image):
         if self.images == after:
             raise KeyboardInterrupt
         append(self, image)
 
     with monkeypatch.context() as killed:
-        killed.setattr(RegionStoreWriter, 'append', append_or_die)
+        killed.setattr(RegionStoreWriter, 'append', append_or_interrupt)
         with pytest.raises(KeyboardInterrupt):
             convert(killed, tiny_world, tmp_path / 'again', '--checkpoint', 0)
-    read = []
-    monkeypatch.setattr(RegionStoreWriter, 'append', lambda s, i: (read.append(i), append(s, i)))
+    appended = []
+    monkeypatch.setattr(
+        RegionStoreWriter, 'append', lambda s, i: (appended.append(i), append(s, i))
+    )
     convert(monkeypatch, tiny_world, tmp_path / 'again', '--checkpoint', 0)
-    assert len(read) == 42 - after  # what was there is not read again
-    assert content(tmp_path / 'again') == content(tmp_path / 'whole')
+    assert len(appended) == 42 - after  # stored images are not read again
+    assert content(tmp_path / 'again') == content(tmp_path / 'uninterrupted')
 
 
-def test_an_invalid_row_is_reported_with_file_and_line(tiny_world, tmp_path, monkeypatch):
+def test_an_invalid_row_is_named_with_file_and_line(tiny_world, tmp_path, monkeypatch):
     lines = (tiny_world / 'regions/test_obj36.tsv').read_text().splitlines()
     lines[3] = lines[3][:-3000]
     (tmp_path / 'cut.tsv').write_text('\n'.join(lines))
@@ -96,7 +98,7 @@ def dump(file, value):
     return file
 
 
-def test_the_answer_table_is_built_from_the_pre_training_files(tmp_path, monkeypatch):
+def test_a_table_is_built_from_the_answers_of_the_pre_training_files(tmp_path, monkeypatch):
     labels = {'vqa': [{'Two': 1, 'a dog': 0.3}, {}], 'gqa': [{'2.': 1}, {'grey': 1}]}
     first = dump(tmp_path / 'a.json', [{'img_id': '1', 'sentf': {}, 'labelf': labels}])
     second = dump(
@@ -108,7 +110,7 @@ def test_the_answer_table_is_built_from_the_pre_training_files(tmp_path, monkeyp
     options = ('--least', 2, '--most', 1)
     run(monkeypatch, lxmert_answers, first, second, '--out', tmp_path / 'few.json', *options)
     assert json.loads((tmp_path / 'few.json').read_text()) == ['2']
-    with pytest.raises(FileExistsError, match='few.json is there already'):
+    with pytest.raises(FileExistsError, match='few.json already exists'):
         run(monkeypatch, lxmert_answers, first, '--out', tmp_path / 'few.json')
 
 
@@ -119,9 +121,7 @@ def test_the_published_table_keeps_its_order(tmp_path, monkeypatch):
     assert json.loads((tmp_path / 'out.json').read_text()) == ['zebra', 'yes', 'ant']
 
 
-def test_the_answer_table_of_the_embedded_world_is_the_published_one(
-    tiny_world, tmp_path, monkeypatch
-):
+def test_the_table_of_the_embedded_world_is_its_answer_list(tiny_world, tmp_path, monkeypatch):
     file = tiny_world / 'lxmert/all_ans.json'
     run(monkeypatch, lxmert_answers, file, '--out', tmp_path / 'out.json')
     expected = json.loads((tiny_world / 'lxmert/answer_list.json').read_text())
@@ -129,8 +129,8 @@ def test_the_answer_table_of_the_embedded_world_is_the_published_one(
 
 
 @pytest.fixture(scope='module')
-def true_rows(tmp_path_factory):
-    """A store of the ten true rows of LXMERT's features."""
+def published_rows(tmp_path_factory):
+    """A store of ten published rows of LXMERT's features."""
     out = tmp_path_factory.mktemp('regions') / 'store'
     with pytest.MonkeyPatch.context() as patch:
         run(patch, regions, 'tsv', SAMPLE / 'train2014_obj36.tsv', '--out', out)
@@ -138,13 +138,13 @@ def true_rows(tmp_path_factory):
 
 
 @needs_sample
-def test_true_rows_are_read_as_by_the_reference(true_rows):
-    store = RegionStore(true_rows)
+def test_published_rows_are_read_as_by_the_reference_code(published_rows):
+    store = RegionStore(published_rows)
     lines = (SAMPLE / 'train2014_obj36.tsv').read_text().splitlines()
     assert len(store) == len(lines) == 10
     for line in lines:
         name, height, width, objects, confidences, *_, boxes, features = line.split('\t')
-        actual = store[name]
+        regions_of_image = store[name]
 
         def decode(cell, dtype):
             return np.frombuffer(base64.b64decode(cell), dtype)
@@ -152,29 +152,35 @@ def test_true_rows_are_read_as_by_the_reference(true_rows):
         expected = decode(boxes, np.float32).reshape(36, 4).copy()
         expected[:, (0, 2)] /= int(width)
         expected[:, (1, 3)] /= int(height)
-        assert np.array_equal(actual.boxes, expected)
-        assert np.array_equal(actual.features, decode(features, np.float32).reshape(36, 2048))
-        assert np.array_equal(actual.labels.objects, decode(objects, np.int64))
-        assert np.array_equal(actual.labels.object_confidences, decode(confidences, np.float32))
+        assert np.array_equal(regions_of_image.boxes, expected)
+        assert np.array_equal(
+            regions_of_image.features, decode(features, np.float32).reshape(36, 2048)
+        )
+        assert np.array_equal(regions_of_image.labels.objects, decode(objects, np.int64))
+        assert np.array_equal(
+            regions_of_image.labels.object_confidences, decode(confidences, np.float32)
+        )
         assert (SAMPLE / 'images' / f'{name}.jpg').exists()
 
 
 @needs_sample
-def test_true_rows_written_again_are_the_same_file(true_rows, tmp_path):
-    write_region_tsv(tmp_path / 'again.tsv', RegionStore(true_rows).images())
+def test_published_rows_are_written_to_the_same_file(published_rows, tmp_path):
+    write_region_tsv(tmp_path / 'again.tsv', RegionStore(published_rows).images())
     published = (SAMPLE / 'train2014_obj36.tsv').read_bytes()
     assert (tmp_path / 'again.tsv').read_bytes().split() == published.split()
 
 
 @needs_sample
-def test_official_items_of_vqa_gqa_and_nlvr2_are_read_with_true_regions(true_rows, tmp_path):
-    """The ten rows are renamed to the images of the items, whose features are not published."""
+def test_official_items_of_vqa_gqa_and_nlvr2_are_read_with_published_regions(
+    published_rows, tmp_path
+):
+    """The ten rows are renamed to the images of the items, since theirs are only in large files."""
     names = [
         file.stem
         for name in ('vqav2', 'gqa', 'nlvr2')
         for file in sorted((FIXTURES / 'images' / name).iterdir())
     ]
-    rows = list(RegionStore(true_rows).images())
+    rows = list(RegionStore(published_rows).images())
     with RegionStoreWriter(tmp_path / 'store', 'renamed') as writer:
         for index, name in enumerate(names):
             writer.append(rows[index % 10]._replace(image_id=name))
@@ -189,11 +195,11 @@ def test_official_items_of_vqa_gqa_and_nlvr2_are_read_with_true_regions(true_row
             data_root=str(FIXTURES),
             pipeline=[
                 dict(type='LoadRegions', store=str(tmp_path / 'store')),
-                dict(type='PackRegionText', fields=keys),
+                dict(type='PackRegionText', fields=names_of_fields),
             ],
             test_mode=True,
         )
-        for name, keys in fields.items()
+        for name, names_of_fields in fields.items()
     }
     vqa = VqaDataset(
         'vqav2/questions.json', answer_file='vqav2/annotations.json', **arguments['vqa']

@@ -219,5 +219,5 @@ def test_a_weight_of_another_model_is_an_error():
 
 def test_an_existing_file_is_not_overwritten(tmp_path, monkeypatch):
     (tmp_path / 'out.pth').write_text('mine')
-    with pytest.raises(FileExistsError, match='out=.* is there already'):
+    with pytest.raises(FileExistsError, match='out=.* already exists'):
         run(monkeypatch, 'any.pth', tmp_path / 'out.pth', '--config', 'any.py')

@@ -40,7 +40,7 @@ def call(capsys, monkeypatch, tool, *arguments):
         ('model.backbone.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
         ('model.backbone.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
         ('model.backbone.text_encoder.config.hidden_siz=4', r"config has ['hidden_siz'], which"),
-        ('train_dataloader.dataset.ann_file=none.json', 'none.json is not there'),
+        ('train_dataloader.dataset.ann_file=none.json', 'none.json does not exist'),
         ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
         (
             'optim_wraper.dtype=bfloat16',
@@ -84,9 +84,9 @@ def test_a_mistake_in_a_config_ends_at_build_time_with_a_sentence(
 
 def test_a_missing_config_and_checkpoint_are_named(config_file, capsys, monkeypatch):
     status, printed = call(capsys, monkeypatch, 'train', 'configs/none.py')
-    assert status == 2 and 'config configs/none.py is not there' in printed
+    assert status == 2 and 'config configs/none.py does not exist' in printed
     status, printed = call(capsys, monkeypatch, 'test', config_file, 'none.pth')
-    assert status == 2 and 'checkpoint none.pth is not there' in printed
+    assert status == 2 and 'checkpoint none.pth does not exist' in printed
 
 
 def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from test_train_and_test import run_script
 
-from xmodal.datasets.referring import read_plain_pickle
+from xmodal.datasets.refer_files import read_plain_pickle
 from xmodal.engine.launch import build_runner
 
 

@@ -1,4 +1,4 @@
-"""The list of answers, and the official accuracy of a file."""
+"""The list of answers, splits by image, and the official accuracy of a file."""
 
 import json
 import sys
@@ -15,10 +15,10 @@ def run(monkeypatch, tool, *arguments):
     tool.main()
 
 
-def annotation(number, kind, answer, answer_type='other'):
+def annotation(question_id, question_type, answer, answer_type='other'):
     return {
-        'question_id': number,
-        'question_type': kind,
+        'question_id': question_id,
+        'question_type': question_type,
         'answer_type': answer_type,
         'multiple_choice_answer': answer,
         'answers': [{'answer': answer}] * 10,
@@ -27,67 +27,67 @@ def annotation(number, kind, answer, answer_type='other'):
 
 @pytest.fixture
 def write(tmp_path):
-    def to(name, content):
+    def write_json(name, content):
         (tmp_path / name).write_text(json.dumps(content))
         return tmp_path / name
 
-    return to
+    return write_json
 
 
-def test_the_list_has_answers_that_are_right_often_enough(monkeypatch, write, tmp_path):
+def test_the_list_has_the_answers_of_enough_questions(monkeypatch, write, tmp_path):
     answers = ['The dog', 'dog', 'Two', '2', '2', 'cat', 'A']
-    given = [annotation(number, '', answer) for number, answer in enumerate(answers)]
-    file = write('annotations.json', {'annotations': given})
+    annotations = [annotation(index, '', answer) for index, answer in enumerate(answers)]
+    file = write('annotations.json', {'annotations': annotations})
     out = tmp_path / 'list.json'
     run(monkeypatch, vqa_answers, file, '--out', out, '--least', 2)
     assert json.loads(out.read_text()) == ['2', 'dog']
-    with pytest.raises(FileExistsError, match='there already'):
+    with pytest.raises(FileExistsError, match='already exists'):
         run(monkeypatch, vqa_answers, file, '--out', out)
 
 
-def test_both_files_are_cut_into_parts_by_image(monkeypatch, write, tmp_path):
-    asked = [dict(question_id=number, image_id=number // 2) for number in range(4)]
+def test_both_files_are_split_by_image(monkeypatch, write, tmp_path):
+    items = [dict(question_id=index, image_id=index // 2) for index in range(4)]
     files = [
-        write(f'{name}.json', {'data_subtype': 'mini', name: asked})
+        write(f'{name}.json', {'data_subtype': 'mini', name: items})
         for name in ('questions', 'annotations')
     ]
-    parts, out = write('parts.json', {'0': 'test', '1': 'train'}), tmp_path / 'out'
-    run(monkeypatch, vqa_split, *files, parts, '--out', out)
+    splits, out = write('splits.json', {'0': 'test', '1': 'train'}), tmp_path / 'out'
+    run(monkeypatch, vqa_split, *files, splits, '--out', out)
     for name in ('questions', 'annotations'):
-        for part, own in (('test', asked[:2]), ('train', asked[2:])):
-            content = json.loads((out / f'{name}_{part}.json').read_text())
-            assert content == {'data_subtype': 'mini', name: own}
-    with pytest.raises(FileExistsError, match='there already'):
-        run(monkeypatch, vqa_split, *files, parts, '--out', out)
-    parts = write('parts.json', {'0': 'test'})
-    files[1] = write('annotations.json', {'annotations': asked})
-    files[0] = write('questions.json', {'questions': asked[:2]})
+        for split, expected in (('test', items[:2]), ('train', items[2:])):
+            content = json.loads((out / f'{name}_{split}.json').read_text())
+            assert content == {'data_subtype': 'mini', name: expected}
+    with pytest.raises(FileExistsError, match='already exists'):
+        run(monkeypatch, vqa_split, *files, splits, '--out', out)
+    splits = write('splits.json', {'0': 'test'})
+    files[1] = write('annotations.json', {'annotations': items})
+    files[0] = write('questions.json', {'questions': items[:2]})
     with pytest.raises(ValueError, match='annotations.json .*does not name image 1'):
-        run(monkeypatch, vqa_split, *files, parts, '--out', tmp_path / 'other')
-    assert not (tmp_path / 'other').exists()  # so that it can be repeated
+        run(monkeypatch, vqa_split, *files, splits, '--out', tmp_path / 'other')
+    assert not (tmp_path / 'other').exists()  # so that the command can be repeated
 
 
-def test_the_prior_answers_each_type_by_what_was_most_often_right(monkeypatch, write, capsys):
+def test_the_prior_gives_the_most_frequent_answer_of_each_question_type(monkeypatch, write, capsys):
     training = [
         annotation(1, 'how many', '2', 'number'),
         annotation(2, 'how many', '2', 'number'),
         annotation(3, 'how many', '1', 'number'),
         annotation(4, 'what is', 'dog'),
     ]
-    asked = [
+    questions = [
         annotation(11, 'how many', '2', 'number'),
         annotation(12, 'how many', '1', 'number'),
         annotation(13, 'what is', 'cat'),
         annotation(14, 'why', '2'),
     ]
-    prior = evaluate_vqa.prior_answers(training, asked)
+    prior = evaluate_vqa.prior_answers(training, questions)
     assert [item['answer'] for item in prior] == ['2', '2', 'dog', '2']
-    given = [{'question_id': item['question_id'], 'answer': '2'} for item in asked]
+    predictions = [{'question_id': item['question_id'], 'answer': '2'} for item in questions]
     run(
         monkeypatch,
         evaluate_vqa,
-        write('answers.json', given),
-        write('asked.json', {'annotations': asked}),
+        write('answers.json', predictions),
+        write('annotations.json', {'annotations': questions}),
         '--prior',
         write('training.json', {'annotations': training}),
     )

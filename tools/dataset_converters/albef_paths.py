@@ -1,8 +1,8 @@
-"""An ALBEF-style JSON list of somebody else's machine to one with your paths.
+"""Rewrites the image paths of an ALBEF-style JSON list from another machine.
 
-The lists that ALBEF's and X-VLM's authors give out name pictures by their own absolute paths. This
-rewrites the paths, puts captions of the same picture into one record, and leaves out pictures that
-you lack (counted):
+The lists published by the authors of ALBEF and X-VLM name images by absolute paths on their
+machines. This rewrites the paths, merges the captions of each image into one record, and drops
+images that do not exist (the number is printed):
 
     python tools/dataset_converters/albef_paths.py coco.json --out data/albef/coco.json \\
         --pattern '.*/(train|val)2014/' --replacement 'coco/\\g<1>2014/' --root data/pretrain
@@ -24,24 +24,28 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('file', type=Path, help='list of {image or image_path, caption, …}')
     parser.add_argument('--out', type=Path, required=True, help='file to write')
-    parser.add_argument('--root', type=Path, required=True, help='folder new paths are below')
-    parser.add_argument('--pattern', default='', help='regular expression found in a path')
-    parser.add_argument('--replacement', default='', help='what stands there instead')
+    parser.add_argument(
+        '--root', type=Path, required=True, help='folder that the new paths are relative to'
+    )
+    parser.add_argument(
+        '--pattern', default='', help='regular expression that is replaced in a path'
+    )
+    parser.add_argument('--replacement', default='', help='replacement of the pattern')
     return parser.parse_args()
 
 
 def gather(file: Path, pattern: str, replacement: str) -> dict[str, list[str]]:
     """Captions by new path, in the order of the file."""
     captions: dict[str, list[str]] = {}
-    for number, item in enumerate(stream_json_list(file)):
+    for index, item in enumerate(stream_json_list(file)):
         key = next((key for key in IMAGE_KEYS if key in item), None)
         if key is None or 'caption' not in item:
             raise ValueError(
-                f'{file}, item {number} has keys {sorted(item)}, expected "caption" and one of '
+                f'{file}, item {index} has the keys {sorted(item)}, expected "caption" and one of '
                 f'{IMAGE_KEYS}'
             )
-        found = [item['caption']] if isinstance(item['caption'], str) else item['caption']
-        captions.setdefault(re.sub(pattern, replacement, item[key], count=1), []).extend(found)
+        texts = [item['caption']] if isinstance(item['caption'], str) else item['caption']
+        captions.setdefault(re.sub(pattern, replacement, item[key], count=1), []).extend(texts)
     return captions
 
 
@@ -49,20 +53,20 @@ def main() -> None:
     """Converts a file."""
     args = parse_args()
     captions = gather(args.file, args.pattern, args.replacement)
-    there = (
-        {'image': path, 'caption': found}
-        for path, found in captions.items()
+    records = (
+        {'image': path, 'caption': texts}
+        for path, texts in captions.items()
         if (args.root / path).exists()
     )
     try:
-        count = write_albef_json(args.out, there, len(captions))
+        count = write_albef_json(args.out, records, len(captions))
     except ValueError as error:
         example = args.root / next(iter(captions), '')
         raise ValueError(
-            f'none of the pictures is there, for instance {example}: check --root, --pattern and '
+            f'none of the images exists, for instance {example}: check --root, --pattern and '
             '--replacement'
         ) from error
-    print(f'{args.out}: {count} pictures; {len(captions) - count} are not below {args.root}')
+    print(f'{args.out}: {count} images; {len(captions) - count} do not exist in {args.root}')
 
 
 if __name__ == '__main__':

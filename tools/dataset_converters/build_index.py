@@ -1,9 +1,9 @@
-"""Builds the indices of a config's annotation files ahead of a run.
+"""Builds the indices of a config's annotation files before a run.
 
     python tools/dataset_converters/build_index.py configs/acerpe/pretrain_4m.py
 
-Training does this itself the first time; for millions of pairs it takes a minute or two, which need
-no GPU.
+Training builds them the first time. For millions of pairs this takes a minute or two and needs no
+GPU.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from xmodal.registry import DATASETS, register_all
 
 
 def main() -> None:
-    """Opens the data sets of a config."""
+    """Opens the datasets of a config."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config')
     config = read_config(parser.parse_args().config)

@@ -1,12 +1,13 @@
-"""A vocabulary of words, out of training captions.
+"""Builds a vocabulary of words from training captions.
 
     python tools/dataset_converters/build_vocab.py data/f30k_precomp/train_caps.txt \\
         --out data/f30k_precomp/vocab.json
 
-The layout is that of VSE++, SCAN and SGRAF, but the numbers are not theirs: a published checkpoint
-needs the vocabulary it came with. Words come by their number of occurrences, equal ones by the
-alphabet; those below --least become <unk>. Give training captions only: words that are known from
-the test captions alone would have random vectors, and tell the model more than it should know.
+The layout is that of VSE++, SCAN and SGRAF, but the ids are different: a published checkpoint needs
+the vocabulary that it came with. Words are sorted by their number of occurrences, equally frequent
+words alphabetically; those with fewer than --least occurrences become <unk>. Use training captions
+only: a word that occurs only in test captions would have a random vector and would tell the model
+more than it should know.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from xmodal.datasets.precomp import read_lines
+from xmodal.datasets.precomp_captions import read_lines
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new
@@ -28,9 +29,9 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=ShowDefaults
     )
-    parser.add_argument('captions', type=Path, nargs='+', help='files with a caption a line')
+    parser.add_argument('captions', type=Path, nargs='+', help='files with one caption per line')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
-    parser.add_argument('--least', type=int, default=4, help='occurrences of a word')
+    parser.add_argument('--least', type=int, default=4, help='minimum number of occurrences')
     return parser.parse_args()
 
 
@@ -40,7 +41,7 @@ def count_words(captions: Iterable[str]) -> Counter[str]:
 
 
 def main() -> None:
-    """Makes the vocabulary."""
+    """Builds the vocabulary."""
     args = parse_args()
     require_new('--out', args.out)
     captions = [line for file in args.captions for line in read_lines(file)]
@@ -48,10 +49,10 @@ def main() -> None:
     kept = [word for word, count in counts.items() if count >= args.least]
     kept = sorted(set(kept) - set(SPECIAL_WORDS), key=lambda word: (-counts[word], word))
     Vocabulary([*SPECIAL_WORDS, *kept]).write(args.out)
-    known = sum(counts[word] for word in kept) / counts.total()
+    coverage = sum(counts[word] for word in kept) / counts.total()
     print(
         f'{args.out}: {len(kept) + len(SPECIAL_WORDS)} words (vocab_size of the text encoder), '
-        f'{known:.2%} of the {counts.total()} in {len(captions)} captions'
+        f'{coverage:.2%} of the {counts.total()} in {len(captions)} captions'
     )
 
 

@@ -1,11 +1,11 @@
-"""Your own pictures with a table of captions to ALBEF's format.
+"""Converts a table of images and captions to ALBEF's format.
 
-The table (.csv, or .tsv) has a header line; rows of the same picture become its captions:
+The table (.csv or .tsv) has a header line; the rows of an image become its captions:
 
     image,caption
     cats/001.jpg,"a cat, asleep on a keyboard"
 
-A row without a caption is left out and counted.
+Rows without a caption are dropped and counted.
 
     python tools/dataset_converters/csv_to_albef.py captions.csv --root data/mine \\
         --out data/mine/albef/train.json
@@ -26,23 +26,25 @@ def parse_args() -> argparse.Namespace:
         description=__doc__.splitlines()[0], formatter_class=ShowDefaults
     )
     parser.add_argument('table', type=Path, help='.csv or .tsv with a header line')
-    parser.add_argument('--root', type=Path, required=True, help='folder the paths are below')
+    parser.add_argument(
+        '--root', type=Path, required=True, help='folder that the paths are relative to'
+    )
     parser.add_argument('--out', type=Path, required=True, help='file to write')
-    parser.add_argument('--image-column', default='image', help='heading of the paths')
-    parser.add_argument('--caption-column', default='caption', help='heading of the captions')
+    parser.add_argument('--image-column', default='image', help='column of the paths')
+    parser.add_argument('--caption-column', default='caption', help='column of the captions')
     return parser.parse_args()
 
 
 def gather(
     table: Path, image_column: str, caption_column: str
 ) -> tuple[dict[str, list[str]], list[int]]:
-    """Captions by picture, in the order of the table, and the lines that have none.
+    """Captions by image, in the order of the table, and the lines without a caption.
 
     Raises:
-        ValueError: when a column is not there, a row has more cells than the header, or no picture.
+        ValueError: when a column is missing, or a row has too many cells or no image.
     """
     captions: dict[str, list[str]] = {}
-    without: list[int] = []
+    lines_without: list[int] = []
     delimiter, name = ('\t', 'tab') if table.suffix == '.tsv' else (',', 'comma')
     with open(table, newline='', encoding='utf-8-sig') as file:
         reader = csv.DictReader(file, delimiter=delimiter)
@@ -53,38 +55,39 @@ def gather(
                     'the columns with --image-column and --caption-column'
                 )
         for row in reader:
-            if None in row:  # where the reader puts what is beyond the header
+            if None in row:  # where the reader puts cells beyond the header
                 raise ValueError(
                     f'{table}, line {reader.line_num} has {len(row) - 1 + len(row[None])} cells '
                     f'and the header {len(reader.fieldnames)}, beyond it {row[None]}: quote '
-                    f'captions that hold a {name}, "like{delimiter} this"'
+                    f'captions that contain a {name}, "like{delimiter} this"'
                 )
             if not row[image_column]:
-                raise ValueError(f'{table}, line {reader.line_num} names no picture')
+                raise ValueError(f'{table}, line {reader.line_num} names no image')
             if row[caption_column] and row[caption_column].strip():
                 captions.setdefault(row[image_column], []).append(row[caption_column])
             else:
-                without.append(reader.line_num)
-    return captions, without
+                lines_without.append(reader.line_num)
+    return captions, lines_without
 
 
 def main() -> None:
-    """Converts a table; all its pictures must be there."""
+    """Converts a table; all its images must exist."""
     args = parse_args()
-    captions, without = gather(args.table, args.image_column, args.caption_column)
+    captions, lines_without = gather(args.table, args.image_column, args.caption_column)
     missing = [path for path in captions if not (args.root / path).exists()]
     if missing:
         listed = ''.join(f'\n  {path}' for path in missing[:10])
         raise ValueError(
-            f'{len(missing)} of {len(captions)} pictures of {args.table} are not below '
+            f'{len(missing)} of {len(captions)} images of {args.table} do not exist in '
             f'{args.root}:{listed}'
         )
-    records = ({'image': path, 'caption': found} for path, found in captions.items())
+    records = ({'image': path, 'caption': texts} for path, texts in captions.items())
     count = write_albef_json(args.out, records, len(captions))
-    print(f'{args.out}: {count} pictures, {sum(map(len, captions.values()))} captions')
-    if without:
-        listed = ', '.join(map(str, without[:10])) + (', …' if len(without) > 10 else '')
-        print(f'left out: {len(without)} row(s) of {args.table} without a caption (line {listed})')
+    print(f'{args.out}: {count} images, {sum(map(len, captions.values()))} captions')
+    if lines_without:
+        num_rows = len(lines_without)
+        listed = ', '.join(map(str, lines_without[:10])) + (', …' if num_rows > 10 else '')
+        print(f'dropped: {num_rows} row(s) of {args.table} without a caption (line {listed})')
 
 
 if __name__ == '__main__':

@@ -1,10 +1,10 @@
-"""What img2dataset downloaded (CC3M, CC12M, SBU) to ALBEF's format, or to a config's lines.
+"""Converts img2dataset's output (CC3M, CC12M, SBU) to ALBEF's format, or to lines of a config.
 
     python tools/dataset_converters/img2dataset.py data/pretrain/cc3m --root data/pretrain \\
         --out data/albef/cc3m.json
 
-For shards (--output_format webdataset) nothing is written: the lines of a config that streams them
-are printed.
+For shards (--output_format webdataset) no file is written; instead the lines of a config that
+streams them are printed.
 """
 
 import argparse
@@ -34,15 +34,15 @@ def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('folder', type=Path, help="img2dataset's --output_folder")
-    parser.add_argument('--root', type=Path, help='folder that paths are written relative to')
+    parser.add_argument('--root', type=Path, help='folder that the written paths are relative to')
     parser.add_argument('--out', type=Path, help='file to write')
     return parser.parse_args()
 
 
 def records(folder: Path, root: Path) -> Iterator[dict]:
-    """A record for each picture with a text beside it, in the order of their names."""
-    for part in sorted(path for path in folder.iterdir() if path.is_dir()):
-        for image in sorted(path for path in part.iterdir() if path.suffix.lower() in IMAGES):
+    """A record for each image with a text file of the same name, sorted by name."""
+    for subfolder in sorted(path for path in folder.iterdir() if path.is_dir()):
+        for image in sorted(path for path in subfolder.iterdir() if path.suffix.lower() in IMAGES):
             text = image.with_suffix('.txt')
             if text.exists():
                 path = image.resolve().relative_to(root.resolve()).as_posix()
@@ -50,7 +50,7 @@ def records(folder: Path, root: Path) -> Iterator[dict]:
 
 
 def successes(folder: Path) -> int | None:
-    """Pairs downloaded, as img2dataset counted them; None where it left no count."""
+    """Number of downloaded pairs according to img2dataset; None without its statistics."""
     statistics = sorted(folder.glob('*_stats.json'))
     return sum(json.loads(path.read_text())['successes'] for path in statistics) or None
 
@@ -70,16 +70,16 @@ def main() -> None:
         )
         return
     if args.out is None or args.root is None:
-        raise ValueError(f'{args.folder} holds files, no shards: --root and --out are needed')
+        raise ValueError(f'{args.folder} contains files, not shards: --root and --out are needed')
     if not args.folder.resolve().is_relative_to(args.root.resolve()):
         raise ValueError(
-            f'--root={args.root} is not above {args.folder}: paths are written relative to it'
+            f'--root={args.root} does not contain {args.folder}: paths are written relative to it'
         )
     try:
         count = write_albef_json(args.out, records(args.folder, args.root), total)
     except ValueError as error:
         raise ValueError(
-            f'no picture with a .txt beside it in {args.folder}/*/: run img2dataset with '
+            f'no image with a .txt file of the same name in {args.folder}/*/: run img2dataset with '
             '--output_format files and --caption_col'
         ) from error
     print(f'{args.out}: {count} pairs')

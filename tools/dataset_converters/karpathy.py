@@ -1,9 +1,9 @@
-"""Splits of Karpathy's files to ALBEF's format, for pre-training on COCO.
+"""Converts splits of Karpathy's files to ALBEF's format, for pre-training on COCO.
 
     python tools/dataset_converters/karpathy.py data/karpathy/dataset_coco.json \\
         --split train restval --root data/pretrain --image-folder coco --out data/albef/coco.json
 
-Retrieval configs read Karpathy's files as they are and need no conversion.
+Retrieval configs read Karpathy's files directly and need no conversion.
 """
 
 import argparse
@@ -20,7 +20,9 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('file', type=Path, help='dataset_coco.json, dataset_flickr30k.json, …')
     parser.add_argument('--split', nargs='+', required=True, help='train, restval, val, test')
-    parser.add_argument('--root', type=Path, required=True, help='folder that paths are below')
+    parser.add_argument(
+        '--root', type=Path, required=True, help='folder that paths are relative to'
+    )
     parser.add_argument('--image-folder', default='', help='folder of the images, below --root')
     parser.add_argument('--out', type=Path, required=True, help='file to write')
     return parser.parse_args()
@@ -29,7 +31,7 @@ def parse_args() -> argparse.Namespace:
 def records(
     file: Path, splits: list[str], root: Path, folder: str, missing: list[Path]
 ) -> Iterator[dict]:
-    """A record for each picture that is there; the others are noted in ``missing``."""
+    """A record for each image that exists; the others are added to ``missing``."""
     for entry in read_karpathy(file, splits):
         path = Path(folder, entry.image)
         if (root / path).exists():
@@ -47,12 +49,12 @@ def main() -> None:
     args = parse_args()
     missing: list[Path] = []
     try:
-        found = records(args.file, args.split, args.root, args.image_folder, missing)
-        count = write_albef_json(args.out, found)
+        converted = records(args.file, args.split, args.root, args.image_folder, missing)
+        count = write_albef_json(args.out, converted)
     except ValueError as error:
-        example = f'; {missing[0]} is not there: check --root, --image-folder' if missing else ''
+        example = f'; {missing[0]} does not exist: check --root, --image-folder' if missing else ''
         raise ValueError(f'{args.file}: {error}{example}') from error
-    print(f'{args.out}: {count} pictures; {len(missing)} are not below {args.root}')
+    print(f'{args.out}: {count} images; {len(missing)} do not exist in {args.root}')
 
 
 if __name__ == '__main__':

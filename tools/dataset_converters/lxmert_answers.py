@@ -1,15 +1,15 @@
-"""LXMERT's joint table of answers, or a list of its answers in another form.
+"""Converts or builds LXMERT's joint table of answers.
 
     python tools/dataset_converters/lxmert_answers.py data/lxmert/all_ans.json \\
         --out data/lxmert/answer_list.json
     python tools/dataset_converters/lxmert_answers.py data/lxmert/mscoco_*.json \\
         data/lxmert/vgnococo.json --most 9500 --out data/lxmert/answer_list.json
 
-What is written is a JSON list of answers; a model's answer number is the place in it. Given is the
-published table, [{"ans", "dsets"}, …], of 9,500 answers in the order of the published weights, or
-the pre-training files, from which a table of the same kind is made: answers as LXMERT writes them
-(lower case, no article, number words as digits, "gray"), by the number of questions that name them,
-the commonest first. Published weights need the published table.
+The output is a JSON list of answers; the index of an answer in it is its label. The input is either
+the published table, [{"ans", "dsets"}, …], of 9,500 answers in the order of the published weights,
+or the pre-training files, from which such a table is built: answers in LXMERT's form (lower case,
+no article, number words as digits, "gray"), sorted by the number of questions with this answer,
+most frequent first. Published weights need the published table.
 """
 
 import argparse
@@ -32,13 +32,17 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument('files', type=Path, nargs='+', help='all_ans.json, or pre-training files')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
-    parser.add_argument('--least', type=int, default=1, help='questions that name an answer')
-    parser.add_argument('--most', type=int, help='size of the list, of the commonest')
+    parser.add_argument(
+        '--least', type=int, default=1, help='minimum number of questions with an answer'
+    )
+    parser.add_argument(
+        '--most', type=int, help='maximum size of the list; keeps the most frequent answers'
+    )
     return parser.parse_args()
 
 
 def count_answers(images: Iterable[dict]) -> Counter[str]:
-    """By answer, in how many questions of pre-training files it scores."""
+    """The number of questions of pre-training files for which an answer scores, by answer."""
     counts: Counter[str] = Counter()
     for image in images:
         for label in chain.from_iterable(image.get('labelf', {}).values()):
@@ -47,7 +51,7 @@ def count_answers(images: Iterable[dict]) -> Counter[str]:
 
 
 def select(counts: Counter[str], least: int, most: int | None) -> list[str]:
-    """The commonest answers, equally common ones by the alphabet."""
+    """The most frequent answers; equally frequent ones are sorted alphabetically."""
     kept = sorted(
         (answer for answer, count in counts.items() if count >= least),
         key=lambda answer: (-counts[answer], answer),
@@ -56,23 +60,23 @@ def select(counts: Counter[str], least: int, most: int | None) -> list[str]:
 
 
 def main() -> None:
-    """Makes the list."""
+    """Writes the list."""
     args = parse_args()
     require_new('--out', args.out)
     if 'ans' in next(stream_json_list(args.files[0]), {}):
         answers = [item['ans'] for file in args.files for item in stream_json_list(file)]
         if len(set(answers)) < len(answers):
-            raise ValueError(f'{args.files[0]} has an answer twice')
-        found = 'in the order of the published table'
+            raise ValueError(f'{args.files[0]} has a repeated answer')
+        summary = 'in the order of the published table'
     else:
         counts = count_answers(chain.from_iterable(map(stream_json_list, args.files)))
         answers = select(counts, args.least, args.most)
         share = sum(counts[answer] for answer in answers) / max(counts.total(), 1)
-        found = f'{share:.2%} of those that {len(args.files)} files give'
+        summary = f'{share:.2%} of the answers in {len(args.files)} files'
     if not answers:
         raise ValueError(f'{", ".join(map(str, args.files))}: no answer in "labelf"')
     write_json(args.out, answers)
-    print(f'{args.out}: {len(answers)} answers, {found}')
+    print(f'{args.out}: {len(answers)} answers, {summary}')
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""Region features to one memory-mapped store, from which data sets read them.
+"""Converts region features to one memory-mapped store, from which datasets read them.
 
     python tools/dataset_converters/regions.py tsv data/mscoco_imgfeat/*_obj36.tsv \\
         --out data/regions/mscoco
@@ -6,8 +6,8 @@
         --out data/regions/f30k_train
 
 ``tsv``: LXMERT's files; ``precomp``: the .npy files of SCAN's data. Images are checked and written
-one after another, whatever their number. Killed, the same command goes on where it was.
-docs/regions.md says what a store is and where the files come from.
+one by one, so that any number fits into memory. After the command was killed, the same command
+continues. docs/regions.md describes stores and says where the files come from.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(dest='kind', required=True)
     tsv = kinds.add_parser('tsv', help="LXMERT's obj36.tsv", formatter_class=ShowDefaults)
-    tsv.add_argument('files', type=Path, nargs='+', help='all become one store')
+    tsv.add_argument('files', type=Path, nargs='+', help='files, converted to one store')
     tsv.add_argument('--feature-dims', type=int, default=2048, help='width of a feature')
     precomp = kinds.add_parser('precomp', help="SCAN's ims.npy", formatter_class=ShowDefaults)
     precomp.add_argument('folder', type=Path, help='folder of SPLIT_ims.npy')
@@ -41,23 +41,26 @@ def parse_args() -> argparse.Namespace:
         kind.add_argument('--out', type=Path, required=True, help='folder to write to')
         kind.add_argument('--dtype', choices=DTYPES, default='float32', help='of the features')
         kind.add_argument(
-            '--checkpoint', type=float, default=10, help='seconds of work that a kill may cost'
+            '--checkpoint',
+            type=float,
+            default=10,
+            help='seconds between checkpoints; a kill costs at most so much work',
         )
     return parser.parse_args()
 
 
 class Source(Protocol):
-    """Images in an order that is always the same."""
+    """Images in a fixed order."""
 
     name: str
-    end: int  # the last place
+    end: int  # the last position
 
     def read(self, start: int) -> Iterator[tuple[DetectedImage, int]]:
-        """Images from a place on, each with the place of the next."""
+        """Images from a position on, each with the position of the next one."""
 
 
 class TsvSource(NamedTuple):
-    """A file of LXMERT's; places are bytes."""
+    """A file of LXMERT; positions are bytes."""
 
     file: Path
     feature_dims: int
@@ -76,7 +79,7 @@ class TsvSource(NamedTuple):
 
 
 class PrecompSource(NamedTuple):
-    """A split of SCAN's data; places are numbers of images. Boxes are shares: of a size of 1."""
+    """A split of SCAN's data; positions are image indices, and boxes are shares of the image."""
 
     dataset: PrecompDataset
 
@@ -89,37 +92,39 @@ class PrecompSource(NamedTuple):
         return len(self.dataset)
 
     def read(self, start: int) -> Iterator[tuple[DetectedImage, int]]:
-        """The regions of each image that are no padding."""
-        for number in range(start, self.end):
-            regions = self.dataset.regions(number)
+        """The regions of each image, without padding."""
+        for index in range(start, self.end):
+            regions = self.dataset.regions(index)
             features, boxes = (
                 None if x is None else np.array(x[regions.attention_mask])
                 for x in (regions.features, regions.boxes)
             )
-            image_id = str(self.dataset.image_ids[number])
-            yield DetectedImage(image_id, 1, 1, features, boxes), number + 1
+            image_id = str(self.dataset.image_ids[index])
+            yield DetectedImage(image_id, 1, 1, features, boxes), index + 1
 
 
 def convert(sources: list[Source], writer: RegionStoreWriter, seconds: float) -> None:
-    """Writes what is not yet written, with a checkpoint every so many seconds."""
+    """Writes all images that are not in the store, with a checkpoint every so many seconds."""
     first, start = writer.position or (0, 0)
     if writer.images:
-        print(f'{writer.folder}: going on after {writer.images} images')
-    for number in range(first, len(sources)):
-        source, last = sources[number], time.monotonic()
+        print(f'{writer.folder}: continuing after {writer.images} images')
+    for source_index in range(first, len(sources)):
+        source, last = sources[source_index], time.monotonic()
         scale = dict(unit='B', unit_scale=True) if isinstance(source, TsvSource) else {}
         with tqdm(total=source.end, initial=start, desc=source.name, **scale) as bar:
-            for image, place in source.read(start):
+            for image, position in source.read(start):
                 try:
                     writer.append(image)
                 except ValueError as error:
-                    raise ValueError(f'{source.name}, before place {place}: {error}') from error
-                bar.update(place - bar.n)
+                    raise ValueError(
+                        f'{source.name}, before position {position}: {error}'
+                    ) from error
+                bar.update(position - bar.n)
                 if time.monotonic() - last >= seconds:
-                    writer.checkpoint([number, place])
+                    writer.checkpoint([source_index, position])
                     last = time.monotonic()
         start = 0
-        writer.checkpoint([number + 1, 0])
+        writer.checkpoint([source_index + 1, 0])
     writer.finish()
 
 
@@ -132,7 +137,7 @@ def main() -> None:
     else:
         sources = [PrecompSource(PrecompDataset(args.split, str(args.folder), test_mode=True))]
         files, options = [sources[0].dataset.features_file], {'split': args.split}
-    # Without their folders: data may be mounted elsewhere when the command is run again.
+    # Without folders: the data may be mounted elsewhere when the command is run again.
     stamps = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
     with RegionStoreWriter(args.out, {'files': stamps, **options}, args.dtype) as writer:
         convert(sources, writer, args.checkpoint)

@@ -1,11 +1,11 @@
-"""Visual Genome's region descriptions to ALBEF's format.
+"""Converts Visual Genome's region descriptions to ALBEF's format.
 
     python tools/dataset_converters/visual_genome.py data/vg --root data/pretrain \\
         --out data/albef/vg.json --exclude-coco data/karpathy/dataset_coco.json
 
-DIR holds region_descriptions.json and image_data.json; pictures lie in ROOT/vg/VG_100K and
-ROOT/vg/VG_100K_2 as they come out of the archives. ALBEF used 769 k of the 5.4 M descriptions and
-does not say which; here each picture keeps its longest.
+The folder contains region_descriptions.json and image_data.json; the images are in ROOT/vg/VG_100K
+and ROOT/vg/VG_100K_2, as in the archives. ALBEF used 769 k of the 5.4 M descriptions and does not
+say which; here each image keeps its longest descriptions.
 """
 
 import argparse
@@ -23,32 +23,32 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=ShowDefaults
     )
-    parser.add_argument('folder', type=Path, help="with Visual Genome's two JSON files")
-    parser.add_argument('--root', type=Path, required=True, help='folder that vg/VG_100K is in')
+    parser.add_argument('folder', type=Path, help="folder with Visual Genome's two JSON files")
+    parser.add_argument('--root', type=Path, required=True, help='folder that contains vg/VG_100K')
     parser.add_argument('--out', type=Path, required=True, help='file to write')
-    parser.add_argument('--longest', type=int, default=7, help='descriptions kept a picture')
+    parser.add_argument('--longest', type=int, default=7, help='descriptions kept per image')
     parser.add_argument(
         '--exclude-coco',
         type=Path,
-        help="Karpathy's dataset_coco.json: leaves out what is in its val and test",
+        help="Karpathy's dataset_coco.json: drops the images of its val and test splits",
     )
     return parser.parse_args()
 
 
 def held_out(karpathy: Path) -> set[int]:
-    """COCO's numbers of the pictures of val and test."""
+    """COCO ids of the images of val and test."""
     images = read_json(karpathy)['images']
     return {image['cocoid'] for image in images if image['split'] in ('val', 'test')}
 
 
 def records(folder: Path, root: Path, longest: int, excluded: set[int]) -> Iterator[dict]:
-    """A record for each picture that is there."""
-    described = read_json(folder / 'image_data.json')
-    coco_ids = {image['image_id']: image['coco_id'] for image in described}
+    """A record for each image that exists."""
+    image_data = read_json(folder / 'image_data.json')
+    coco_ids = {image['image_id']: image['coco_id'] for image in image_data}
     for image in read_json(folder / 'region_descriptions.json'):
         phrases = {region['phrase'].strip() for region in image['regions']} - {''}
-        places = (f'vg/{part}/{image["id"]}.jpg' for part in ('VG_100K', 'VG_100K_2'))
-        path = next((place for place in places if (root / place).exists()), None)
+        paths = (f'vg/{archive}/{image["id"]}.jpg' for archive in ('VG_100K', 'VG_100K_2'))
+        path = next((path for path in paths if (root / path).exists()), None)
         if phrases and path and coco_ids.get(image['id']) not in excluded:
             kept = sorted(phrases, key=lambda phrase: (-len(phrase.split()), phrase))[:longest]
             yield {'image': path, 'caption': kept}
@@ -59,7 +59,7 @@ def main() -> None:
     args = parse_args()
     excluded = held_out(args.exclude_coco) if args.exclude_coco else set()
     count = write_albef_json(args.out, records(args.folder, args.root, args.longest, excluded))
-    print(f'{args.out}: {count} pictures')
+    print(f'{args.out}: {count} images')
 
 
 if __name__ == '__main__':

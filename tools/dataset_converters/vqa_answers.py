@@ -1,11 +1,11 @@
-"""The closed list of answers of VQA v2, out of its annotations.
+"""Builds the closed list of answers of VQA v2 from its annotations.
 
     python tools/dataset_converters/vqa_answers.py data/vqa/v2_mscoco_*_annotations.json \\
         --out data/vqa/answer_list.json
 
-An answer is in the list when it is, in the form that VQA's evaluation compares, what most people
-said to at least nine questions: about 3,100 of train and val. The commonest come first. A list that
-you have already (ALBEF's answer_list.json has 3,128) does as well.
+The list has the answers, in the form that VQA's evaluation compares, that most people gave to at
+least nine questions: about 3,100 of train and val. The most frequent ones come first. An existing
+list (ALBEF's answer_list.json has 3,128 answers) can be used as well.
 """
 
 import argparse
@@ -26,25 +26,25 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument('annotations', type=Path, nargs='+', help='files of annotations')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
-    parser.add_argument('--least', type=int, default=9, help='questions it must be right for')
+    parser.add_argument('--least', type=int, default=9, help='minimum number of questions')
     return parser.parse_args()
 
 
 def count_answers(annotations: Iterable[dict], least: int) -> dict[str, int]:
-    """Answers right for at least ``least`` questions, the commonest first, with their number."""
+    """Answers of at least ``least`` questions with their counts, the most frequent first."""
     counts = Counter(normalize_answer(item['multiple_choice_answer']) for item in annotations)
     return {answer: count for answer, count in counts.most_common() if answer and count >= least}
 
 
 def main() -> None:
-    """Makes the list."""
+    """Writes the list."""
     args = parse_args()
     require_new('--out', args.out)
     annotations = [item for file in args.annotations for item in read_json(file)['annotations']]
     counts = count_answers(annotations, args.least)
     write_json(args.out, list(counts))
-    right = f'right for {sum(counts.values())} of {len(annotations)} questions'
-    print(f'{args.out}: {len(counts)} answers, {right}')
+    coverage = f'correct for {sum(counts.values())} of {len(annotations)} questions'
+    print(f'{args.out}: {len(counts)} answers, {coverage}')
 
 
 if __name__ == '__main__':

@@ -1,9 +1,9 @@
-"""Questions and annotations of VQA v2 cut into parts by image.
+"""Splits questions and annotations of VQA v2 by image.
 
     python tools/dataset_converters/vqa_split.py questions.json annotations.json image_split.json \\
         --out data/vqa_mini
 
-image_split.json names the part of each image, {"25": "train", "73": "test", …}; what is written is
+image_split.json has the split of each image, {"25": "train", "73": "test", …}. The output is
 {questions,annotations}_{train,test}.json.
 """
 
@@ -21,36 +21,36 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('questions', type=Path, help='file of questions')
     parser.add_argument('annotations', type=Path, help='file of their annotations')
-    parser.add_argument('parts', type=Path, help='the part of each image, {"image_id": "part", …}')
+    parser.add_argument('image_split', type=Path, help='{"image_id": "split", …}')
     parser.add_argument('--out', type=Path, required=True, help='folder to write to')
     return parser.parse_args()
 
 
-def by_part(items: Iterable[dict], parts: dict[str, str]) -> dict[str, list[dict]]:
-    """Items by the part that their image belongs to.
+def group_by_split(items: Iterable[dict], image_split: dict[str, str]) -> dict[str, list[dict]]:
+    """Items by the split of their image.
 
     Raises:
-        ValueError: when an image belongs to none.
+        ValueError: when an image has no split.
     """
-    found: dict[str, list[dict]] = defaultdict(list)
+    by_split: dict[str, list[dict]] = defaultdict(list)
     for item in items:
         image = str(item['image_id'])
-        if image not in parts:
-            raise ValueError(f'the list of parts does not name image {image}')
-        found[parts[image]].append(item)
-    return found
+        if image not in image_split:
+            raise ValueError(f'the file of splits does not name image {image}')
+        by_split[image_split[image]].append(item)
+    return by_split
 
 
 def main() -> None:
-    """Writes both files of every part."""
+    """Writes both files of every split."""
     args = parse_args()
-    parts, outputs = read_json(args.parts), {}
+    image_split, outputs = read_json(args.image_split), {}
     for name in ('questions', 'annotations'):
         source = getattr(args, name)
         content = read_json(source)
         with explain_errors(source, f'{{"{name}": [{{"image_id", …}}, …], …}}'):
-            for part, items in by_part(content[name], parts).items():
-                outputs[args.out / f'{name}_{part}.json'] = {**content, name: items}
+            for split, items in group_by_split(content[name], image_split).items():
+                outputs[args.out / f'{name}_{split}.json'] = {**content, name: items}
     for file in outputs:
         require_new('--out', file)
     for file, content in outputs.items():

@@ -10,7 +10,7 @@ from mmengine.config import Config, ConfigDict
 from torch import Tensor, nn
 
 from xmodal.datasets.text import clean_caption
-from xmodal.datasets.transforms.image_text import build_pipeline
+from xmodal.datasets.transforms import build_pipeline
 from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
 from xmodal.registry import DATASETS, FUNCTIONS, MODELS, register_all

@@ -1,4 +1,4 @@
-"""Readers of the benchmarks' own formats, and what feeds them to a model."""
+"""Readers of the benchmarks' formats, and the samplers, transforms and collate functions."""
 
 from xmodal.datasets import samplers, transforms
 from xmodal.datasets.captions import (
@@ -9,6 +9,7 @@ from xmodal.datasets.captions import (
 )
 from xmodal.datasets.class_folders import ClassFolderDataset
 from xmodal.datasets.collate import stack_images, stack_regions
+from xmodal.datasets.concat import WeightedConcatDataset
 from xmodal.datasets.entailment import (
     ENTAILMENT_CLASSES,
     AlbefEntailmentDataset,
@@ -16,7 +17,6 @@ from xmodal.datasets.entailment import (
 )
 from xmodal.datasets.gqa import GqaDataset
 from xmodal.datasets.instances import InstanceDataset
-from xmodal.datasets.joined import WeightedConcatDataset
 from xmodal.datasets.lxmert import (
     LxmertPretrainDataset,
     LxmertQuestionDataset,
@@ -33,7 +33,8 @@ from xmodal.datasets.reasoning import (
 from xmodal.datasets.referring import AlbefReferringDataset, ReferDataset
 from xmodal.datasets.region_store import RegionStore
 from xmodal.datasets.streaming import WebDatasetShards
-from xmodal.datasets.vqa import AlbefVqaDataset, VisualGenomeQuestionDataset, VqaDataset
+from xmodal.datasets.visual_genome import VisualGenomeQuestionDataset
+from xmodal.datasets.vqa import AlbefVqaDataset, VqaDataset
 
 __all__ = [
     'ENTAILMENT_CLASSES',

@@ -10,18 +10,18 @@ from xmodal.files import atomic_open, require_new
 
 
 def write_albef_json(path: Path, records: Iterable[dict], total: int | None = None) -> int:
-    """Writes ``{image, caption, image_id?}`` records as a JSON list, one a line, as they come.
+    """Writes ``{image, caption, image_id?}`` records as a JSON list, one per line.
 
     Args:
-        path: the new file; what it stands for is written beside it and moved there when whole.
-        records: what is written.
+        path: the new file. A temporary file in its folder is renamed to it when complete.
+        records: the records, which are written one by one.
         total: number of records, for the progress bar.
 
     Returns:
         The number of records.
 
     Raises:
-        FileExistsError: when ``path`` is there already.
+        FileExistsError: when ``path`` already exists.
         ValueError: when there is no record.
     """
     require_new('--out', path)

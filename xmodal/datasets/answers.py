@@ -1,4 +1,4 @@
-"""Which answers VQA's official evaluation, and LXMERT's answer table, take for the same."""
+"""Normal forms and scores of answers, as in VQA's evaluation and LXMERT's answer table."""
 
 import re
 
@@ -6,14 +6,14 @@ _PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
 _COMMA_IN_NUMBER = re.compile(r'\d,\d')
 _FULL_STOP = re.compile(r'\.(?!\d)')  # not the point of "0.5"
 _NUMBER_WORDS = ('zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine')
-_DIGITS = {word: str(number) for number, word in enumerate((*_NUMBER_WORDS, 'ten'))}
+_DIGITS = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, 'ten'))}
 _DIGITS['none'] = '0'
 _ARTICLES = ('a', 'an', 'the')
-_LXMERT_WORDS = {word: str(number) for number, word in enumerate((*_NUMBER_WORDS, 'ten')) if number}
+_LXMERT_WORDS = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, 'ten')) if value}
 _LXMERT_WORDS['grey'] = 'gray'
 
-# Words that get back a forgotten apostrophe; of several, one may be missing. What is an English
-# word without it ("its", "well") is not among them.
+# Words whose forgotten apostrophe is restored; of two apostrophes, one may be missing. Words that
+# are English without their apostrophe ("its", "well") are not among them.
 _CONTRACTIONS = """
     ain't aren't can't could've couldn't couldn't've didn't doesn't don't hadn't hadn't've hasn't
     haven't he'd he'd've he's how'd how'll how's isn't it'd it'd've it'll ma'am might've mightn't
@@ -30,14 +30,15 @@ _WITH_APOSTROPHE = {
     for word in _CONTRACTIONS
     for mark in re.finditer("'", word)
 }
-_WITH_APOSTROPHE["somebody'd"] = 'somebodyd'  # the other way round in the official script
+_WITH_APOSTROPHE["somebody'd"] = 'somebodyd'  # the reverse of the others, as in the official script
 
 
 def normalize_lxmert_answer(answer: str) -> str:
-    """An answer as LXMERT's joint answer table has it.
+    """An answer in the form of LXMERT's joint answer table.
 
-    Lower case without a final full stop or a leading article, number words from one to ten as
-    digits when they are all, "gray" for "grey". Coarser than :func:`normalize_answer`: marks stay.
+    Lower case, without a final full stop or a leading article; an answer that is a number word from
+    one to ten becomes digits, and "grey" becomes "gray". Simpler than :func:`normalize_answer`:
+    punctuation stays.
     """
     text = answer.lower().removesuffix('.').strip()
     for article in _ARTICLES:
@@ -46,17 +47,29 @@ def normalize_lxmert_answer(answer: str) -> str:
 
 
 def normalize_answer(answer: str) -> str:
-    """An answer as VQA's evaluation compares it.
+    """An answer in the form that VQA's evaluation compares.
 
-    Lower case, number words up to ten as digits, no articles, no punctuation: a mark becomes a
-    space, or nothing where a space stands beside one like it or a number has a comma. Apostrophes
-    and decimal points stay, and forgotten apostrophes are put back.
+    Lower case, number words up to ten as digits, no articles, no punctuation. A punctuation mark
+    becomes a space; it is deleted where the answer has the same mark next to a space, or a number
+    with a comma. Apostrophes and decimal points stay, and forgotten apostrophes are restored.
     """
     text = answer
-    has_number = _COMMA_IN_NUMBER.search(answer)
+    has_comma_number = _COMMA_IN_NUMBER.search(answer)
     for mark in _PUNCTUATION:
-        beside_space = f'{mark} ' in answer or f' {mark}' in answer
-        text = text.replace(mark, '' if beside_space or has_number else ' ')
+        next_to_space = f'{mark} ' in answer or f' {mark}' in answer
+        text = text.replace(mark, '' if next_to_space or has_comma_number else ' ')
     text = _FULL_STOP.sub('', text)
     words = (_DIGITS.get(word, word) for word in text.lower().split())
     return ' '.join(_WITH_APOSTROPHE.get(word, word) for word in words if word not in _ARTICLES)
+
+
+def answer_score(count: int, people: int) -> float:
+    """The score by VQA's accuracy of an answer that ``count`` of ``people`` gave.
+
+    As in :func:`xmodal.evaluation.vqa_accuracy`, it is the mean over leaving out each person of
+    min(1, n / 3), where n of the others gave the answer. The answer of a single person scores 1.
+    """
+    if people == 1:
+        return float(count)
+    left_out, kept = (min(1.0, n / 3) for n in (count - 1, count))
+    return (count * left_out + (people - count) * kept) / people

@@ -1,4 +1,4 @@
-"""What every data set of images with text does alike."""
+"""The base class of all image-text datasets, and what finds their files."""
 
 import logging
 import random
@@ -12,20 +12,21 @@ from torch.utils.data import Dataset
 from xmodal.datasets.seeding import isolated_random
 from xmodal.datasets.transforms import BrokenImageError, LoadRegions, build_pipeline
 
-MOST_BROKEN = 20  # in a row: by then it is not single files that are wrong
+MAX_BROKEN_IMAGES = 20  # in a row: so many are not single broken files
 
 
 class SampleDataset(Dataset):
-    """Samples whose random choices follow from the seed, and that outlive broken images.
+    """A dataset with reproducible random choices that skips broken images in training.
 
-    In training every random choice of a sample (what is drawn, the augmentation) follows from the
-    seed, the epoch and the sample's index, in whatever process it is made. A subclass says how many
-    samples there are (``__len__``) and what the pipeline starts from (``describe``).
+    In training all random choices of a sample (the sampled caption, the augmentation) follow from
+    the seed, the epoch and the index, in whichever process the sample is made. A subclass
+    implements ``__len__`` and ``get_data_info``.
 
     Args:
-        pipeline: transforms, from what ``describe`` gives to ``inputs`` and ``data_samples``.
-        test_mode: nothing random, and a broken image is an error.
-        seed: of all random choices.
+        pipeline: transforms, from the result of ``get_data_info`` to ``inputs`` and
+            ``data_samples``.
+        test_mode: whether nothing is random and a broken image is an error.
+        seed: seed of all random choices.
     """
 
     def __init__(
@@ -37,76 +38,76 @@ class SampleDataset(Dataset):
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
-        """What the pipeline starts from; random choices are the chooser's."""
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """The dict that the pipeline starts from; random choices are made with ``rng``."""
         raise NotImplementedError
 
-    def __getitem__(self, draw: int | tuple[int, int]) -> dict:
-        """A sample; ``draw`` is its index, or index and epoch.
+    def __getitem__(self, index: int | tuple[int, int]) -> dict:
+        """A sample, by its index or by index and epoch.
 
-        In training an image that can't be read is replaced by another, and its path is handed on
+        In training an image that cannot be read is replaced by another one, and its path is stored
         in the sample's ``skipped``.
 
         Raises:
-            IndexError: past the end.
+            IndexError: when the index is out of range.
             BrokenImageError: in test mode; in training after twenty broken images in a row.
         """
-        index, epoch = draw if isinstance(draw, tuple) else (draw, 0)
-        if not 0 <= index < len(self):  # what ends `for sample in dataset`
-            raise IndexError(f'sample {index} of a data set of {len(self)}')
+        index, epoch = unpack_index(index, len(self))
         if self.test_mode:
-            return self.pipeline(self.describe(index, random.Random(0)))
+            return self.pipeline(self.get_data_info(index, random.Random(0)))
         with isolated_random(self.seed, epoch, index):
-            chooser = random.Random(f'{self.seed} {epoch} {index}')
+            rng = random.Random(f'{self.seed} {epoch} {index}')
             skipped: list[str] = []
             while True:
-                described = self.describe(index, chooser)
+                data_info = self.get_data_info(index, rng)
                 try:
-                    return self.pipeline({**described, 'skipped': skipped})
+                    return self.pipeline({**data_info, 'skipped': skipped})
                 except BrokenImageError as error:
                     skipped.append(str(error))
-                    if len(skipped) == MOST_BROKEN:
+                    if len(skipped) == MAX_BROKEN_IMAGES:
                         raise BrokenImageError(
-                            f'{MOST_BROKEN} broken images in a row, check data_root and '
+                            f'{MAX_BROKEN_IMAGES} broken images in a row, check data_root and '
                             'data_prefix.image of the dataset:\n  ' + '\n  '.join(skipped)
                         ) from error
-                    index = chooser.randrange(len(self))
+                    index = rng.randrange(len(self))
 
-    def sampled(self, items: Sequence, few: int = 16) -> list:
-        """Items whose images are looked for when the set is built, from all over a sequence.
-
-        In training a few; in test mode all, since a missing one ends the test. Of more than
-        100,000 so many, which takes about a second.
-        """
-        return sampled(items, 100_000 if self.test_mode else few)
-
-    def check_images(self, paths: list[Path], file: Path) -> None:
-        """Looks whether images that an annotation file names, or their regions, are there.
-
-        Where the pipeline begins with ``LoadRegions``, that is asked instead of the disk.
+    def items_to_check(self, items: Sequence, num_training: int = 16) -> list:
+        """Items whose images are checked when the dataset is built, evenly spaced.
 
         Args:
-            paths: of the images.
+            items: all items.
+            num_training: number of items checked in training. In test mode all are checked, since
+                a missing image ends the test, but at most 100,000, which takes about a second.
+        """
+        return evenly_spaced(items, 100_000 if self.test_mode else num_training)
+
+    def check_images(self, paths: list[Path], file: Path) -> None:
+        """Checks that the images of an annotation file, or their regions, exist.
+
+        Where the pipeline has ``LoadRegions``, its store is asked instead of the disk.
+
+        Args:
+            paths: paths of the images.
             file: the annotation file, for messages.
 
         Raises:
-            FileNotFoundError: when none is; in test mode when one is missing.
+            FileNotFoundError: when none of them exists; in test mode when one is missing.
         """
         loaders = [t for t in self.pipeline.transforms if isinstance(t, LoadRegions)]
-        has = loaders[0].has if loaders else Path.exists
+        exists = loaders[0].has if loaders else Path.exists
         paths = list(dict.fromkeys(paths))
-        missing = [path for path in paths if not has(path)]
+        missing = [path for path in paths if not exists(path)]
         if not missing:
             return
-        what = 'have no regions in the store' if loaders else 'are not there'
+        problem = 'have no regions in the store' if loaders else 'do not exist'
         remedy = (
-            'is LoadRegions.store that of these images (docs/regions.md)?'
+            'is LoadRegions.store the store of these images (docs/regions.md)?'
             if loaders
             else 'check data_root and data_prefix.image of the dataset, or get the images '
             '(docs/data.md)'
         )
         message = (
-            f'{len(missing)} of {len(paths)} images looked for {what}, for instance {missing[0]} '
+            f'{len(missing)} of {len(paths)} checked images {problem}, for instance {missing[0]} '
             f'({file}): {remedy}'
         )
         if self.test_mode or len(missing) == len(paths):
@@ -114,20 +115,33 @@ class SampleDataset(Dataset):
         print_log(message, 'current', level=logging.WARNING)
 
 
-def find_files(owner: object, ann_file: str | list[str], data_root: str) -> list[Path]:
-    """Annotation files, below ``data_root``.
+def unpack_index(index: int | tuple[int, int], length: int) -> tuple[int, int]:
+    """Index and epoch of a sample; the epoch is 0 unless the sampler gives one.
 
     Raises:
-        FileNotFoundError: names the data set, the file and where it was looked for.
+        IndexError: when the index is out of range, which ends ``for sample in dataset``.
+    """
+    index, epoch = index if isinstance(index, tuple) else (index, 0)
+    if not 0 <= index < length:
+        raise IndexError(f'index {index} of a dataset with {length} samples')
+    return index, epoch
+
+
+def find_files(dataset: object, ann_file: str | list[str], data_root: str) -> list[Path]:
+    """Paths of annotation files below ``data_root``.
+
+    Raises:
+        FileNotFoundError: names the dataset, the file and where it was expected.
     """
     names = [ann_file] if isinstance(ann_file, str) else ann_file
     files = [Path(data_root, name) for name in names]
     for file in files:
         if not file.exists():
             raise FileNotFoundError(
-                f'{type(owner).__name__}: {file} is not there (dataset.ann_file, relative to '
+                f'{type(dataset).__name__}: {file} does not exist (dataset.ann_file, relative to '
                 f"data_root='{data_root}' and to {Path.cwd()}). docs/data.md says how to get each "
-                'set; for the embedded world run `python tools/make_shapes.py --out data/shapes`.'
+                'dataset; for the embedded world run `python tools/make_shapes.py --out '
+                'data/shapes`.'
             )
     return files
 
@@ -140,11 +154,11 @@ def image_folder(data_root: str, data_prefix: dict[str, str] | None) -> Path:
     """
     prefix = data_prefix or {}
     if unknown := sorted(prefix.keys() - {'image'}):
-        raise ValueError(f"dataset.data_prefix has {unknown}, expected 'image' alone")
+        raise ValueError(f"dataset.data_prefix has the keys {unknown}, expected only 'image'")
     return Path(data_root, prefix.get('image', ''))
 
 
-def sampled(items: Sequence, count: int = 16) -> list:
-    """A few items from all over a sequence."""
-    places = np.unique(np.linspace(0, len(items) - 1, count).astype(int))
-    return [items[int(place)] for place in places]
+def evenly_spaced(items: Sequence, count: int = 16) -> list:
+    """At most ``count`` items of a sequence, evenly spaced."""
+    indices = np.unique(np.linspace(0, len(items) - 1, count).astype(int))
+    return [items[int(index)] for index in indices]

@@ -1,4 +1,4 @@
-"""Boxes: which of them are boxes at all."""
+"""Boxes, and the checks of their coordinates."""
 
 import math
 from collections.abc import Sequence
@@ -8,41 +8,41 @@ import numpy as np
 Box = list[float]  # x, y, width, height, in pixels
 
 
-def find_wrong_box(boxes: np.ndarray, margin: float) -> int | None:
-    """The first box that does not lie in its image, ends before it begins, or is no number.
+def find_invalid_box(boxes: np.ndarray, margin: float) -> int | None:
+    """The first box that leaves its image, ends before it begins, or has a NaN.
 
     Args:
         boxes: x1, y1, x2, y2 as shares of the image, (R, 4).
-        margin: that one may leave the image by, as a share of it.
+        margin: how far a box may leave the image, as a share of the image.
 
     Returns:
-        Its place; None when all are right. A box without area is.
+        Its index, or None when all boxes are valid. A box without area is valid.
     """
-    inside = (boxes >= -margin).all(1) & (boxes <= 1 + margin).all(1)  # NaN is not
-    upright = (boxes[:, :2] <= boxes[:, 2:]).all(1)
-    wrong = np.flatnonzero(~(inside & upright))
-    return int(wrong[0]) if len(wrong) else None
+    inside = (boxes >= -margin).all(1) & (boxes <= 1 + margin).all(1)  # False for NaN
+    ordered = (boxes[:, :2] <= boxes[:, 2:]).all(1)
+    invalid = np.flatnonzero(~(inside & ordered))
+    return int(invalid[0]) if len(invalid) else None
 
 
-def read_box(numbers: Sequence[float], owner: str) -> Box:
-    """x, y, width and height as COCO has them; a detector's confidence may follow.
+def read_box(values: Sequence[float], source: str) -> Box:
+    """x, y, width and height as in COCO; a detector's confidence may follow.
 
     Args:
-        numbers: what a file has.
-        owner: whose box it is, for messages.
+        values: the values in the file.
+        source: the annotation or image that the box belongs to, for messages.
 
     Raises:
-        ValueError: when these are no numbers, or width or height is negative.
+        ValueError: when the values are not numbers, or width or height is negative.
     """
-    x, y, width, height = box = [float(number) for number in numbers[:4]]
+    x, y, width, height = box = [float(value) for value in values[:4]]
     if not all(map(math.isfinite, box)) or width < 0 or height < 0:
         raise ValueError(
-            f'the box of {owner} is {list(numbers)}, expected x, y, width and height, the last two '
-            'from 0'
+            f'the box of {source} is {list(values)}, expected x, y, width and height, where width '
+            'and height are not negative'
         )
     return box
 
 
 def has_area(box: Box) -> bool:
-    """Whether a box can be scored; COCO has a few that can't."""
+    """Whether a box can be scored; COCO has a few boxes without area."""
     return box[2] > 0 and box[3] > 0

@@ -1,4 +1,4 @@
-"""Images in one folder a class, as ImageNet has them."""
+"""Images in one folder per class, as in ImageNet."""
 
 import os
 import random
@@ -14,25 +14,24 @@ SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
 
 @DATASETS.register_module()
 class ClassFolderDataset(SampleDataset):
-    """A sample an image: its class is its folder. Classes are in the order of the folders' names.
+    """One sample per image; its class is its folder. Classes are sorted by folder name.
 
-    Names that begin with '.' or '__' are passed over: programs make them, ``.ipynb_checkpoints``.
+    Names that begin with '.' or '__' are skipped: programs create them, ``.ipynb_checkpoints``.
 
     Args:
-        data_root: folder of the classes' folders.
+        data_root: folder that contains the class folders.
         class_names: a JSON file, ``{"folder": "name", …}`` or a list of names in the order of the
-            sorted folders (``n01440764`` … of ImageNet); None for the folders' own names.
-        pipeline: transforms, from ``img_path`` to ``inputs`` and ``data_samples``, which take over
-            ``label``.
-        test_mode: nothing random, and a broken image is an error.
-        seed: of all random choices.
+            sorted folders (``n01440764`` … of ImageNet); None to use the folder names.
+        pipeline: transforms, from ``img_path`` to ``inputs`` and ``data_samples`` with ``label``.
+        test_mode: whether nothing is random and a broken image is an error.
+        seed: seed of all random choices.
 
     Attributes:
-        class_names: the names, class by class.
+        class_names: the name of each class.
 
     Raises:
         FileNotFoundError: when there is no folder with images, or no file of names.
-        ValueError: when folders and names do not belong together.
+        ValueError: when folders and names do not match.
     """
 
     def __init__(
@@ -44,8 +43,8 @@ class ClassFolderDataset(SampleDataset):
         seed: int = 0,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
-        found = Path(data_root).glob('*')
-        folders = sorted(path for path in found if _is_shown(path.name) and path.is_dir())
+        paths = Path(data_root).glob('*')
+        folders = sorted(path for path in paths if _is_visible(path.name) and path.is_dir())
         self.images = [
             (path, label)
             for label, folder in enumerate(folders)
@@ -54,16 +53,18 @@ class ClassFolderDataset(SampleDataset):
         if not self.images:
             raise FileNotFoundError(
                 f"ClassFolderDataset: data_root='{data_root}' (relative to {Path.cwd()}) has no "
-                'folders with images, one a class'
+                'class folders with images'
             )
-        names = [folder.name for folder in folders]
-        self.class_names = read_class_names(class_names, names) if class_names else names
+        folder_names = [folder.name for folder in folders]
+        self.class_names = (
+            read_class_names(class_names, folder_names) if class_names else folder_names
+        )
 
     def __len__(self) -> int:
         return len(self.images)
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
-        """An image with the number of its class."""
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """An image with the index of its class."""
         path, label = self.images[index]
         return {
             'img_path': path,
@@ -75,24 +76,26 @@ class ClassFolderDataset(SampleDataset):
 
 
 def _is_image(entry: os.DirEntry) -> bool:
-    return _is_shown(entry.name) and Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file()
+    return (
+        _is_visible(entry.name) and Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file()
+    )
 
 
-def _is_shown(name: str) -> bool:
-    """Whether a person made it: not ``.ipynb_checkpoints``, ``__MACOSX``, ``._a.jpg``."""
+def _is_visible(name: str) -> bool:
+    """Whether it is not made by a program, as ``.ipynb_checkpoints``, ``__MACOSX``, ``._a.jpg``."""
     return not name.startswith(('.', '__'))
 
 
 def read_class_names(file: str, folders: list[str]) -> list[str]:
-    """The names of some folders, in their order.
+    """The class names of folders, in their order.
 
     Raises:
-        FileNotFoundError: when there is no such file.
-        ValueError: when it lacks a folder, or a list is not as long as there are folders.
+        FileNotFoundError: when the file does not exist.
+        ValueError: when a folder is missing, or a list has another length than the folders.
     """
     if not Path(file).is_file():
         raise FileNotFoundError(
-            f'dataset.class_names={file} is not there (relative to {Path.cwd()}): a JSON file, '
+            f'dataset.class_names={file} does not exist (relative to {Path.cwd()}): a JSON file, '
             '{"folder": "name", …} or a list of names in the order of the sorted folders'
         )
     content = read_json(file)
@@ -100,7 +103,7 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
         if len(content) != len(folders):
             raise ValueError(
                 f'{file} lists {len(content)} names, and there are {len(folders)} folders, '
-                f"'{folders[0]}' to '{folders[-1]}': a list needs a name for each, in their order"
+                f"'{folders[0]}' to '{folders[-1]}': expected one name per folder, in this order"
             )
         return content
     if not isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""From samples to a batch."""
+"""Collate functions: from a list of samples to a batch."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -14,24 +14,24 @@ Fields = TypeVar('Fields', Regions, ObjectLabels)
 
 @FUNCTIONS.register_module()
 def stack_images(samples: list[dict]) -> dict:
-    """Makes one tensor of the images; the rest stays a list.
+    """Stacks the images to one tensor; the data samples stay a list.
 
-    One tensor travels from a worker process many times faster than one for each image.
+    One tensor is sent from a worker process many times faster than one tensor per image.
 
     Args:
-        samples: of ``inputs``, uint8 (3, H, W), and ``data_samples``.
+        samples: dicts of ``inputs``, uint8 (3, H, W), and ``data_samples``.
 
     Returns:
         ``dict(inputs=uint8 (B, 3, H, W), data_samples=list)``.
 
     Raises:
-        ValueError: when the images are not of one size.
+        ValueError: when the images have different sizes.
     """
-    sizes = {tuple(sample['inputs'].shape) for sample in samples}
-    if len(sizes) > 1:
+    shapes = {tuple(sample['inputs'].shape) for sample in samples}
+    if len(shapes) > 1:
         raise ValueError(
-            f'the images of a batch have different shapes {sorted(sizes)}: end the pipeline of the '
-            'dataset with AlbefAugment or ResizeImage before PackImageText'
+            f'the images of a batch have different shapes {sorted(shapes)}: end the pipeline of '
+            'the dataset with AlbefAugment or ResizeImage before PackImageText'
         )
     return {
         'inputs': torch.stack([sample['inputs'] for sample in samples]),
@@ -41,18 +41,22 @@ def stack_images(samples: list[dict]) -> dict:
 
 @FUNCTIONS.register_module()
 def stack_regions(samples: list[dict]) -> dict:
-    """Pads the regions of images to one tensor; the rest stays a list.
+    """Pads the regions of the images to one tensor; the data samples stay a list.
 
     Args:
-        samples: of ``inputs``, the :class:`Regions` of one image, features (R, F), or a list of
-            several images' (NLVR2), and ``data_samples``.
+        samples: dicts of ``inputs``, the :class:`Regions` of one image with features (R, F), or a
+            list of them for samples of several images (NLVR2), and ``data_samples``.
 
     Returns:
-        ``dict(inputs=Regions, features (B, R, F); data_samples=list)``; several images of a sample
-        stand one after another. Boxes and labels are there when all images have them.
+        ``dict(inputs=Regions, features (B, R, F); data_samples=list)``; the images of one sample
+        follow each other. Boxes and labels are present when all images have them.
     """
-    found = [sample['inputs'] for sample in samples]
-    images = [image for own in found for image in ([own] if isinstance(own, Regions) else own)]
+    inputs = [sample['inputs'] for sample in samples]
+    images = [
+        image
+        for regions in inputs
+        for image in ([regions] if isinstance(regions, Regions) else regions)
+    ]
     return {
         'inputs': _pad_fields(images),
         'data_samples': [sample['data_samples'] for sample in samples],
@@ -60,7 +64,7 @@ def stack_regions(samples: list[dict]) -> dict:
 
 
 def _pad_fields(rows: Sequence[Fields]) -> Fields:
-    """A batch of named tuples, field by field; None where one of them has None."""
+    """A batch of named tuples, field by field; None where one of them is None."""
     columns = []
     for column in zip(*rows, strict=True):
         if any(field is None for field in column):

@@ -1,4 +1,4 @@
-"""Readers of visual entailment: SNLI-VE and ALBEF's form of it."""
+"""Readers of visual entailment: SNLI-VE and ALBEF's lists of it."""
 
 import random
 from collections.abc import Iterable
@@ -12,36 +12,36 @@ from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.registry import DATASETS
 
-#: A label is a place in this list; the numbers are ALBEF's.
+#: A label is an index into this list; the order is ALBEF's.
 ENTAILMENT_CLASSES = ('contradiction', 'neutral', 'entailment')
 
 
 class EntailmentDataset(RecordDataset):
-    """Images with a hypothesis each, which they entail, contradict or leave open.
+    """Images with one hypothesis each: entailed, contradicted or neither.
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
-        image_path: where the images are below ``data_prefix``, with any field of an annotation, if
-            not where the archive of Flickr30K has them: '{Flickr30K_ID}.png'.
-        max_words: hypotheses are cut after so many words.
-        **others: see :class:`RecordDataset`.
+        image_path: path of an image below ``data_prefix.image``, with any field of an annotation:
+            '{Flickr30K_ID}.png'. None for the paths in the archive of Flickr30K.
+        max_words: number of words after which hypotheses are truncated.
+        **kwargs: see :class:`RecordDataset`.
     """
 
-    #: The path of an image in the archive.
-    archived = ''
+    #: The path of an image in the archive of Flickr30K.
+    archive_path = ''
 
     def __init__(
         self,
         ann_file: str | list[str],
         image_path: str | None = None,
         max_words: int = 30,
-        **others,
+        **kwargs,
     ) -> None:
-        self.image_path, self.max_words = image_path or self.archived, max_words
-        super().__init__(ann_file, **others)
+        self.image_path, self.max_words = image_path or self.archive_path, max_words
+        super().__init__(ann_file, **kwargs)
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
-        """The image with its hypothesis, the number of its label and the pair's id."""
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """The image with its hypothesis, the index of its label and the id of the pair."""
         record = self.records[index]
         return {
             'img_path': str(self.image_root / record['image']),
@@ -53,7 +53,7 @@ class EntailmentDataset(RecordDataset):
         }
 
     def record(self, item: dict, hypothesis: str, label: str, pair_id: str) -> dict:
-        """What is kept of an annotation; ``item`` names the image."""
+        """The record of an annotation; ``item`` has the fields of ``image_path``."""
         if label not in ENTAILMENT_CLASSES:
             raise ValueError(
                 f'the label of {hypothesis!r} is {label!r}, expected one of '
@@ -69,40 +69,40 @@ class EntailmentDataset(RecordDataset):
 
 @DATASETS.register_module()
 class SnliVeDataset(EntailmentDataset):
-    """SNLI-VE's own files, ``snli_ve_{train,dev,test}.jsonl``.
+    """SNLI-VE's files, ``snli_ve_{train,dev,test}.jsonl``.
 
-    Pairs on whose label the annotators did not agree ('-') are left out, as everywhere; the log
-    says how many.
+    Pairs on whose label the annotators did not agree ('-') are dropped, as everywhere; the log says
+    how many.
     """
 
     layout = (
-        'a line each: {"Flickr30K_ID": "…", "sentence2": "…", "gold_label": "entailment", …}, '
-        "gold_label '-' where there is none"
+        'one per line: {"Flickr30K_ID": "…", "sentence2": "…", "gold_label": "entailment", …}, '
+        "gold_label '-' where the annotators did not agree"
     )
-    archived = '{Flickr30K_ID}.jpg'
+    archive_path = '{Flickr30K_ID}.jpg'
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record a line that has a label."""
-        undecided = 0
-        for place, (number, item) in enumerate(read_json_lines(file)):
-            with at_line(number):
+        """One record per line with a label."""
+        num_undecided = 0
+        for index, (line_number, item) in enumerate(read_json_lines(file)):
+            with at_line(line_number):
                 if item['gold_label'] == '-':
-                    undecided += 1
+                    num_undecided += 1
                     continue
-                pair_id = item.get('pairID', str(place))
+                pair_id = item.get('pairID', str(index))
                 yield self.record(item, item['sentence2'], item['gold_label'], pair_id)
-        if undecided:
-            print_log(f'{file}: {undecided} pairs without a label left out', 'current')
+        if num_undecided:
+            print_log(f'{file}: {num_undecided} pairs without a label dropped', 'current')
 
 
 @DATASETS.register_module()
 class AlbefEntailmentDataset(EntailmentDataset):
-    """ALBEF's form, ``ve_{train,dev,test}.json``; images are named without suffix there."""
+    """ALBEF's lists, ``ve_{train,dev,test}.json``; they name images without suffix."""
 
     layout = '[{"image": "Flickr30K id", "sentence": "…", "label": "entailment"}, …]'
-    archived = '{image}.jpg'
+    archive_path = '{image}.jpg'
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record an item of the list."""
-        for number, item in enumerate(stream_json_list(file)):
-            yield self.record(item, item['sentence'], item['label'], str(number))
+        """One record per item of the list."""
+        for index, item in enumerate(stream_json_list(file)):
+            yield self.record(item, item['sentence'], item['label'], str(index))

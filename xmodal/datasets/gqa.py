@@ -1,11 +1,11 @@
-"""Reader of GQA's own questions."""
+"""Reader of GQA's questions."""
 
 import random
 from collections.abc import Iterable
 from pathlib import Path
 
+from xmodal.datasets.questions import QuestionDataset
 from xmodal.datasets.seeding import derive_seed
-from xmodal.datasets.vqa import QuestionDataset
 from xmodal.files import read_json
 from xmodal.registry import DATASETS
 
@@ -14,14 +14,13 @@ from xmodal.registry import DATASETS
 class GqaDataset(QuestionDataset):
     """GQA's files, ``{train,val,testdev,test}_{balanced,all}_questions.json``.
 
-    A sample has, besides what every question has, ``gqa``: what the official evaluation asks of it,
-    the keys of :class:`xmodal.evaluation.gqa.GqaQuestion`. Its ``answer_type`` is 'binary' or
-    'open', as there.
+    In addition to the fields of every question, a sample has ``gqa``: the fields that the official
+    evaluation needs, with the keys of :class:`xmodal.evaluation.gqa.GqaQuestion`. Its
+    ``answer_type`` is 'binary' or 'open', as in the evaluation.
 
     Args:
-        ann_file: file or files, below ``data_root``; the training questions of
-            ``train_all_questions/`` are ten files.
-        **others: see :class:`QuestionDataset`.
+        ann_file: file or files, below ``data_root``; ``train_all_questions/`` has ten files.
+        **kwargs: see :class:`QuestionDataset`.
     """
 
     layout = (
@@ -30,15 +29,15 @@ class GqaDataset(QuestionDataset):
     )
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record a question."""
-        for number, item in read_json(file).items():
+        """One record per question."""
+        for question_id, item in read_json(file).items():
             answer, types = item.get('answer'), item.get('types', {})
             structural = types.get('structural')
             record = self.record(
                 image=f'{item["imageId"]}.jpg',
                 image_id=derive_seed(item['imageId']),
                 question=item['question'],
-                question_id=number,
+                question_id=question_id,
                 answers=[] if answer is None else [answer],
                 answer_type='' if structural is None else gqa_answer_type(structural),
             )
@@ -48,15 +47,15 @@ class GqaDataset(QuestionDataset):
                 'detailed': types.get('detailed') or '',
                 'group': (item.get('groups') or {}).get('global'),
                 'balanced': item.get('isBalanced', True),
-                'entailed': [other for other in item.get('entailed') or () if other != number],
+                'entailed': [other for other in item.get('entailed') or () if other != question_id],
             }
             yield {**record, 'gqa': gqa}
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
-        """The image with its question, and what the evaluation asks of it."""
-        return {**super().describe(index, chooser), 'gqa': self.records[index]['gqa']}
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """The image with its question, and the fields that the evaluation needs."""
+        return {**super().get_data_info(index, rng), 'gqa': self.records[index]['gqa']}
 
 
 def gqa_answer_type(structural: str) -> str:
-    """'open' for a query, 'binary' for all that names its possible answers."""
+    """'open' for a query, 'binary' for all types whose questions name the possible answers."""
     return 'open' if structural == 'query' else 'binary'

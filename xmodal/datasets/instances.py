@@ -1,4 +1,4 @@
-"""Single things of pictures, for pre-training an image encoder."""
+"""Single objects of images, for pre-training an image encoder."""
 
 import random
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from xmodal.registry import DATASETS
 
 @DATASETS.register_module()
 class InstanceDataset(RecordDataset):
-    """A sample a thing: its picture, its box, and its tags (category and attributes).
+    """One sample per object: its image, its box and its tags (category and attributes).
 
-    Reads COCO instances; ``attributes``, a list of names, is there in the embedded world's.
+    Reads COCO's instances; those of the embedded world also have ``attributes``, a list of names.
 
     Args:
         ann_file: ``instances_*.json``.
-        tags: all tags, in the order of the classifier's outputs; any other is an error.
-        **others: see :class:`RecordDataset`.
+        tags: all tags, in the order of the classifier's outputs; any other tag is an error.
+        **kwargs: see :class:`RecordDataset`.
     """
 
     layout = (
@@ -28,12 +28,12 @@ class InstanceDataset(RecordDataset):
         '[{"image_id", "category_id", "bbox", "attributes"?}, …]}'
     )
 
-    def __init__(self, ann_file: str | list[str], tags: list[str], **others) -> None:
-        self.tags = {tag: number for number, tag in enumerate(tags)}
-        super().__init__(ann_file, **others)
+    def __init__(self, ann_file: str | list[str], tags: list[str], **kwargs) -> None:
+        self.tag_ids = {tag: index for index, tag in enumerate(tags)}
+        super().__init__(ann_file, **kwargs)
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
-        """The picture with the box (x, y, width, height) and the numbers of the tags."""
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """The image with the box (x, y, width, height) and the tag ids."""
         record = self.records[index]
         return {
             'img_path': str(self.image_root / record['image']),
@@ -45,17 +45,17 @@ class InstanceDataset(RecordDataset):
         }
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record a thing."""
+        """One record per object."""
         content = read_json(file)
         images = image_names(content['images'])
         names = {category['id']: category['name'] for category in content['categories']}
-        for number, thing in enumerate(content['annotations']):
-            tags = [names[thing['category_id']], *thing.get('attributes', [])]
-            if unknown := set(tags) - set(self.tags):
+        for index, annotation in enumerate(content['annotations']):
+            tags = [names[annotation['category_id']], *annotation.get('attributes', [])]
+            if unknown := set(tags) - set(self.tag_ids):
                 raise ValueError(f'tags {sorted(unknown)} are not in dataset.tags')
             yield {
-                'image': images[thing['image_id']],
-                'image_id': thing['image_id'],
-                'box': read_box(thing['bbox'], f'annotation {number}'),
-                'tags': [self.tags[tag] for tag in tags],
+                'image': images[annotation['image_id']],
+                'image_id': annotation['image_id'],
+                'box': read_box(annotation['bbox'], f'annotation {index}'),
+                'tags': [self.tag_ids[tag] for tag in tags],
             }

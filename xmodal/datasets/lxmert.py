@@ -1,6 +1,6 @@
-"""Readers of the files that LXMERT publishes: pre-training, VQA and GQA, NLVR2.
+"""Readers of LXMERT's published files: pre-training, VQA and GQA, NLVR2.
 
-Images are named by the id of their regions; a pipeline begins with ``LoadRegions``.
+The files name images by the id of their regions; a pipeline begins with ``LoadRegions``.
 """
 
 import json
@@ -12,41 +12,41 @@ from xmodal.datasets.answers import normalize_lxmert_answer
 from xmodal.datasets.base import SampleDataset, find_files
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
+from xmodal.datasets.questions import QuestionDataset
 from xmodal.datasets.reasoning import REASONING_CLASSES, ReasoningDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
-from xmodal.datasets.vqa import QuestionDataset
 from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
 
 
 @DATASETS.register_module()
 class LxmertPretrainDataset(SampleDataset):
-    """Sentences about images, ``mscoco_train.json``, ``vgnococo.json`` and their like.
+    """Sentences about images, ``mscoco_train.json``, ``vgnococo.json`` and similar files.
 
     A sample is one image with one sentence: a caption, or a question with its ``answers`` and their
-    scores as ``answer_weights``. Answers are written as in LXMERT's joint table. A caption has
-    none, nor has a question whose label is empty, which is legal. All sentences lie in one
+    scores as ``answer_weights``. Answers are written as in LXMERT's joint table. A caption has no
+    answers; a question may have an empty label, and no answers then. All sentences are in one
     memory-mapped index (:func:`xmodal.datasets.index.open_index`).
 
     Args:
         ann_file: file or files, below ``data_root``.
         data_root: folder that paths are relative to.
-        max_words: sentences are cleaned and cut after so many words; None, as LXMERT, leaves them
-            as they are.
+        max_words: sentences are cleaned and truncated after so many words; None leaves them
+            unchanged, as LXMERT.
         pipeline: transforms, ``LoadRegions`` and ``PackRegionText``.
-        test_mode: nothing random, and missing regions are an error.
-        seed: of all random choices.
+        test_mode: whether nothing is random and missing regions are an error.
+        seed: seed of all random choices.
 
     Raises:
-        FileNotFoundError: when a file is not there, or none of the images has regions,
-            in test mode not all.
-        ValueError: when a file is not of the format.
+        FileNotFoundError: when a file does not exist, or none of the images has regions; in test
+            mode when one image has none.
+        ValueError: when a file has another layout.
     """
 
     layout = (
         '[{"img_id", "sentf": {"set": ["…", …], …}, "labelf": {"set": [{"answer": score}, …]}}, …] '
-        'with a label for each sentence of the sets that "labelf" names'
+        'with one label per sentence for each set that "labelf" names'
     )
 
     def __init__(
@@ -61,16 +61,16 @@ class LxmertPretrainDataset(SampleDataset):
         super().__init__(pipeline, test_mode, seed)
         self.max_words = max_words
         files = find_files(self, ann_file, data_root)
-        self.index = open_index(files, {'reader': type(self).__name__}, self._read)
-        images = [Path(image) for image in self.sampled(self.index.images, 1000)]
+        self.index = open_index(files, {'reader': type(self).__name__}, self._read_file)
+        images = [Path(image) for image in self.items_to_check(self.index.images, 1000)]
         self.check_images(images, files[0])
 
     def __len__(self) -> int:
         return len(self.index.texts)
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
-        """An image with a sentence; ``source`` is the set that it is of."""
-        image = self.index.owner(index)
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """An image with a sentence; ``source`` is the dataset that the sentence comes from."""
+        image = self.index.image_of(index)
         source, text, label = json.loads(self.index.texts[index])
         return {
             'img_path': self.index.images[image],
@@ -82,55 +82,56 @@ class LxmertPretrainDataset(SampleDataset):
             'answer_weights': list(label.values()),
         }
 
-    def _read(self, file: Path) -> Iterable[Entry]:
-        """An entry an image; a sentence is the JSON text of set, text and label."""
-        done = 0
+    def _read_file(self, file: Path) -> Iterable[Entry]:
+        """One entry per image; a sentence is the JSON text of its source, text and label."""
+        num_read = 0
         reader = type(self).__name__
-        with explain_errors(file, self.layout, lambda: f' by {reader} after {done} images'):
+        with explain_errors(file, self.layout, lambda: f' by {reader} after {num_read} images'):
             for item in stream_json_list(file):
-                entry = Entry(item['img_id'], [json.dumps(found) for found in _sentences(item)])
+                sentences = [json.dumps(sentence) for sentence in _read_sentences(item)]
+                entry = Entry(item['img_id'], sentences)
                 entry.check()
                 yield entry
-                done += 1
+                num_read += 1
 
 
-def _sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:
-    """Set, text and scores by answer of each sentence of an image."""
-    labels = item.get('labelf', {})
+def _read_sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:
+    """Source, text and scores by answer of each sentence of an image."""
+    all_labels = item.get('labelf', {})
     for source, texts in item['sentf'].items():
-        own = labels.get(source, [{}] * len(texts))
-        if len(own) != len(texts):
+        labels = all_labels.get(source, [{}] * len(texts))
+        if len(labels) != len(texts):
             raise ValueError(
-                f'image {item["img_id"]} has {len(texts)} sentences of {source!r} and {len(own)} '
-                'labels'
+                f'image {item["img_id"]} has {len(texts)} sentences of {source!r} and '
+                f'{len(labels)} labels'
             )
-        for text, label in zip(texts, own, strict=True):
+        for text, label in zip(texts, labels, strict=True):
             if not isinstance(text, str):
                 raise ValueError(f'a sentence of {item["img_id"]} is {text!r}, expected a text')
             yield source, text, normalize_label(label)
 
 
 def normalize_label(label: dict[str, float]) -> dict[str, float]:
-    """A label with answers as LXMERT's table has them; of equal ones the greatest score counts."""
-    found: dict[str, float] = {}
+    """A label with answers in the form of LXMERT's table; equal answers get the largest score."""
+    normalized: dict[str, float] = {}
     for answer, score in label.items():
         answer = normalize_lxmert_answer(answer)
         if answer:
-            found[answer] = max(score, found.get(answer, 0.0))
-    return found
+            normalized[answer] = max(score, normalized.get(answer, 0.0))
+    return normalized
 
 
 @DATASETS.register_module()
 class LxmertQuestionDataset(QuestionDataset):
     """LXMERT's ``data/vqa`` and ``data/gqa``: ``train.json``, ``nominival.json``, ….
 
-    ``answers`` and ``answer_weights`` are the file's label, of which training learns and by which
-    ``SoftAnswerMetric`` scores. There are no human answers, and a label may be empty: no answer
-    counts as right then.
+    ``answers`` and ``answer_weights`` are the label in the file, which is the training target and
+    the reference of ``SoftAnswerMetric``. There are no human answers, and a label may be empty:
+    then no answer is correct.
 
     Args:
         ann_file: file or files, below ``data_root``.
-        **others: see :class:`QuestionDataset`.
+        **kwargs: see :class:`QuestionDataset`.
     """
 
     layout = (
@@ -139,7 +140,7 @@ class LxmertQuestionDataset(QuestionDataset):
     )
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record an item of the list."""
+        """One record per item of the list."""
         for item in stream_json_list(file):
             yield self.record(
                 image=item['img_id'],
@@ -158,7 +159,7 @@ class LxmertReasoningDataset(ReasoningDataset):
     layout = '[{"identifier": "train-10171-0-0", "img0", "img1", "sent", "label": 0 or 1}, …]'
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record an item of the list."""
+        """One record per item of the list."""
         for item in stream_json_list(file):
             label = item['label']
             if label not in (0, 1):

@@ -1,4 +1,4 @@
-"""Readers of phrases with boxes: Flickr30k Entities' own files, and lists."""
+"""Readers of phrases with boxes: Flickr30k Entities' files, and lists."""
 
 import math
 import re
@@ -21,13 +21,17 @@ Corners = Sequence[float]  # first column, first row, last column, last row, cou
 
 
 class PhraseDataset(ReferringDataset):
-    """Images with phrases of their captions, each naming one thing or several together.
+    """Images with phrases of their captions, each for one or more objects.
 
-    What a sample has is said at :class:`ReferringDataset`. A phrase of several boxes has the box
-    around all of them, as in the evaluation of the data set's authors (Plummer et al., 2015). The
-    boxes to choose from are a detector's or, without ``proposals``, those of all phrases of the
-    image, each once.
+    :class:`ReferringDataset` describes the fields of a sample. A phrase with more than one box gets
+    the box around all of them, as in the evaluation of the dataset's authors (Plummer et al.,
+    2015). The candidate boxes are a detector's or, without ``proposals``, the distinct boxes of all
+    phrases of the image.
     """
+
+    def read_tables(self) -> dict:
+        """Nothing: the annotation file has the boxes."""
+        return {}
 
     def record(
         self,
@@ -35,11 +39,11 @@ class PhraseDataset(ReferringDataset):
         image_id: int,
         phrase: str,
         split: str,
-        place: int,
+        index: int,
         size: tuple[int, int],
         corners: Corners,
     ) -> dict:
-        """What is kept of a phrase, the ``place``-th of the file; no box in training."""
+        """The record of the phrase with this index in the file; without a box in training."""
         record = {
             'image': image,
             'image_id': image_id,
@@ -47,76 +51,76 @@ class PhraseDataset(ReferringDataset):
         }
         if self.test_mode:
             record |= {
-                'ref_id': place,
-                'sent_id': place,
+                'ref_id': index,
+                'sent_id': index,
                 'split': split,
                 'size': size,
                 'box': _as_box(corners),
             }
         return record
 
-    def _choices(self, proposals: str | None, data_root: str) -> dict[int, list[Box]]:
-        """The boxes to choose from, of each image of the records."""
-        if proposals is not None:
-            return super()._choices(proposals, data_root)
-        choices: dict[int, list[Box]] = defaultdict(list)
-        for record in self.records:
-            own = choices[record['image_id']]
-            if record['box'] not in own:
-                own.append(record['box'])
-        return dict(choices)
+    def find_proposals(self, records: list[dict], instances: None) -> dict[int, list[Box]]:
+        """The candidate boxes of each image of the records, by image id."""
+        if self.proposals_file is not None:
+            return super().find_proposals(records, instances)
+        proposals: dict[int, list[Box]] = defaultdict(list)
+        for record in records:
+            boxes = proposals[record['image_id']]
+            if record['box'] not in boxes:
+                boxes.append(record['box'])
+        return proposals
 
 
 @DATASETS.register_module()
 class EntitiesDataset(PhraseDataset):
-    """Flickr30k Entities' own files: a list of images, ``Sentences/`` and ``Annotations/``.
+    """Flickr30k Entities' files: a list of images, ``Sentences/`` and ``Annotations/``.
 
-    Phrases without a box (scenes, what is not in the picture) are left out, as everywhere.
+    Phrases without a box (scenes, phrases for nothing in the image) are dropped, as everywhere.
 
     Args:
-        ann_file: the images of a split, an id a line: ``flickr30k_entities/test.txt``. Beside it
-            lie ``Sentences/ID.txt`` and ``Annotations/ID.xml``.
-        image_path: of an image below ``data_prefix.image``, with its ``{id}``.
-        **others: see :class:`ReferringDataset`.
+        ann_file: the image ids of a split, one per line: ``flickr30k_entities/test.txt``. Its
+            folder also has ``Sentences/ID.txt`` and ``Annotations/ID.xml``.
+        image_path: path of an image below ``data_prefix.image``, with its ``{id}``.
+        **kwargs: see :class:`ReferringDataset`.
     """
 
     layout = (
-        'an image id a line; "[/EN#40/people A man] eats ." a line in Sentences/ID.txt; in '
-        'Annotations/ID.xml a <size> and <object>s of <name>40</name> and <bndbox>'
+        'one image id per line; Sentences/ID.txt with lines "[/EN#40/people A man] eats ."; '
+        'Annotations/ID.xml with <size> and <object>s of <name>40</name> and <bndbox>'
     )
 
-    def __init__(self, ann_file: str, image_path: str = '{id}.jpg', **others) -> None:
+    def __init__(self, ann_file: str, image_path: str = '{id}.jpg', **kwargs) -> None:
         self.image_path = image_path
-        super().__init__(ann_file, **others)
+        super().__init__(ann_file, **kwargs)
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record a phrase that has a box, in the order of the captions."""
-        place = 0
+        """One record per phrase with a box, in the order of the captions."""
+        index = 0
         for name in file.read_text('utf-8-sig').split():
             sentences, annotations = find_files(
                 self, [f'Sentences/{name}.txt', f'Annotations/{name}.xml'], str(file.parent)
             )
-            image = read_entity_boxes(annotations)
-            for found in _PHRASE.finditer(sentences.read_text('utf-8-sig')):
-                corners = image.corners.get(found['entity'])
+            entities = read_entity_boxes(annotations)
+            path = self.image_path.format(id=name)
+            for match in _PHRASE.finditer(sentences.read_text('utf-8-sig')):
+                corners = entities.corners.get(match['entity'])
                 if corners is None:
                     continue
-                path = self.image_path.format(id=name)
                 yield self.record(
-                    path, int(name), found['phrase'], file.stem, place, image.size, corners
+                    path, int(name), match['phrase'], file.stem, index, entities.size, corners
                 )
-                place += 1
+                index += 1
 
 
 @DATASETS.register_module()
 class PhraseListDataset(PhraseDataset):
-    """A list of phrases, one box each.
+    """A list of phrases with one box each.
 
     Args:
         ann_file: the list.
-        split: of which splits the phrases are, one or several; None for all phrases.
-        split_key: the key of an item that names its split.
-        **others: see :class:`ReferringDataset`.
+        split: the split of the phrases, or a list of splits; None for all phrases.
+        split_key: the key of an item that has its split.
+        **kwargs: see :class:`ReferringDataset`.
     """
 
     layout = (
@@ -129,30 +133,30 @@ class PhraseListDataset(PhraseDataset):
         ann_file: str,
         split: str | list[str] | None = None,
         split_key: str = 'split',
-        **others,
+        **kwargs,
     ) -> None:
         self.splits = [split] if isinstance(split, str) else split
         self.split_key = split_key
-        super().__init__(ann_file, **others)
+        super().__init__(ann_file, **kwargs)
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record an item of the splits; images are numbered as they come."""
-        numbers: dict[str, int] = {}
-        for place, item in enumerate(stream_json_list(file)):
+        """One record per item of the splits; images are numbered in the order of the list."""
+        image_ids: dict[str, int] = {}
+        for index, item in enumerate(stream_json_list(file)):
             split = item[self.split_key]
             if self.splits is not None and split not in self.splits:
                 continue
             image, size = item['image'], (item['height'], item['width'])
-            number = numbers.setdefault(image, len(numbers))
-            yield self.record(image, number, item['phrase'], split, place, size, item['box_xyxy'])
+            image_id = image_ids.setdefault(image, len(image_ids))
+            yield self.record(image, image_id, item['phrase'], split, index, size, item['box_xyxy'])
 
 
 class EntityBoxes(NamedTuple):
-    """What is used of an image's annotations.
+    """The used part of an image's annotations.
 
     Attributes:
         size: height and width.
-        corners: around all boxes of an entity, by its id.
+        corners: corners of the box around all boxes of an entity, by entity id.
     """
 
     size: tuple[int, int]
@@ -163,37 +167,38 @@ def read_entity_boxes(file: Path) -> EntityBoxes:
     """Reads an ``Annotations/ID.xml``.
 
     Raises:
-        ValueError: when the file is not of the format.
+        ValueError: when the file has another layout.
     """
     boxes: dict[str, list[Corners]] = defaultdict(list)
     try:
         root = ElementTree.parse(file).getroot()
         size = (int(root.findtext('size/height')), int(root.findtext('size/width')))
-        for thing in root.iter('object'):
-            box = thing.find('bndbox')
+        for element in root.iter('object'):
+            box = element.find('bndbox')
             if box is None:  # <scene> or <nobndbox>
                 continue
             corners = [int(box.findtext(name)) for name in ('xmin', 'ymin', 'xmax', 'ymax')]
-            for name in thing.iter('name'):
+            for name in element.iter('name'):
                 boxes[name.text].append(corners)
     except (ElementTree.ParseError, TypeError, ValueError) as error:
         raise ValueError(
-            f'{file} can not be read as annotations of Flickr30k Entities, <size> with <height> '
+            f'{file} cannot be read as annotations of Flickr30k Entities, <size> with <height> '
             f'and <width>, <object>s with <name> and <bndbox>: {error}'
         ) from error
-    return EntityBoxes(size, {name: _around(own) for name, own in boxes.items()})
+    return EntityBoxes(size, {entity: _enclose(corners) for entity, corners in boxes.items()})
 
 
-def _around(boxes: Sequence[Corners]) -> Corners:
+def _enclose(boxes: Sequence[Corners]) -> Corners:
+    """The corners of the smallest box around all boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return [min(lefts), min(tops), max(rights), max(bottoms)]
 
 
 def _as_box(corners: Corners) -> Box:
-    """x, y, width and height, from the first and the last pixel."""
-    left, top, right, bottom = (float(number) for number in corners)
+    """x, y, width and height, from the indices of the first and the last pixel."""
+    left, top, right, bottom = (float(value) for value in corners)
     if not all(map(math.isfinite, (left, top, right, bottom))):
-        raise ValueError(f'the box {list(corners)} has a corner that is no number')
+        raise ValueError(f'the box {list(corners)} has a corner that is not a number')
     if right < left or bottom < top:
         raise ValueError(f'the box {list(corners)} ends before it begins')
     return [left - 1, top - 1, right - left + 1, bottom - top + 1]

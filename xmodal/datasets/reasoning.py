@@ -1,4 +1,4 @@
-"""Readers of visual reasoning: NLVR2, ALBEF's form of it, and NLVR."""
+"""Readers of visual reasoning: NLVR2, ALBEF's lists of it, and NLVR."""
 
 import random
 from collections.abc import Iterable
@@ -10,28 +10,29 @@ from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.registry import DATASETS
 
-#: A label is a place in this list.
+#: A label is an index into this list.
 REASONING_CLASSES = ('False', 'True')
-PERMUTATIONS = 6  # of the three boxes of an NLVR picture, a PNG file each
+PERMUTATIONS = 6  # orders of the three boxes of an NLVR image, one PNG file each
 _IMAGE_PATHS = {'train': 'images/train/{directory}/{pair}-img{side}.png'}
 _OTHER_IMAGE_PATH = '{split}/{pair}-img{side}.png'
 
 
 class ReasoningDataset(RecordDataset):
-    """Statements, true or false of one or several images.
+    """Statements that are true or false for one or more images.
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
-        max_words: statements are cleaned and cut after so many words; None leaves them as they are.
-        **others: see :class:`RecordDataset`.
+        max_words: statements are cleaned and truncated after so many words; None leaves them
+            unchanged.
+        **kwargs: see :class:`RecordDataset`.
     """
 
-    def __init__(self, ann_file: str | list[str], max_words: int | None = 30, **others) -> None:
+    def __init__(self, ann_file: str | list[str], max_words: int | None = 30, **kwargs) -> None:
         self.max_words = max_words
-        super().__init__(ann_file, **others)
+        super().__init__(ann_file, **kwargs)
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
-        """The images with their statement; ``group`` is what consistency is counted over."""
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """The images with their statement; consistency is computed over each ``group``."""
         record = self.records[index]
         paths = [str(self.image_root / image) for image in record['images']]
         return {
@@ -45,18 +46,18 @@ class ReasoningDataset(RecordDataset):
             'sample_index': index,
         }
 
-    def sampled_image_paths(self) -> list[Path]:
-        """All images of a few records."""
+    def image_paths_to_check(self) -> list[Path]:
+        """All images of the checked records."""
         return [
             self.image_root / image
-            for record in self.sampled(self.records)
+            for record in self.items_to_check(self.records)
             for image in record['images']
         ]
 
     def record(
         self, images: list[str], sentence: str, label: str | bool, identifier: str, group: str
     ) -> dict:
-        """What is kept of an annotation; ``group`` is '' where consistency can't be told."""
+        """The record of an annotation; ``group`` is '' where it is unknown."""
         name = str(label).capitalize()
         if name not in REASONING_CLASSES:
             raise ValueError(
@@ -74,102 +75,101 @@ class ReasoningDataset(RecordDataset):
 
 @DATASETS.register_module()
 class Nlvr2Dataset(ReasoningDataset):
-    """NLVR2's own files, ``{train,dev,test1}.json``, an example a line.
+    """NLVR2's files, ``{train,dev,test1}.json``, with one example per line.
 
-    An identifier is split-set-pair-sentence; the examples of a sentence, one a pair, make a group.
+    An identifier is split-set-pair-sentence. The examples of a sentence, one per pair, are a group.
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
-        image_path: where the images are if not where the authors' archives have them, with
-            ``{split}``, ``{pair}`` (split-set-pair), ``{side}`` (0 left, 1 right), ``{url}`` (of
-            that side) and any field of the example: '{split}/{pair}-img{side}.png'.
-        **others: see :class:`ReasoningDataset`.
+        image_path: path of an image, with ``{split}``, ``{pair}`` (split-set-pair), ``{side}`` (0
+            left, 1 right), ``{url}`` (of that side) and any field of the example:
+            '{split}/{pair}-img{side}.png'. None for the paths in the authors' archives.
+        **kwargs: see :class:`ReasoningDataset`.
     """
 
     layout = (
-        'a line each: {"identifier": "split-set-pair-sentence", "sentence": "…", "label": "True", '
+        'one per line: {"identifier": "split-set-pair-sentence", "sentence": "…", "label": "True", '
         '"left_url": "…", "right_url": "…", "directory": "…" in the training split, …}'
     )
 
-    def __init__(self, ann_file: str | list[str], image_path: str | None = None, **others) -> None:
+    def __init__(self, ann_file: str | list[str], image_path: str | None = None, **kwargs) -> None:
         self.image_path = image_path
-        super().__init__(ann_file, **others)
+        super().__init__(ann_file, **kwargs)
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record a line."""
-        for number, item in read_json_lines(file):
-            with at_line(number):
-                yield self._record_of(item)
+        """One record per line."""
+        for line_number, item in read_json_lines(file):
+            with at_line(line_number):
+                yield self._read_example(item)
 
-    def _record_of(self, item: dict) -> dict:
+    def _read_example(self, item: dict) -> dict:
         identifier = item['identifier']
         parts = identifier.split('-')
         if len(parts) != 4:
             raise ValueError(f"identifier '{identifier}' is not split-set-pair-sentence")
         split, image_set, _, sentence = parts
         images = [
-            self._image(item, split, side, item[f'{name}_url'])
+            self._image_path(item, split, side, item[f'{name}_url'])
             for side, name in enumerate(('left', 'right'))
         ]
         group = f'{split}-{image_set}-{sentence}'
         return self.record(images, item['sentence'], item['label'], identifier, group)
 
-    def _image(self, item: dict, split: str, side: int, url: str) -> str:
-        path = self.image_path or _IMAGE_PATHS.get(split, _OTHER_IMAGE_PATH)
+    def _image_path(self, item: dict, split: str, side: int, url: str) -> str:
+        template = self.image_path or _IMAGE_PATHS.get(split, _OTHER_IMAGE_PATH)
         pair = item['identifier'].rpartition('-')[0]
-        known = {'split': split, 'pair': pair, 'side': side, 'url': url}
-        return path.format_map({**item, **known})
+        return template.format_map({**item, 'split': split, 'pair': pair, 'side': side, 'url': url})
 
 
 @DATASETS.register_module()
 class AlbefReasoningDataset(ReasoningDataset):
-    """ALBEF's form, ``nlvr_{train,dev,test}.json``; it does not say which sentence is whose."""
+    """ALBEF's lists, ``nlvr_{train,dev,test}.json``; without groups of a sentence."""
 
     layout = '[{"images": ["left.png", "right.png"], "sentence": "…", "label": "True"}, …]'
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record an item of the list."""
-        for number, item in enumerate(stream_json_list(file)):
+        """One record per item of the list."""
+        for index, item in enumerate(stream_json_list(file)):
             images = item['images']
             if len(images) != 2:
                 raise ValueError(f'{len(images)} images for {item["sentence"]!r}, expected 2')
-            yield self.record(images, item['sentence'], item['label'], str(number), group='')
+            yield self.record(images, item['sentence'], item['label'], str(index), group='')
 
 
 @DATASETS.register_module()
 class NlvrDataset(ReasoningDataset):
-    """NLVR's own files (synthetic pictures of three boxes), ``{train,dev,test}.json``.
+    """NLVR's files (synthetic images of three boxes), ``{train,dev,test}.json``.
 
-    An identifier is presentation-place; each of the six orders of the boxes is a picture and a
-    sample of its own. All of a presentation make a group, as in the official script.
+    An identifier is presentation-index. Each of the six orders of the boxes is a separate image and
+    sample. All samples of a presentation are a group, as in the official script.
 
     Args:
-        ann_file: annotation file or files, below ``data_root``; the name is the split's.
-        image_path: where the pictures are, with ``{split}``, ``{order}`` and any field of the
-            example.
-        **others: see :class:`ReasoningDataset`.
+        ann_file: annotation file or files, below ``data_root``, named after their split.
+        image_path: path of an image, with ``{split}``, ``{order}`` and any field of the example.
+        **kwargs: see :class:`ReasoningDataset`.
     """
 
     layout = (
-        'a line each: {"identifier": "72-0", "sentence": "…", "label": "true", "directory": "3", …}'
+        'one per line: {"identifier": "72-0", "sentence": "…", "label": "true", "directory": '
+        '"3", …}'
     )
 
     def __init__(
         self,
         ann_file: str | list[str],
         image_path: str = '{split}/images/{directory}/{split}-{identifier}-{order}.png',
-        **others,
+        **kwargs,
     ) -> None:
         self.image_path = image_path
-        super().__init__(ann_file, **others)
+        super().__init__(ann_file, **kwargs)
 
     def read_records(self, file: Path) -> Iterable[dict]:
-        """Six records a line."""
-        for number, item in read_json_lines(file):
-            with at_line(number):
-                yield from self._records_of(item, file.stem)
+        """Six records per line."""
+        for line_number, item in read_json_lines(file):
+            with at_line(line_number):
+                yield from self._read_example(item, file.stem)
 
-    def _records_of(self, item: dict, split: str) -> Iterable[dict]:
+    def _read_example(self, item: dict, split: str) -> Iterable[dict]:
         group = f'{split}-{item["identifier"].partition("-")[0]}'
         for order in range(PERMUTATIONS):
             image = self.image_path.format_map({**item, 'split': split, 'order': order})

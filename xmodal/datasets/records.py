@@ -1,4 +1,4 @@
-"""Data sets of a task: one annotation a sample."""
+"""The base class of task datasets: one annotation per sample."""
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
@@ -12,10 +12,10 @@ from xmodal.files import explain_errors
 
 
 class PackedRecords(Sequence):
-    """Records in one array: worker processes share it, where each would copy a list of objects.
+    """Records in one array, which worker processes share; a list of objects would be copied.
 
     Args:
-        records: anything that pickles.
+        records: any objects that can be pickled.
     """
 
     def __init__(self, records: Iterable[object]) -> None:
@@ -26,31 +26,33 @@ class PackedRecords(Sequence):
     def __len__(self) -> int:
         return len(self._ends)
 
-    def __getitem__(self, number: int) -> object:
-        start = int(self._ends[number - 1]) if number else 0
-        return pickle.loads(self._bytes[start : int(self._ends[number])].data)
+    def __getitem__(self, index: int) -> object:
+        start = int(self._ends[index - 1]) if index else 0
+        return pickle.loads(self._bytes[start : int(self._ends[index])].data)
 
 
 class RecordDataset(SampleDataset):
-    """Annotations of a task; a subclass says how a file is read and what a sample starts from.
+    """Annotations of a task; a subclass implements ``read_records`` and ``get_data_info``.
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
         data_root: folder that paths are relative to.
         data_prefix: ``image``: folder of the images, below ``data_root``.
-        pipeline: transforms, from what ``describe`` gives to ``inputs`` and ``data_samples``.
-        test_mode: nothing random, and a broken image is an error.
-        seed: of all random choices.
+        pipeline: transforms, from the result of ``get_data_info`` to ``inputs`` and
+            ``data_samples``.
+        test_mode: whether nothing is random and a broken image is an error.
+        seed: seed of all random choices.
 
     Attributes:
-        records: what ``read_records`` gave, in the order of the files.
+        records: all records, in the order of the files.
 
     Raises:
-        FileNotFoundError: when an annotation file is not there, or no image, in test mode any.
-        ValueError: when an annotation file is not of the format, or holds no record.
+        FileNotFoundError: when an annotation file does not exist, or none of the images; in test
+            mode when one image does not exist.
+        ValueError: when an annotation file has another layout, or there is no record.
     """
 
-    #: What the annotation file should look like; subclasses name their own in error messages.
+    #: The layout of an annotation file, for error messages; set by subclasses.
     layout = ''
 
     def __init__(
@@ -65,27 +67,41 @@ class RecordDataset(SampleDataset):
         super().__init__(pipeline, test_mode, seed)
         self.image_root = image_folder(data_root, data_prefix)
         files = find_files(self, ann_file, data_root)
-        self.records = PackedRecords(record for file in files for record in self._read(file))
+        self.records = PackedRecords(self.read_files(files, **self.read_tables()))
         if not self.records:
             raise ValueError(f'{type(self).__name__}: no record in {", ".join(map(str, files))}')
-        self.check_images(self.sampled_image_paths(), files[0])
+        self.check_images(self.image_paths_to_check(), files[0])
 
-    def read_records(self, file: Path) -> Iterable[dict]:
-        """Yields the records of an annotation file; errors in them are KeyError or ValueError."""
+    def read_tables(self) -> dict:
+        """Content of further files that ``read_records`` needs, as its keyword arguments.
+
+        It is read once for all annotation files and not kept afterwards.
+        """
+        return {}
+
+    def read_records(self, file: Path, **tables) -> Iterable[dict]:
+        """Yields the records of an annotation file; invalid ones raise KeyError or ValueError."""
         raise NotImplementedError
 
-    def sampled_image_paths(self) -> list[Path]:
-        """Paths of images, to look whether they are there."""
-        return [self.image_root / record['image'] for record in self.sampled(self.records)]
+    def read_files(self, files: list[Path], **tables) -> Iterable[dict]:
+        """Yields the records of all annotation files."""
+        for file in files:
+            yield from self.explain_errors_in(self.read_records, file, **tables)
+
+    def explain_errors_in(
+        self, read: Callable[..., Iterable[dict]], file: Path, **tables
+    ) -> Iterable[dict]:
+        """Yields ``read(file, **tables)``; errors name the file, the progress and the layout."""
+        num_read = 0
+        reader = type(self).__name__
+        with explain_errors(file, self.layout, lambda: f' by {reader} after {num_read} records'):
+            for record in read(file, **tables):
+                yield record
+                num_read += 1
+
+    def image_paths_to_check(self) -> list[Path]:
+        """Paths of images whose existence is checked when the dataset is built."""
+        return [self.image_root / record['image'] for record in self.items_to_check(self.records)]
 
     def __len__(self) -> int:
         return len(self.records)
-
-    def _read(self, file: Path) -> Iterable[dict]:
-        """``read_records``, with errors that name file, place and format."""
-        done = 0
-        reader = type(self).__name__
-        with explain_errors(file, self.layout, lambda: f' by {reader} after {done} records'):
-            for record in self.read_records(file):
-                yield record
-                done += 1

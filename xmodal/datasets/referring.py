@@ -1,77 +1,51 @@
-"""Readers of referring expressions: REFER's own files, and ALBEF's lists."""
+"""Readers of referring expressions: REFER's files, and ALBEF's lists."""
 
-import io
-import pickle
 import random
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
-
-from pycocotools.coco import COCO
 
 from xmodal.datasets.base import find_files
-from xmodal.datasets.boxes import Box, has_area, read_box
-from xmodal.datasets.coco import image_names
+from xmodal.datasets.boxes import Box, has_area
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.records import RecordDataset
+from xmodal.datasets.refer_files import (
+    Instances,
+    look_up,
+    read_instances,
+    read_plain_pickle,
+    read_proposals,
+)
 from xmodal.datasets.text import clean_caption
-from xmodal.files import FileError, explain_errors, read_json
+from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
-
-INSTANCES_LAYOUT = (
-    'COCO\'s instances, {"images": [{"id", "file_name", "height", "width"}, …], "annotations": '
-    '[{"id", "image_id", "bbox"}, …]}'
-)
-PROPOSALS_LAYOUT = (
-    'proposals, [{"image_id", "box": [x, y, width, height]}, …] or {image id: [[x, y, width, '
-    'height], …]}'
-)
-SPLITS = ('train', 'val', 'testA', 'testB')
-
-
-class Instances(NamedTuple):
-    """What is used of COCO's instances.
-
-    Attributes:
-        file: where they are from.
-        images: file name, height and width, by image id.
-        boxes: annotated boxes, by annotation id.
-        of_image: those of them that have an area, by image id.
-    """
-
-    file: Path
-    images: dict[int, tuple[str, int, int]]
-    boxes: dict[int, Box]
-    of_image: dict[int, list[Box]]
 
 
 class ReferringDataset(RecordDataset):
-    """Images with referring expressions, each naming one thing; a subclass reads its list of them.
+    """Images with referring expressions, each for one object; a subclass reads the expressions.
 
-    In training a sample is an image and an expression; boxes are not looked at. In test mode it has
-    besides: ``ref_id``; ``sent_id``, unlike for any other sample; ``split``; ``size``, height and
-    width of the image as annotated; ``box``, the thing's; and ``proposals``, the boxes to choose
-    from.
+    In training a sample is an image and an expression, without boxes. In test mode it also has:
+    ``ref_id``; ``sent_id``, different for every sample; ``split``; ``size``, height and width of
+    the image as annotated; ``box``, that of the object; and ``proposals``, the candidate boxes.
 
     Args:
         ann_file: list of expressions, below ``data_root``.
         instances: COCO's instances with the images and the annotated boxes.
-        proposals: JSON file of a detector's boxes: ``[{"image_id", "box": [x, y, width, height],
-            …}, …]`` (MAttNet's) or ``{image id: [[x, y, width, height, …], …]}`` (ALBEF's); None
-            for the annotated boxes of the image.
+        proposals: JSON file of a detector's boxes: ``[{"image_id", "box": [x, y, width, height]},
+            …]`` (MAttNet's) or ``{image id: [[x, y, width, height, …], …]}`` (ALBEF's); None to
+            choose from the annotated boxes of the image.
         data_root: folder that paths are relative to.
         data_prefix: ``image``: folder of the images, below ``data_root``.
-        pipeline: transforms, from what ``describe`` gives to ``inputs`` and ``data_samples``.
-        test_mode: whether samples have boxes; nothing random, and a broken image is an error.
-        max_words: expressions are cut after so many words.
-        seed: of all random choices.
+        pipeline: transforms, from the result of ``get_data_info`` to ``inputs`` and
+            ``data_samples``.
+        test_mode: whether samples have boxes, nothing is random and a broken image is an error.
+        max_words: number of words after which expressions are truncated.
+        seed: seed of all random choices.
 
     Raises:
-        FileNotFoundError: when an annotation file is not there, or no image, in test mode any.
-        ValueError: when a file is not of its format, names an unknown id, or the detector found
-            nothing in an image of the test.
+        FileNotFoundError: when an annotation file does not exist, or none of the images; in test
+            mode when one image does not exist.
+        ValueError: when a file has another layout or names an unknown id, or a test image has no
+            proposals.
     """
 
     def __init__(
@@ -87,66 +61,83 @@ class ReferringDataset(RecordDataset):
         seed: int = 0,
     ) -> None:
         self.max_words = max_words
-        self.instances = instances and read_instances(find_files(self, instances, data_root)[0])
+        self.instances_file = instances and find_files(self, instances, data_root)[0]
+        self.proposals_file = None
+        if proposals and test_mode:
+            (self.proposals_file,) = find_files(self, proposals, data_root)
         super().__init__(ann_file, data_root, data_prefix, pipeline, test_mode, seed)
-        self.proposals = self._choices(proposals, data_root) if test_mode else {}
-        self.instances = None  # RefCOCO+'s are 196,771; what is needed is in the records
 
-    def describe(self, index: int, chooser: random.Random) -> dict:
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
         """An image and an expression; in test mode with its boxes."""
-        described = dict(self.records[index])
-        described['img_path'] = str(self.image_root / described.pop('image'))
-        if self.test_mode:
-            described['proposals'] = self.proposals[described['image_id']]
-        return {**described, 'sample_index': index}
+        record = dict(self.records[index])
+        path = str(self.image_root / record.pop('image'))
+        return {'img_path': path, **record, 'sample_index': index}
 
-    def _describe_reference(self, reference: dict, sent_id: int) -> dict:
-        """What a test adds to a record, from an entry of ``refs(unc).p``."""
-        box = _look_up(self.instances.boxes, 'ann_id', reference['ann_id'])
-        if not has_area(box):
-            raise ValueError(
-                f'the box of ann_id {reference["ann_id"]} is {box} in {self.instances.file}: no '
-                'prediction can be right of a thing without area'
-            )
-        return {
-            'ref_id': reference['ref_id'],
-            'sent_id': sent_id,
-            'split': reference['split'],
-            'size': self._image_of(reference)[1:],
-            'box': box,
-        }
+    def read_tables(self) -> dict:
+        """``instances``: COCO's instances; None without a file."""
+        return {'instances': self.instances_file and read_instances(self.instances_file)}
 
-    def _image_of(self, reference: dict) -> tuple[str, int, int]:
-        """File name, height and width of an entry's image."""
-        return _look_up(self.instances.images, 'image_id', reference['image_id'])
+    def read_files(self, files: list[Path], **tables) -> Iterator[dict]:
+        """Yields the records; in test mode with the candidate boxes of their images."""
+        records = super().read_files(files, **tables)
+        if not self.test_mode:
+            yield from records
+            return
+        records = list(records)
+        proposals = self.find_proposals(records, tables.get('instances'))
+        for record in records:
+            yield {**record, 'proposals': proposals[record['image_id']]}
 
-    def _choices(self, proposals: str | None, data_root: str) -> dict[int, list[Box]]:
-        """The boxes to choose from, of each image of the records."""
-        wanted = {record['image_id'] for record in self.records}
-        if proposals is None:
-            file, found = self.instances.file, self.instances.of_image
-            remedy = 'name a file with some as dataset.proposals'
+    def find_proposals(
+        self, records: list[dict], instances: Instances | None
+    ) -> dict[int, list[Box]]:
+        """The candidate boxes of each image of the records, by image id.
+
+        Raises:
+            ValueError: when an image has none.
+        """
+        if self.proposals_file is None:
+            file, proposals = instances.file, instances.boxes_by_image
+            remedy = 'name a file with proposals as dataset.proposals'
         else:
-            (file,) = find_files(self, proposals, data_root)
-            found = read_proposals(file)
+            file, proposals = self.proposals_file, read_proposals(self.proposals_file)
             remedy = 'add some, or leave out dataset.proposals to choose from the annotated boxes'
-        if missing := sorted(image for image in wanted if not found.get(image)):
+        images = {record['image_id'] for record in records}
+        if missing := sorted(image for image in images if not proposals.get(image)):
             raise ValueError(
-                f'{file} has no box with an area for {len(missing)} of {len(wanted)} images, for '
+                f'{file} has no box with an area for {len(missing)} of {len(images)} images, for '
                 f'instance image {missing[0]}: {remedy}'
             )
-        return {image: found[image] for image in wanted}
+        return proposals
+
+
+def _test_fields(reference: dict, sent_id: int, instances: Instances) -> dict:
+    """The fields that a record has in test mode, from an entry of ``refs(unc).p``."""
+    box = look_up(instances.boxes, 'ann_id', reference['ann_id'])
+    if not has_area(box):
+        raise ValueError(
+            f'the box of ann_id {reference["ann_id"]} is {box} in {instances.file}: no prediction '
+            'can be correct for an object without area'
+        )
+    _, *size = look_up(instances.images, 'image_id', reference['image_id'])
+    return {
+        'ref_id': reference['ref_id'],
+        'sent_id': sent_id,
+        'split': reference['split'],
+        'size': tuple(size),
+        'box': box,
+    }
 
 
 @DATASETS.register_module()
 class ReferDataset(ReferringDataset):
-    """REFER's files: ``refs(unc).p`` and ``instances.json`` of RefCOCO, RefCOCO+ and their like.
+    """REFER's files: ``refs(unc).p`` and ``instances.json`` of RefCOCO, RefCOCO+ and others.
 
     Args:
         ann_file: ``refcoco+/refs(unc).p``.
-        split: 'train', 'val', 'testA', 'testB', or several.
+        split: 'train', 'val', 'testA', 'testB', or a list of them.
         instances: ``refcoco+/instances.json``.
-        **others: see :class:`ReferringDataset`.
+        **kwargs: see :class:`ReferringDataset`.
     """
 
     layout = (
@@ -154,24 +145,25 @@ class ReferDataset(ReferringDataset):
         '"sent_id"}, …]} in plain containers'
     )
 
-    def __init__(self, ann_file: str, split: str | list[str], instances: str, **others) -> None:
+    def __init__(self, ann_file: str, split: str | list[str], instances: str, **kwargs) -> None:
         self.splits = [split] if isinstance(split, str) else list(split)
-        super().__init__(ann_file, instances, **others)
+        super().__init__(ann_file, instances, **kwargs)
 
-    def read_records(self, file: Path) -> Iterable[dict]:
-        """One record an expression of the splits."""
+    def read_records(self, file: Path, instances: Instances) -> Iterator[dict]:
+        """One record per expression of the splits."""
         references = read_plain_pickle(file)
-        found = {reference['split'] for reference in references}
-        if missing := set(self.splits) - found:
+        known = {reference['split'] for reference in references}
+        if unknown := set(self.splits) - known:
             raise ValueError(
-                f'there is no split {sorted(missing)}, split must be of {sorted(found)}'
+                f'there is no split {sorted(unknown)}, expected splits of {sorted(known)}'
             )
         for reference in references:
             if reference['split'] in self.splits:
-                yield from self._records_of(reference)
+                yield from self._read_reference(reference, instances)
 
-    def _records_of(self, reference: dict) -> Iterable[dict]:
-        image = self._image_of(reference)[0]
+    def _read_reference(self, reference: dict, instances: Instances) -> Iterator[dict]:
+        """One record per expression of an entry of ``refs(unc).p``."""
+        image, *_ = look_up(instances.images, 'image_id', reference['image_id'])
         for sentence in reference['sentences']:
             record = {
                 'image': image,
@@ -179,7 +171,7 @@ class ReferDataset(ReferringDataset):
                 'text': clean_caption(sentence['sent'], self.max_words),
             }
             if self.test_mode:
-                record |= self._describe_reference(reference, sentence['sent_id'])
+                record |= _test_fields(reference, sentence['sent_id'], instances)
             yield record
 
 
@@ -187,132 +179,55 @@ class ReferDataset(ReferringDataset):
 class AlbefReferringDataset(ReferringDataset):
     """ALBEF's lists: ``{image, text}`` for training, ``{image, text, ref_id}`` for tests.
 
-    A sample's ``sent_id`` is its place in the list.
+    The ``sent_id`` of a sample is its index in the list.
 
     Args:
         ann_file: the list.
-        references: REFER's ``refs(unc).p``, for what a ``ref_id`` means; in test mode, together
-            with ``instances``.
-        test_mode: see :class:`ReferringDataset`, as all others.
+        references: REFER's ``refs(unc).p``, which ``ref_id`` refers to; required in test mode,
+            together with ``instances``.
+        test_mode: see :class:`ReferringDataset`.
+        **kwargs: see :class:`ReferringDataset`.
     """
 
     layout = '[{"image": "path.jpg", "text": "expression", "ref_id": in tests}, …]'
 
     def __init__(
-        self, ann_file: str, references: str | None = None, test_mode: bool = False, **others
+        self, ann_file: str, references: str | None = None, test_mode: bool = False, **kwargs
     ) -> None:
-        self.references: dict[int, dict] = {}
+        if test_mode and not (references and kwargs.get('instances')):
+            raise ValueError(
+                f'{ann_file} has no boxes: in test mode dataset.references and dataset.instances '
+                "must name REFER's refs(unc).p and instances.json"
+            )
+        self.references_file = None
         if test_mode:
-            if not (references and others.get('instances')):
-                raise ValueError(
-                    f'{ann_file} has no boxes: in test mode dataset.references and '
-                    "dataset.instances must name REFER's refs(unc).p and instances.json"
-                )
-            file = find_files(self, references, others.get('data_root', ''))[0]
-            with explain_errors(file, ReferDataset.layout):
-                self.references = {entry['ref_id']: entry for entry in read_plain_pickle(file)}
-        super().__init__(ann_file, test_mode=test_mode, **others)
+            data_root = kwargs.get('data_root', '')
+            (self.references_file,) = find_files(self, references, data_root)
+        super().__init__(ann_file, test_mode=test_mode, **kwargs)
 
-    def read_records(self, file: Path) -> Iterable[dict]:
-        """One record an item of the list; without references, images are numbered as they come."""
-        numbers: dict[str, int] = {}
-        for place, item in enumerate(stream_json_list(file)):
+    def read_tables(self) -> dict:
+        """``instances``, and ``references``: the entries of ``refs(unc).p`` by ``ref_id``."""
+        references: dict[int, dict] = {}
+        if self.test_mode:
+            with explain_errors(self.references_file, ReferDataset.layout):
+                entries = read_plain_pickle(self.references_file)
+                references = {entry['ref_id']: entry for entry in entries}
+        return {'references': references, **super().read_tables()}
+
+    def read_records(
+        self, file: Path, references: dict[int, dict], instances: Instances | None
+    ) -> Iterator[dict]:
+        """One record per item; training images are numbered in the order of the list."""
+        image_ids: dict[str, int] = {}
+        for index, item in enumerate(stream_json_list(file)):
             image = item['image']
             record = {
                 'image': image,
-                'image_id': numbers.setdefault(image, len(numbers)),
+                'image_id': image_ids.setdefault(image, len(image_ids)),
                 'text': clean_caption(item['text'], self.max_words),
             }
             if self.test_mode:
-                reference = _look_up(self.references, 'ref_id', item['ref_id'])
-                record |= self._describe_reference(reference, place)
+                reference = look_up(references, 'ref_id', item['ref_id'])
+                record |= _test_fields(reference, index, instances)
                 record['image_id'] = reference['image_id']
             yield record
-
-
-def _look_up(known: dict, name: str, number: int) -> object:
-    """An entry by its id.
-
-    Raises:
-        ValueError: when no file has it.
-    """
-    if number not in known:
-        raise ValueError(
-            f'{name} {number} is unknown: dataset.instances and the references must be of one set'
-        )
-    return known[number]
-
-
-class PlainUnpickler(pickle.Unpickler):
-    """Reads lists, dicts, strings and numbers; what would import or call anything is refused."""
-
-    def find_class(self, module: str, name: str) -> object:
-        """Refuses.
-
-        Raises:
-            UnpicklingError: always.
-        """
-        raise pickle.UnpicklingError(f'it holds a {module}.{name}')
-
-
-def read_plain_pickle(file: Path) -> list | dict:
-    """Reads a pickle of plain containers; unlike ``pickle.load`` this runs nothing of the file.
-
-    Raises:
-        ValueError: when the file is no pickle, or holds anything else.
-    """
-    with open(file, 'rb') as stream:
-        try:
-            # Strings of Python 2 are bytes; latin-1 reads any.
-            return PlainUnpickler(stream, encoding='latin-1').load()
-        except (pickle.UnpicklingError, EOFError, IndexError, KeyError, ValueError) as error:
-            raise FileError(
-                f'{file} is not a pickle of plain lists, dicts, strings and numbers alone '
-                f'({error}), and nothing else is read: get the original file of REFER'
-            ) from error
-
-
-def read_instances(file: Path) -> Instances:
-    """Reads COCO's instances.
-
-    Raises:
-        ValueError: when the file is not of the format.
-    """
-    with explain_errors(file, INSTANCES_LAYOUT):
-        coco = COCO()
-        coco.dataset = read_json(file)
-        names = image_names(coco.dataset['images'])
-        with redirect_stdout(io.StringIO()):  # pycocotools reports its progress
-            coco.createIndex()
-        images = {
-            number: (names[number], image['height'], image['width'])
-            for number, image in coco.imgs.items()
-        }
-        boxes = {
-            number: read_box(annotation['bbox'], f'annotation {number}')
-            for number, annotation in coco.anns.items()
-        }
-        of_image = {
-            number: [boxes[a['id']] for a in own if has_area(boxes[a['id']])]
-            for number, own in coco.imgToAnns.items()
-        }
-        return Instances(file, images, boxes, of_image)
-
-
-def read_proposals(file: Path) -> dict[int, list[Box]]:
-    """Reads a detector's boxes that have an area, by image id, in the order of the file.
-
-    Raises:
-        ValueError: when the file is of neither format.
-    """
-    found: dict[int, list[Box]] = defaultdict(list)
-    with explain_errors(file, PROPOSALS_LAYOUT):
-        content = read_json(file)
-        if isinstance(content, dict):
-            for image, boxes in content.items():
-                found[int(image)] += [read_box(box, f'image {image}') for box in boxes]
-        else:
-            for detection in content:
-                image = int(detection['image_id'])
-                found[image].append(read_box(detection['box'], f'image {image}'))
-    return {image: [box for box in boxes if has_area(box)] for image, boxes in found.items()}

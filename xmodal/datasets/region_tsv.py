@@ -1,10 +1,10 @@
-"""The region features that LXMERT publishes, ``train2014_obj36.tsv`` and its like.
+"""LXMERT's published region features, ``train2014_obj36.tsv`` and similar files.
 
-A line an image, ten columns without a heading: id, height, width, objects, their confidences,
+One line per image, ten columns without a header: id, height, width, objects, their confidences,
 attributes, their confidences, number of boxes, boxes, features. The arrays are base64 of raw
-little-endian numbers, whose size tells their type: ids are int32 or int64, the rest float32 or
-float64 (features float16 too), as the extractor's platform had them. Cells that Python 3 wrote as
-``b'…'`` are read as well.
+little-endian numbers. Their type follows from their size: ids are int32 or int64, all others
+float32 or float64 (features also float16), depending on the extractor's platform. Cells that
+Python 3 wrote as ``b'…'`` can be read as well.
 """
 
 import base64
@@ -37,74 +37,74 @@ _FEATURES = {2: '<f2', **_FLOATS}
 def read_region_tsv(
     file: Path, feature_dims: int = 2048, start: int = 0
 ) -> Iterator[tuple[DetectedImage, int]]:
-    """Yields the images of a file, each with the byte at which the next one begins.
+    """Yields the images of a file, each with the byte offset of the next one.
 
     Args:
         file: the file.
-        feature_dims: width of the features; by it the type of their numbers is known.
-        start: byte to begin at, the beginning of a line.
+        feature_dims: width of the features, from which the type of their numbers follows.
+        start: byte offset to start from, the beginning of a line.
 
     Raises:
-        ValueError: names file and line, counted from ``start``, that can't be read.
+        ValueError: names file and line, counted from ``start``, that cannot be read.
     """
     with open(file, 'rb') as lines:
         lines.seek(start)
-        place = start
-        for number, line in enumerate(lines, 1):
-            place += len(line)
+        offset = start
+        for line_number, line in enumerate(lines, 1):
+            offset += len(line)
             if not line.strip():
                 continue
             try:
-                yield _read_line(line, feature_dims), place
+                yield _read_line(line, feature_dims), offset
             except ValueError as error:
                 after = f' after byte {start}' if start else ''
-                raise ValueError(f'{file}, line {number}{after}: {error}') from error
+                raise ValueError(f'{file}, line {line_number}{after}: {error}') from error
 
 
 def _read_line(line: bytes, feature_dims: int) -> DetectedImage:
     cells = line.rstrip(b'\r\n').split(b'\t')
     if len(cells) != len(COLUMNS):
         raise ValueError(f'{len(cells)} columns, expected {len(COLUMNS)}: {", ".join(COLUMNS)}')
-    row = dict(zip(COLUMNS, map(_bare, cells), strict=True))
-    height, width, count = (_integer(row, name) for name in ('img_h', 'img_w', 'num_boxes'))
-    if count < 1:
-        raise ValueError(f'num_boxes is {count}, expected 1 or more')
+    row = dict(zip(COLUMNS, map(_unwrap, cells), strict=True))
+    height, width, num_boxes = (_read_int(row, name) for name in ('img_h', 'img_w', 'num_boxes'))
+    if num_boxes < 1:
+        raise ValueError(f'num_boxes is {num_boxes}, expected 1 or more')
     labels = ObjectLabels(
-        _array(row, 'objects_id', (count,), _INTEGERS),
-        _array(row, 'objects_conf', (count,), _FLOATS),
-        _array(row, 'attrs_id', (count,), _INTEGERS),
-        _array(row, 'attrs_conf', (count,), _FLOATS),
+        _read_array(row, 'objects_id', (num_boxes,), _INTEGERS),
+        _read_array(row, 'objects_conf', (num_boxes,), _FLOATS),
+        _read_array(row, 'attrs_id', (num_boxes,), _INTEGERS),
+        _read_array(row, 'attrs_conf', (num_boxes,), _FLOATS),
     )
-    boxes = _array(row, 'boxes', (count, 4), _FLOATS)
-    features = _array(row, 'features', (count, feature_dims), _FEATURES)
+    boxes = _read_array(row, 'boxes', (num_boxes, 4), _FLOATS)
+    features = _read_array(row, 'features', (num_boxes, feature_dims), _FEATURES)
     image = DetectedImage(row['img_id'].decode(), width, height, features, boxes, labels)
     image.check()
     return image
 
 
-def _bare(cell: bytes) -> bytes:
+def _unwrap(cell: bytes) -> bytes:
     """A cell without the ``b'…'`` of Python's ``str(bytes)``."""
     cell = cell.strip()
     return cell[2:-1] if cell[:2] in (b"b'", b'b"') and cell[-1:] in (b"'", b'"') else cell
 
 
-def _integer(row: dict[str, bytes], name: str) -> int:
+def _read_int(row: dict[str, bytes], name: str) -> int:
     try:
         return int(row[name])
     except ValueError:
-        raise ValueError(f'{name} is {row[name][:20]!r}, expected a whole number') from None
+        raise ValueError(f'{name} is {row[name][:20]!r}, expected an integer') from None
 
 
-def _array(
+def _read_array(
     row: dict[str, bytes], name: str, shape: tuple[int, ...], types: dict[int, str]
 ) -> np.ndarray:
-    """Decodes numbers whose size follows from how many there are."""
+    """Decodes an array; the size of its numbers follows from their count."""
     try:
         content = base64.b64decode(row[name], validate=True)
     except binascii.Error as error:
-        raise ValueError(f'{name} is no base64 ({error}): is the line cut off?') from error
-    size, rest = divmod(len(content), int(np.prod(shape)))
-    if rest or size not in types:
+        raise ValueError(f'{name} is not base64 ({error}): is the line truncated?') from error
+    size, remainder = divmod(len(content), int(np.prod(shape)))
+    if remainder or size not in types:
         raise ValueError(
             f'{name} has {len(content)} bytes, expected {" × ".join(map(str, shape))} numbers of '
             f'{" or ".join(map(str, types))} bytes (num_boxes is {shape[0]})'
@@ -113,13 +113,13 @@ def _array(
 
 
 def write_region_tsv(file: Path, images: Iterable[DetectedImage]) -> None:
-    """Writes a new file as LXMERT's extractor does: int64 ids, float32 numbers.
+    """Writes a new file in the format of LXMERT's extractor: int64 ids, float32 numbers.
 
-    For features of your own detector: give what it found, image after image.
+    Use it for the output of another detector, image by image.
 
     Raises:
-        FileExistsError: when there is such a file.
-        ValueError: when an image has no boxes or labels, or something is wrong with it.
+        FileExistsError: when the file already exists.
+        ValueError: when an image has no boxes or labels, or is invalid.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with open(file, 'xb') as output:

@@ -1,4 +1,4 @@
-"""Writes a region store image by image, and goes on where a killed process stopped."""
+"""Writes a region store image by image, and continues where a killed process stopped."""
 
 import json
 import os
@@ -17,20 +17,20 @@ DTYPES = ('float32', 'float16')
 class RegionStoreWriter:
     """Writes the files of a :class:`xmodal.datasets.region_store.RegionStore`.
 
-    Nothing but ids is held in memory. ``checkpoint`` says how far the sources are written; of a
-    process that was killed, a writer with the same arguments keeps what was there then.
+    Only ids are kept in memory. ``checkpoint`` records the progress. After a process was killed, a
+    writer with the same arguments keeps everything up to the last checkpoint.
 
     Args:
-        folder: where to; new, empty, or holding an unfinished store of the same arguments.
-        sources: what tells the inputs from others, for instance paths and sizes.
-        dtype: of the features on disk.
+        folder: output folder; new, empty, or with an unfinished store of the same arguments.
+        sources: description that identifies the inputs, for instance paths and sizes.
+        dtype: dtype of the features on disk.
 
     Attributes:
-        position: what was last given to ``checkpoint``; None at the start.
+        position: the argument of the last ``checkpoint``; None at the start.
 
     Raises:
-        FileExistsError: when the folder holds anything else.
-        RuntimeError: when another process is writing it.
+        FileExistsError: when the folder contains anything else.
+        RuntimeError: when another process is writing to it.
         ValueError: for another dtype.
     """
 
@@ -38,20 +38,20 @@ class RegionStoreWriter:
         if dtype not in DTYPES:
             raise ValueError(f'dtype={dtype!r}, expected one of {DTYPES}')
         self.folder, self.dtype = folder, np.dtype(dtype)
-        self._wanted = json.loads(json.dumps({'sources': sources, 'dtype': dtype}))
+        self._arguments = json.loads(json.dumps({'sources': sources, 'dtype': dtype}))
         self._progress_file = folder / 'progress.json'
-        self._alone = ExitStack()
-        self._alone.enter_context(exclusive_dir(folder))
+        self._lock = ExitStack()
+        self._lock.enter_context(exclusive_dir(folder))
         try:
-            found = self._unfinished()
-            self.position = found.get('position')
+            progress = self._read_progress()
+            self.position = progress.get('position')
             self.images, self.regions, self.id_bytes = (
-                found.get(name, 0) for name in ('images', 'regions', 'id_bytes')
+                progress.get(name, 0) for name in ('images', 'regions', 'id_bytes')
             )
-            self._kind = tuple(found['kind']) if found.get('kind') else None
+            self._layout = tuple(progress['kind']) if progress.get('kind') else None
             self._open()
         except BaseException:
-            self._alone.close()
+            self._lock.close()
             raise
 
     def __enter__(self) -> 'RegionStoreWriter':
@@ -60,25 +60,25 @@ class RegionStoreWriter:
     def __exit__(self, *error: object) -> None:
         for file in self._files.values():
             file.close()
-        self._alone.close()
+        self._lock.close()
 
     def append(self, image: DetectedImage) -> None:
         """Checks and adds an image.
 
         Raises:
-            ValueError: says what is wrong with it; it is not added.
+            ValueError: says what is wrong with the image, which is not added.
         """
         image.check()
-        kind = (image.features.shape[1], image.boxes is not None, image.labels is not None)
-        if self._kind is not None and kind != self._kind:
+        layout = (image.features.shape[1], image.boxes is not None, image.labels is not None)
+        if self._layout is not None and layout != self._layout:
             raise ValueError(
-                f'image {image.image_id} has (width of features, boxes, labels) = {kind}, and '
-                f'those before it {self._kind}: a store is of one kind'
+                f'image {image.image_id} has (width of features, boxes, labels) = {layout}, and '
+                f'the images before it {self._layout}: all images of a store must be alike'
             )
-        number = derive_seed(image.image_id)
-        if number in self._hashes:
-            raise ValueError(f'image {image.image_id} is in the store already')
-        self._kind = kind
+        id_hash = derive_seed(image.image_id)
+        if id_hash in self._hashes:
+            raise ValueError(f'image {image.image_id} is already in the store')
+        self._layout = layout
         with np.errstate(over='ignore'):
             features = image.features.astype(self.dtype)
         if not np.isfinite(features).all():
@@ -92,11 +92,11 @@ class RegionStoreWriter:
         self.regions += len(features)
         row = np.array((image.width, image.height, self.regions, self.id_bytes), IMAGE)
         self._files['images.bin'].write(row.tobytes())
-        self._hashes[number] = self.images
+        self._hashes[id_hash] = self.images
         self.images += 1
 
     def checkpoint(self, position: object) -> None:
-        """Makes what was written last; ``position`` says where the sources go on, as JSON."""
+        """Saves the progress; ``position``, any JSON, says where the sources continue."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -104,22 +104,22 @@ class RegionStoreWriter:
         counts = {name: getattr(self, name) for name in ('images', 'regions', 'id_bytes')}
         write_json(
             self._progress_file,
-            {**self._wanted, **counts, 'kind': self._kind, 'position': position},
+            {**self._arguments, **counts, 'kind': self._layout, 'position': position},
         )
 
     def finish(self) -> None:
         """Completes the store.
 
         Raises:
-            ValueError: when it holds no image.
+            ValueError: when it has no image.
         """
         if not self.images:
-            raise ValueError(f'{self.folder}: no image was found for it')
+            raise ValueError(f'{self.folder}: it has no image')
         self.checkpoint(self.position)
         hashes = np.fromiter(self._hashes, '<i8', self.images)
         order = np.argsort(hashes)
         np.stack([hashes[order], order]).astype('<i8').tofile(self.folder / 'lookup.bin')
-        feature_dims, boxes, labels = self._kind
+        feature_dims, boxes, labels = self._layout
         meta = {
             'version': VERSION,
             'images': self.images,
@@ -128,40 +128,40 @@ class RegionStoreWriter:
             'feature_dims': feature_dims,
             'boxes': boxes,
             'labels': labels,
-            **self._wanted,
+            **self._arguments,
         }
         write_json(self.folder / 'store.json', meta, indent=1)
         self._progress_file.unlink()
 
-    def _unfinished(self) -> dict:
-        """What ``progress.json`` says; nothing for a new store."""
+    def _read_progress(self) -> dict:
+        """The content of ``progress.json``; empty for a new store."""
         names = sorted(file.name for file in self.folder.iterdir())
         if 'store.json' in names:
             raise FileExistsError(
-                f'{self.folder} holds a finished region store: give another folder, or delete it '
-                'yourself if it is no longer needed'
+                f'{self.folder} contains a finished region store: give another folder, or delete '
+                'it yourself if it is no longer needed'
             )
         if not self._progress_file.is_file():
             if names:
                 raise FileExistsError(
-                    f'{self.folder} holds {names[0]} and no unfinished region store: give a folder '
-                    'that is new or empty'
+                    f'{self.folder} contains {names[0]} and no unfinished region store: give a new '
+                    'or empty folder'
                 )
-            write_json(self._progress_file, self._wanted)
+            write_json(self._progress_file, self._arguments)
             return {}
-        found = read_json(self._progress_file)
-        if {name: found.get(name) for name in self._wanted} != self._wanted:
+        progress = read_json(self._progress_file)
+        if {name: progress.get(name) for name in self._arguments} != self._arguments:
             raise FileExistsError(
-                f'{self.folder} holds an unfinished store of other sources or options: found '
-                f'{found.get("sources")} in {found.get("dtype")}, expected '
-                f'{self._wanted["sources"]} in {self.dtype}. Give another folder, or delete it '
+                f'{self.folder} contains an unfinished store of other sources or options: found '
+                f'{progress.get("sources")} in {progress.get("dtype")}, expected '
+                f'{self._arguments["sources"]} in {self.dtype}. Give another folder, or delete it '
                 'yourself'
             )
-        return found
+        return progress
 
     def _open(self) -> None:
-        """Opens the files at the end of what is known to be whole."""
-        width = self._kind[0] if self._kind else 0
+        """Opens the files at the end of the data of the last checkpoint."""
+        width = self._layout[0] if self._layout else 0
         ends = {
             'features.bin': self.regions * width * self.dtype.itemsize,
             'regions.bin': self.regions * REGION.itemsize,
@@ -175,7 +175,7 @@ class RegionStoreWriter:
             if file.stat().st_size < ends[name]:
                 raise ValueError(
                     f'{file} has {file.stat().st_size} bytes, expected {ends[name]} or more by '
-                    'progress.json: delete the folder and begin again'
+                    'progress.json: delete the folder and start again'
                 )
             self._files[name] = open(file, 'r+b')
             self._files[name].truncate(ends[name])
@@ -183,6 +183,7 @@ class RegionStoreWriter:
         self._hashes = dict.fromkeys(map(derive_seed, self._written_ids()))
 
     def _written_ids(self) -> list[str]:
+        """The ids of the images up to the last checkpoint."""
         ends = np.fromfile(self.folder / 'images.bin', IMAGE)['id_end']
         content = (self.folder / 'ids.bin').read_bytes()
         starts = [0, *ends[:-1]]
@@ -190,7 +191,7 @@ class RegionStoreWriter:
 
 
 def _pack(image: DetectedImage) -> np.ndarray:
-    """Boxes and labels as they are stored, zeros where unknown."""
+    """Boxes and labels as stored, zeros where unknown."""
     packed = np.zeros(len(image.features), REGION)
     if image.boxes is not None:
         packed['box'] = image.boxes

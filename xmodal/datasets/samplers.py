@@ -12,16 +12,16 @@ from xmodal.registry import DATA_SAMPLERS
 
 @DATA_SAMPLERS.register_module()
 class EpochSampler(Sampler):
-    """Shuffled indices with the epoch they are drawn in, shared out over the ranks.
+    """Shuffled indices together with their epoch, distributed over the ranks.
 
-    It yields ``(index, epoch)``, so that a data set, also in a worker that lives through all
-    epochs, knows which augmentation to draw. The last samples of an epoch that make no whole round
-    over the ranks are left out.
+    It yields ``(index, epoch)``, so that a dataset knows which augmentation to sample, even in a
+    worker that lives through all epochs. The last samples of an epoch that do not fill all ranks
+    are dropped.
 
     Args:
-        dataset: what is sampled.
-        seed: of the order; None takes one that all ranks share.
-        shuffle: False keeps the order of the data set.
+        dataset: the dataset to sample from.
+        seed: seed of the order; None uses one that all ranks share.
+        shuffle: False keeps the order of the dataset.
 
     Raises:
         ValueError: when there are fewer samples than ranks.
@@ -31,7 +31,7 @@ class EpochSampler(Sampler):
         self.rank, self.world_size = get_dist_info()
         if len(dataset) < self.world_size:
             raise ValueError(
-                f'the data set has {len(dataset)} sample(s) for {self.world_size} processes: use '
+                f'the dataset has {len(dataset)} sample(s) for {self.world_size} processes: use '
                 'fewer processes, or check its ann_file'
             )
         self.dataset, self.shuffle = dataset, shuffle
@@ -47,17 +47,17 @@ class EpochSampler(Sampler):
         if self.shuffle:
             generator = torch.Generator().manual_seed(derive_seed(self.seed, self.epoch))
             order = torch.randperm(len(self.dataset), generator=generator)
-        # A copy lets go of the other ranks' indices, and a list of tuples never exists: at five
-        # million samples it would take half a gigabyte on eight ranks. Nor does one of tensors,
-        # which iterating over a tensor makes: that took four.
-        own = order[self.rank : len(self) * self.world_size : self.world_size].clone()
+        # The copy frees the indices of the other ranks. A list of tuples never exists: for five
+        # million samples it would take half a gigabyte on eight ranks. A list of tensors, which
+        # iterating over a tensor makes, took four.
+        indices = order[self.rank : len(self) * self.world_size : self.world_size].clone()
         skipped, self.skipped, epoch = self.skipped, 0, self.epoch
-        return ((int(index), epoch) for index in own[skipped:].numpy())
+        return ((int(index), epoch) for index in indices[skipped:].numpy())
 
     def set_epoch(self, epoch: int) -> None:
         """Chooses the order of the next iteration."""
         self.epoch = epoch
 
     def skip(self, samples: int) -> None:
-        """Leaves out this rank's first ``samples`` in the next iteration: they were seen."""
+        """Skips the first ``samples`` of this rank in the next iteration, after a resume."""
         self.skipped = samples

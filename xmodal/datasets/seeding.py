@@ -1,4 +1,4 @@
-"""Random choices that follow from what is asked, not from what was drawn before."""
+"""Random choices that follow from a sample's identity, not from earlier random choices."""
 
 import random
 from collections.abc import Iterator
@@ -11,22 +11,22 @@ from torch.utils.data import get_worker_info
 
 
 def derive_seed(*parts: object) -> int:
-    """A 63-bit seed from anything with a stable ``str``."""
+    """A 63-bit seed from any objects with a stable ``repr``."""
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=8).digest(), 'big') >> 1
 
 
 @contextmanager
 def isolated_random(*parts: object) -> Iterator[None]:
-    """Seeds Python's, NumPy's and torch's generators from ``parts``, and puts them back after.
+    """Seeds the generators of Python, NumPy and torch from ``parts``, and restores them afterwards.
 
-    Transforms draw from the global generators. Within this context a sample gets the same draws in
-    whatever process it is made, and making it in the main process disturbs nothing else. A worker
-    process makes nothing else, and saves the time to put them back.
+    Transforms use the global generators. Within this context a sample gets the same random numbers
+    in whichever process it is made, and making it in the main process does not affect anything
+    else. A worker process only makes samples, so it saves the time of restoring.
     """
     seed = derive_seed(*parts)
     in_worker = get_worker_info() is not None
     if not in_worker:
-        before = random.getstate(), np.random.get_state(), torch.get_rng_state()
+        states = random.getstate(), np.random.get_state(), torch.get_rng_state()
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.random.default_generator.manual_seed(seed)
@@ -34,6 +34,6 @@ def isolated_random(*parts: object) -> Iterator[None]:
         yield
     finally:
         if not in_worker:
-            random.setstate(before[0])
-            np.random.set_state(before[1])
-            torch.set_rng_state(before[2])
+            random.setstate(states[0])
+            np.random.set_state(states[1])
+            torch.set_rng_state(states[2])

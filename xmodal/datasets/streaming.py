@@ -13,7 +13,7 @@ import webdataset as wds
 from mmengine.dist import get_dist_info
 from torch.utils.data import IterableDataset, get_worker_info
 
-from xmodal.datasets.base import MOST_BROKEN
+from xmodal.datasets.base import MAX_BROKEN_IMAGES
 from xmodal.datasets.seeding import derive_seed, isolated_random
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import BrokenImageError, build_pipeline
@@ -24,32 +24,34 @@ _IMAGES = ('jpg', 'jpeg', 'png', 'webp')
 
 @DATASETS.register_module()
 class WebDatasetShards(IterableDataset):
-    """Pairs of ``KEY.jpg`` and ``KEY.txt`` in tar shards, as img2dataset writes them.
+    """Pairs of ``KEY.jpg`` and ``KEY.txt`` in tar shards, as written by img2dataset.
 
-    An epoch shuffles the shards, deals them out to ranks and workers, and shuffles the samples of
-    each in a buffer, from the seed and the epoch alone. A worker that is through with its shards
-    begins again, so the stream has no end: the training loop takes ``len(loader)`` batches an
-    epoch, on every rank the same number. Where all workers get equally many samples that is every
-    sample once; else the fullest leave out what they could not show, other samples each epoch.
-    Training resumes exactly at the start of an epoch; within one it reads past what was seen
-    without decoding it, which is exact where every worker had handed out equally many batches and
-    no image was broken.
+    An epoch shuffles the shards, distributes them over ranks and workers, and shuffles the samples
+    of each worker in a buffer. All of this follows from the seed and the epoch. A worker that has
+    read all its shards starts again, so the stream is endless: the training loop takes
+    ``len(loader)`` batches per epoch, the same number on every rank. Where all workers have equally
+    many samples, an epoch shows every sample once. Otherwise the workers with the most samples do
+    not show all of them; which ones are left out changes with the epoch.
 
-    Pairs whose caption is empty after cleaning are passed over.
+    Training resumes exactly at the start of an epoch. Within an epoch it skips the samples that
+    were seen without decoding them. This is exact when every worker had returned equally many
+    batches and no image was broken.
+
+    Pairs whose caption is empty after cleaning are skipped.
 
     Args:
-        shards: a path with braces (``cc3m/{00000..00331}.tar``) or a glob, or several.
+        shards: a path with braces (``cc3m/{00000..00331}.tar``) or a glob, or a list of them.
         num_samples: pairs in an epoch, over all ranks.
         data_root: folder that ``shards`` is relative to.
-        pipeline: transforms, as of :class:`xmodal.datasets.CaptionDataset`.
-        shuffle_buffer: samples held for shuffling, a worker.
-        max_words: captions are cut after so many words.
-        seed: of all random choices.
+        pipeline: transforms, as for :class:`xmodal.datasets.CaptionDataset`.
+        shuffle_buffer: samples that each worker keeps for shuffling.
+        max_words: number of words after which captions are truncated.
+        seed: seed of all random choices.
 
     Raises:
-        FileNotFoundError: when there is no such shard.
-        ValueError: when there are fewer shards than ranks x workers, on the first iteration.
-        BrokenImageError: after twenty broken images in a row, while it is read.
+        FileNotFoundError: when a shard does not exist.
+        ValueError: on the first iteration, when there are fewer shards than ranks x workers.
+        BrokenImageError: while reading, after twenty broken images in a row.
     """
 
     def __init__(
@@ -67,9 +69,9 @@ class WebDatasetShards(IterableDataset):
         self.num_samples, self.shuffle_buffer, self.seed = num_samples, shuffle_buffer, seed
         self.clean = partial(clean_caption, max_words=max_words)
         self.pipeline = build_pipeline(pipeline)
-        # Asked here, since a worker that is not forked does not know its rank.
+        # Stored here, since a worker that is not forked does not know its rank.
         self._rank, self._world_size = get_dist_info()
-        # Shared, so that a worker that outlives the epoch sees the next.
+        # Shared memory, so that a worker that lives through several epochs sees the next one.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
         self._skipped = torch.zeros((), dtype=torch.int64).share_memory_()
 
@@ -82,30 +84,31 @@ class WebDatasetShards(IterableDataset):
         self._epoch.fill_(epoch)
 
     def skip(self, samples: int) -> None:
-        """Leaves out this rank's first ``samples`` of the next iteration."""
+        """Skips the first ``samples`` of this rank in the next iteration."""
         self._skipped.fill_(samples)
 
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
-        place, places = (worker.id, worker.num_workers) if worker else (0, 1)
+        worker_id, num_workers = (worker.id, worker.num_workers) if worker else (0, 1)
         epoch = int(self._epoch)
         order = random.Random(derive_seed(self.seed, epoch)).sample(self.shards, len(self.shards))
-        own = order[self._rank * places + place :: self._world_size * places]
-        if not own:
+        first, step = self._rank * num_workers + worker_id, self._world_size * num_workers
+        shards = order[first::step]
+        if not shards:
             raise ValueError(
                 f'{len(self.shards)} shard(s) are too few for {self._world_size} rank(s) x '
-                f'{places} worker(s): each reads shards of its own. Use fewer workers '
+                f'{num_workers} worker(s): each worker reads different shards. Use fewer workers '
                 '(train_dataloader.num_workers) or write smaller shards.'
             )
-        return self._samples(own, epoch, int(self._skipped) // places)
+        return self._samples(shards, epoch, int(self._skipped) // num_workers)
 
     def _samples(self, shards: list[str], epoch: int, skipped: int) -> Iterator[dict]:
-        """Samples without end; one that is broken is replaced by the next."""
+        """An endless stream of samples; a broken one is replaced by the next."""
         broken: list[str] = []
-        for number, pair in enumerate(islice(self._pairs(shards, epoch, broken), skipped, None)):
+        for index, pair in enumerate(islice(self._pairs(shards, epoch, broken), skipped, None)):
             pair |= {
                 'image_id': derive_seed(pair['img_path']),
-                'sample_index': skipped + number,
+                'sample_index': skipped + index,
                 'skipped': list(broken),
             }
             with isolated_random(self.seed, epoch, pair['img_path']):
@@ -113,29 +116,29 @@ class WebDatasetShards(IterableDataset):
                     sample = self.pipeline(pair)
                 except BrokenImageError as error:
                     broken.append(str(error))
-                    if len(broken) >= MOST_BROKEN:  # else it would look for one for ever
+                    if len(broken) >= MAX_BROKEN_IMAGES:  # otherwise it would search forever
                         raise BrokenImageError(
                             f'{len(broken)} broken pairs in a row, check dataset.shards:\n  '
-                            + '\n  '.join(broken[-MOST_BROKEN:])
+                            + '\n  '.join(broken[-MAX_BROKEN_IMAGES:])
                         ) from error
                     continue
             broken.clear()
             yield sample
 
     def _pairs(self, shards: list[str], epoch: int, broken: list[str]) -> Iterator[dict]:
-        """Raw pairs without end; a shard that breaks off is noted in ``broken``."""
+        """An endless stream of pairs; truncated shards are added to ``broken``."""
 
-        def note(error: Exception) -> bool:
+        def add_broken(error: Exception) -> bool:
             broken.append(f'shard: {error}')
             return True
 
-        for turn in count():
-            seed = derive_seed(self.seed, epoch, turn)
+        for repeat in count():
+            seed = derive_seed(self.seed, epoch, repeat)
             order = random.Random(seed).sample(shards, len(shards))
-            found = 0
+            num_pairs = 0
             for raw in wds.DataPipeline(
                 wds.SimpleShardList(order),
-                wds.tarfile_to_samples(handler=note),
+                wds.tarfile_to_samples(handler=add_broken),
                 wds.detshuffle(self.shuffle_buffer, self.shuffle_buffer // 10, seed=seed),
             ):
                 try:
@@ -144,29 +147,29 @@ class WebDatasetShards(IterableDataset):
                     broken.append(f'{raw["__url__"]}:{raw["__key__"]}.json: {error}')
                     continue
                 if pair['text'] and pair['img_bytes'] is not None:
-                    found += 1
+                    num_pairs += 1
                     yield pair
-            if not found:
+            if not num_pairs:
                 raise ValueError(
                     f'no pair of an image ({", ".join(_IMAGES)}) and a caption (txt, or "caption" '
                     f'in json) in {shards[0]} and {len(shards) - 1} more shards; {broken}'
                 )
 
     def _pair(self, raw: dict) -> dict:
-        """Image bytes and clean text of a member of a shard."""
+        """Encoded image and clean text of a member of a shard."""
         text = raw.get('txt', b'').decode(errors='replace')
         if not text and 'json' in raw:
             text = _read_caption(raw['json'])
-        image = next((raw[kind] for kind in _IMAGES if kind in raw), None)
+        image = next((raw[suffix] for suffix in _IMAGES if suffix in raw), None)
         name = f'{raw["__url__"]}:{raw["__key__"]}'
         return {'img_bytes': image, 'text': self.clean(text), 'img_path': name}
 
 
 def _read_caption(content: bytes) -> str:
-    """The caption in a pair's JSON, '' where it has none.
+    """The caption in the JSON of a pair, '' when it has none.
 
     Raises:
-        ValueError: when the JSON is of another layout.
+        ValueError: when the JSON has another layout.
     """
     item = json.loads(content)
     caption = (item.get('caption') or '') if isinstance(item, dict) else None
@@ -176,17 +179,19 @@ def _read_caption(content: bytes) -> str:
 
 
 def _find_shards(data_root: str, pattern: str) -> list[str]:
-    """Shards of a braces or glob pattern, in order; all must be there."""
-    whole = str(Path(data_root, pattern))
-    if any(sign in pattern for sign in '*?['):
-        found = [str(Path(data_root, shard)) for shard in sorted(glob(pattern, root_dir=data_root))]
-        missing = [] if found else [whole]
+    """Shards of a pattern with braces or of a glob, in order; all must exist."""
+    full_pattern = str(Path(data_root, pattern))
+    if any(char in pattern for char in '*?['):
+        shards = [
+            str(Path(data_root, shard)) for shard in sorted(glob(pattern, root_dir=data_root))
+        ]
+        missing = [] if shards else [full_pattern]
     else:
-        found = list(wds.shardlists.expand_urls(whole))
-        missing = [shard for shard in found if not Path(shard).exists()]
+        shards = list(wds.shardlists.expand_urls(full_pattern))
+        missing = [shard for shard in shards if not Path(shard).exists()]
     if missing:
         raise FileNotFoundError(
-            f'{missing[0]} is not there (dataset.shards; {len(missing)} missing). docs/data.md '
+            f'{missing[0]} does not exist (dataset.shards; {len(missing)} missing). docs/data.md '
             'says how to write shards with img2dataset.'
         )
-    return found
+    return shards

@@ -7,13 +7,13 @@ _SPACES = re.compile(r'\s+')
 
 
 def clean_caption(text: str, max_words: int | None = 30) -> str:
-    """ALBEF's rules: lower case, no punctuation, '-' and '/' as spaces, the first words only.
+    """ALBEF's rules: lower case, no punctuation, '-' and '/' become spaces, the first words only.
 
     Args:
-        text: a caption as people or the web wrote it.
-        max_words: words kept; None leaves the text as it is, as LXMERT reads it.
+        text: a caption as written by people or found on the web.
+        max_words: number of words kept; None leaves the text unchanged, as LXMERT reads it.
     """
-    # Cut off in the middle of an emoji, as on the web, it is a text that no tokenizer takes.
+    # Web text may be cut off inside an emoji; no tokenizer accepts half a character.
     text = text.encode(errors='replace').decode()
     if max_words is None:
         return text

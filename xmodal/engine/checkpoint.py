@@ -62,7 +62,7 @@ def read_checkpoint(file: str | Path) -> dict:
         ValueError: if it is truncated, another kind of file, or holds more than data.
     """
     if not Path(file).is_file():
-        raise FileNotFoundError(f'checkpoint {file} is not there')
+        raise FileNotFoundError(f'checkpoint {file} does not exist')
     try:
         content = torch.load(file, map_location='cpu', weights_only=True)
     except UNREADABLE as error:

@@ -49,7 +49,9 @@ def read_config(file: str) -> Config:
             module cannot be imported.
     """
     if not Path(file).is_file():
-        raise FileNotFoundError(f'config {file} is not there; `ls configs/*/` shows what there is')
+        raise FileNotFoundError(
+            f'config {file} does not exist; `ls configs/*/` shows what there is'
+        )
     # At the end, so that no folder of the user's hides a package.
     if not {'', str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))

@@ -10,7 +10,7 @@ import numpy as np
 from mmengine.config import Config
 from torch import nn
 
-from xmodal.datasets.base import sampled
+from xmodal.datasets.base import evenly_spaced
 from xmodal.visualization.figures import draw_curve, draw_scales, read_scalars, to_svg
 from xmodal.visualization.heat_maps import FUNCTION_WORDS, Encode, draw_heat_maps
 from xmodal.visualization.retrieval_examples import (
@@ -130,7 +130,7 @@ def _draw_scales(file: Path) -> list[str]:
 
 def _draw_sketches(model: nn.Module, texts: list[str], num_labelled: int = 8) -> list[str]:
     """Draws the words of 100 texts in one partition, frequent ones labelled, and in three."""
-    assignments, words = assign_words(model, sampled(texts, 100))
+    assignments, words = assign_words(model, evenly_spaced(texts, 100))
     if assignments is None:
         return []
     counts = Counter(word for word in words if word.isalpha() and word not in FUNCTION_WORDS)

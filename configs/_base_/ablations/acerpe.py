@@ -69,7 +69,7 @@ presets = {
             retrieval=dict(
                 config=configs + 'retrieval_shapes.py', after='pretrain', takes=position,
                 options={
-                    'train_cfg.max_epochs': 2, 'train_dataloader.dataset.captions': 'draw',
+                    'train_cfg.max_epochs': 2, 'train_dataloader.dataset.captions': 'sample',
                 },
             ),
             snli_ve=dict(config=configs + 'snli_ve_shapes.py', after='pretrain', takes=position),

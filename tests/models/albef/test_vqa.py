@@ -323,7 +323,7 @@ def test_pretrained_encoders_start_the_decoder_too(make_model):
 @pytest.mark.parametrize(
     ('content', 'error', 'message'),
     [
-        (None, FileNotFoundError, 'answer_list: .* is not there.*docs/tasks/vqa.md'),
+        (None, FileNotFoundError, 'answer_list: .* does not exist.*docs/tasks/vqa.md'),
         ('{"yes": 1}', ValueError, 'is no JSON list of answers'),
         ('["word1", "word1 word2 word3"]', ValueError, "'word1 word2 word3', of 3 word pieces"),
         ('["word1", ""]', ValueError, "'', of 0 word pieces; expected 1 to .*length=2"),

@@ -12,29 +12,29 @@ import cv2
 import numpy as np
 from tqdm import tqdm
 
+from xmodal.datasets.shapes.captions import generate_captions
 from xmodal.datasets.shapes.class_folders import write_class_folders
-from xmodal.datasets.shapes.draw import draw_scene
 from xmodal.datasets.shapes.exporters import EXPORTERS
-from xmodal.datasets.shapes.grammar import write_captions
 from xmodal.datasets.shapes.record import Record, Splits
+from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 from xmodal.files import exclusive_dir
 
-FORMAT_VERSION = 8  # raise it with every change of what a build holds
+FORMAT_VERSION = 8  # increase it with every change of the content of a build
 SMALLEST_IMAGE = 32
 
 
 @dataclass(frozen=True)
 class WorldSpec:
-    """What a build holds; the same spec gives the same bytes.
+    """The content of a build; the same spec gives the same bytes.
 
     Attributes:
         train, val, test: number of scenes.
         size: side of an image, in pixels.
-        seed: of everything drawn, at least 0.
+        seed: seed of all random choices, at least 0.
 
     Raises:
-        ValueError: for a split without scenes, or images too small to tell things apart.
+        ValueError: for a split without scenes, or images too small to distinguish objects.
     """
 
     train: int = 8000
@@ -44,30 +44,30 @@ class WorldSpec:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {'train': 1, 'val': 1, 'test': 1, 'size': SMALLEST_IMAGE, 'seed': 0}
-        for name, limit in least.items():
+        minimum = {'train': 1, 'val': 1, 'test': 1, 'size': SMALLEST_IMAGE, 'seed': 0}
+        for name, limit in minimum.items():
             if getattr(self, name) < limit:
                 raise ValueError(f'{name}: found {getattr(self, name)}, expected {limit} or more')
 
-    def described(self) -> dict[str, int]:
+    def to_meta(self) -> dict[str, int]:
         """The content of ``meta.json``."""
         return {'format_version': FORMAT_VERSION, **asdict(self)}
 
 
 def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
-    """Writes images and annotations; ``meta.json`` comes last and marks a finished build.
+    """Writes images and annotations; ``meta.json`` is written last and marks a finished build.
 
     Args:
-        folder: where to; must be new, empty, or hold a build of the same spec.
-        spec: what to build.
-        workers: processes that draw.
+        folder: output folder; must be new, empty, or contain a build of the same spec.
+        spec: the content of the build.
+        workers: number of processes that render.
 
     Returns:
-        False when the same build was there already.
+        False when the folder already contained the same build.
 
     Raises:
-        FileExistsError: when the folder holds something else.
-        RuntimeError: when another process is building there.
+        FileExistsError: when the folder contains anything else.
+        RuntimeError: when another process is building in it.
         ValueError: for less than one worker.
     """
     if workers < 1:
@@ -81,13 +81,13 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
 
 def _build(folder: Path, spec: WorldSpec, workers: int) -> None:
     unfinished = folder / 'unfinished.json'
-    unfinished.write_text(json.dumps(spec.described()))
-    # Forked workers need not import everything anew. OpenCV's own threads would only get into each
-    # other's way.
+    unfinished.write_text(json.dumps(spec.to_meta()))
+    # Forked workers do not have to import everything again. OpenCV's threads would only slow each
+    # other down.
     context = get_context('fork' if sys.platform == 'linux' else 'spawn')
     with context.Pool(workers, cv2.setNumThreads, (0,)) as pool:
-        draw_all = partial(pool.imap, chunksize=64)
-        splits = {split: _draw_split(folder, spec, split, draw_all) for split in SPLITS}
+        parallel_map = partial(pool.imap, chunksize=64)
+        splits = {split: _render_split(folder, spec, split, parallel_map) for split in SPLITS}
         written = pool.imap_unordered(partial(_export, folder, splits), EXPORTERS)
         for _ in tqdm(written, 'writing annotations', len(EXPORTERS), unit='format'):
             pass
@@ -96,38 +96,38 @@ def _build(folder: Path, spec: WorldSpec, workers: int) -> None:
 
 
 def _export(folder: Path, splits: Splits, export: Callable[[Path, Splits], None]) -> None:
-    """Calls an exporter, in another process."""
+    """Calls an exporter in another process."""
     export(folder, splits)
 
 
-def _draw_split(
-    folder: Path, spec: WorldSpec, split: str, draw_all: Callable[..., Iterable[Record]]
+def _render_split(
+    folder: Path, spec: WorldSpec, split: str, parallel_map: Callable[..., Iterable[Record]]
 ) -> list[Record]:
     count = getattr(spec, split)
-    for part in range(0, count, 1000):
-        _image_file(folder, split, part).parent.mkdir(parents=True, exist_ok=True)
-    records = draw_all(partial(make_record, folder, spec, split), range(count))
-    return list(tqdm(records, f'drawing {split}', count, unit='scene'))
+    for first in range(0, count, 1000):
+        _image_file(folder, split, first).parent.mkdir(parents=True, exist_ok=True)
+    records = parallel_map(partial(make_record, folder, spec, split), range(count))
+    return list(tqdm(records, f'rendering {split}', count, unit='scene'))
 
 
 def _image_file(folder: Path, split: str, index: int) -> Path:
-    """Folders of a thousand images, which every file system and viewer copes with.
+    """The path of an image; a folder has a thousand images, for file systems and viewers.
 
-    A stem is an image's id where images are named without their folders, as regions are.
+    The stem is the id of the image in formats without folders, such as region features.
     """
     return folder / 'images' / split / f'{index // 1000:03d}' / f'{split}_{index:06d}.png'
 
 
 def make_record(folder: Path, spec: WorldSpec, split: str, index: int) -> Record:
-    """Draws, writes and describes one scene."""
+    """Samples and renders one scene, writes its image and generates its captions."""
     scene = sample_scene(spec.seed, split, index)
-    image, masks = draw_scene(scene, spec.size)
+    image, masks = render_scene(scene, spec.size)
     file = _image_file(folder, split, index)
     if not cv2.imwrite(str(file), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3]):
         raise OSError(f'{file} could not be written: is the disk full?')
     return Record(
         scene=scene,
-        captions=tuple(text for text, _ in write_captions(spec.seed, split, scene)),
+        captions=tuple(text for text, _ in generate_captions(spec.seed, split, scene)),
         boxes=tuple(_box(mask) for mask in masks),
         areas=tuple(int(mask.sum()) for mask in masks),
         size=spec.size,
@@ -143,19 +143,19 @@ def _box(mask: np.ndarray) -> tuple[int, int, int, int]:
 
 
 def _is_built(folder: Path, spec: WorldSpec) -> bool:
-    """Whether the same build is finished there; an unfinished one of the same spec is redone."""
+    """Whether the folder has a finished build of the spec; an unfinished one is built again."""
     if not folder.exists() or not any(folder.iterdir()):
         return False
     for name in ('meta.json', 'unfinished.json'):
         file = folder / name
         if file.exists():
-            found = json.loads(file.read_text())
-            if found == spec.described():
+            meta = json.loads(file.read_text())
+            if meta == spec.to_meta():
                 return name == 'meta.json'
             raise FileExistsError(
-                f'{file} is of another build: found {found}, expected {spec.described()}. Give '
+                f'{file} belongs to another build: found {meta}, expected {spec.to_meta()}. Give '
                 'another --out, or delete the folder yourself if it is no longer needed.'
             )
     raise FileExistsError(
-        f'{folder} holds files that are no build of shapes: give another --out, a new folder.'
+        f'{folder} contains files that are not a build of shapes: give a new folder as --out.'
     )

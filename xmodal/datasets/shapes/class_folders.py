@@ -1,4 +1,4 @@
-"""Pictures of single things in one folder a class, for zero-shot classification."""
+"""Images of single objects in one folder per class, for zero-shot classification."""
 
 from itertools import product
 from pathlib import Path
@@ -6,33 +6,42 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from xmodal.datasets.shapes.draw import draw_scene
-from xmodal.datasets.shapes.scene import COLOURS, SHAPES, SIZES, TEXTURES, Scene, Thing
+from xmodal.datasets.shapes.render import render_scene
+from xmodal.datasets.shapes.scene import (
+    COLOURS,
+    SHAPES,
+    SIZES,
+    TEXTURES,
+    Scene,
+    SceneObject,
+    sample_ground,
+)
 from xmodal.files import write_json
 
-PICTURES = 8  # of a class
+IMAGES_PER_CLASS = 8
 CLASSES = tuple(f'{colour} {shape}' for colour, shape in product(COLOURS, SHAPES))
 
 
 def write_class_folders(root: Path, seed: int, size: int = 96) -> None:
-    """``images/COLOUR_SHAPE/0.png`` …, and ``class_names.json``: a name a folder.
+    """``images/COLOUR_SHAPE/0.png`` …, and ``class_names.json`` with one name per folder.
 
-    A class is a colour and a shape, 128 in all; size, texture, place and ground are drawn. A scene
-    shows two things at least and is never of one class: what training has seen is what the words
-    mean, not the task. The same arguments give the same pictures.
+    The 128 classes are the combinations of a colour and a shape; size, texture, position and
+    background are random. A training scene shows at least two objects and never belongs to one
+    class: training shows the meaning of the words, not this task. The same arguments give the same
+    images.
 
     Args:
         root: folder to write to.
-        seed: of everything drawn.
+        seed: seed of all random choices.
         size: side of an image, in pixels.
     """
-    for number, name in enumerate(CLASSES):
+    for class_index, name in enumerate(CLASSES):
         folder = root / 'images' / _folder(name)
         folder.mkdir(parents=True, exist_ok=True)
-        for picture in range(PICTURES):
-            scene = _draw(np.random.default_rng([seed, number, picture]), name)
-            image, _ = draw_scene(scene, size)
-            file = folder / f'{picture}.png'
+        for image_index in range(IMAGES_PER_CLASS):
+            scene = _sample_scene(np.random.default_rng([seed, class_index, image_index]), name)
+            image, _ = render_scene(scene, size)
+            file = folder / f'{image_index}.png'
             if not cv2.imwrite(str(file), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3]):
                 raise OSError(f'{file} could not be written: is the disk full?')
     write_json(root / 'class_names.json', {_folder(name): name for name in CLASSES}, indent=1)
@@ -42,12 +51,12 @@ def _folder(name: str) -> str:
     return name.replace(' ', '_')
 
 
-def _draw(rng: np.random.Generator, name: str) -> Scene:
-    """A scene of one thing."""
+def _sample_scene(rng: np.random.Generator, name: str) -> Scene:
+    """A scene with one object."""
     colour, shape = name.split()
-    extent = SIZES[list(SIZES)[rng.integers(len(SIZES))]]
-    radius = float(rng.uniform(*extent))
+    radius_range = SIZES[list(SIZES)[rng.integers(len(SIZES))]]
+    radius = float(rng.uniform(*radius_range))
     x, y = rng.uniform(radius + 0.01, 0.99 - radius, 2).tolist()
     texture = TEXTURES[rng.integers(len(TEXTURES))]
-    red, green, blue = (int(value) for value in rng.integers(205, 251, 3))
-    return Scene(0, (Thing(shape, colour, '', texture, x, y, radius),), (red, green, blue))
+    scene_object = SceneObject(shape, colour, '', texture, x, y, radius)
+    return Scene(0, (scene_object,), sample_ground(rng))

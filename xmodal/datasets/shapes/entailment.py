@@ -1,16 +1,16 @@
-"""The embedded world as SNLI-VE: what a picture entails, leaves open or contradicts.
+"""The embedded world as SNLI-VE: hypotheses that an image entails, contradicts or leaves open.
 
-A picture is read as a cut-out of something larger. Of things that it shows it decides where they
-are, so that a hypothesis about them is entailed or contradicted; a thing that it does not show may
-lie beside it, so that a hypothesis about one is neutral.
+An image is understood as a part of a larger scene. It decides the positions of the objects that it
+shows, so that a hypothesis about them is entailed or contradicted. An object that it does not show
+may be outside of it, so that a hypothesis about such an object is neutral.
 
-The words alone must not tell the label. Each scene therefore gets one hypothesis of each label, all
-three of one wording ("the … is left of the …"): the contradiction turns round a direction that
-holds, and the neutral one puts what the picture lacks (another colour, another shape or both, from
-near to far) in the place of one thing or of both. Each is drawn from the same statements, namely
-those whose reverse may be said as well: in training nothing is said of an axis on which one of the
-two directions is held out, since that would tell which. A reader of the words scores near 1/3
-(``tests/datasets/test_shapes_entailment.py``).
+The words alone must not reveal the label. Each scene therefore gets one hypothesis of each label,
+all three with the same patterns ("the … is left of the …"). The contradiction reverses a direction
+that holds. The neutral hypothesis replaces one object or both by an object that the image lacks
+(another colour, another shape or both). All are sampled from the same statements: those whose
+reverse may be said as well. In training nothing is said about an axis on which one of the two
+directions is held out, since that would reveal the label. A model that reads only the words scores
+near 1/3 (``tests/datasets/test_shapes_entailment.py``).
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ from xmodal.datasets.shapes.scene import (
     SHAPES,
     SPLITS,
     Scene,
-    Thing,
+    SceneObject,
     direction,
     is_held_out,
 )
@@ -40,32 +40,32 @@ _TEMPLATES = (
 )
 _OFFICIAL_SPLITS = {'train': 'train', 'val': 'dev', 'test': 'test'}
 
-Link = tuple[Thing, str, Thing]  # where the first is, seen from the second
+Link = tuple[SceneObject, str, SceneObject]  # direction of the first object from the second
 
 
 def write_snli_ve(folder: Path, splits: Splits) -> None:
     """``snli_ve/snli_ve_{train,dev,test}.jsonl``; images are named below ``images/``."""
     for split, records in splits.items():
-        lines = (line for record in records for line in _describe(split, record))
+        lines = (line for record in records for line in _lines(split, record))
         write_json_lines(folder / 'snli_ve' / f'snli_ve_{_OFFICIAL_SPLITS[split]}.jsonl', lines)
 
 
-def write_hypotheses(split: str, scene: Scene) -> dict[str, tuple[str, Link]]:
-    """A hypothesis of each label about a scene, by label: the words, and what they say."""
+def generate_hypotheses(split: str, scene: Scene) -> dict[str, tuple[str, Link]]:
+    """One hypothesis of each label about a scene, by label: its text and its logical form."""
     rng = np.random.default_rng([SPLITS.index(split), scene.index, 2])
     links = _links(split, scene)
     if not links:
         return {}
-    found = {
-        'entailment': _turned(_pick(links, rng), rng),
-        'contradiction': _reversed(_turned(_pick(links, rng), rng)),
-        'neutral': _with_absent_things(split, scene, links, rng),
+    by_label = {
+        'entailment': _random_side(_pick(links, rng), rng),
+        'contradiction': _reversed(_random_side(_pick(links, rng), rng)),
+        'neutral': _with_absent_objects(split, scene, links, rng),
     }
-    return {label: (_word(link, rng), link) for label, link in found.items()}
+    return {label: (_word(link, rng), link) for label, link in by_label.items()}
 
 
-def _describe(split: str, record: Record) -> list[dict]:
-    """A scene's hypotheses in the fields of SNLI-VE."""
+def _lines(split: str, record: Record) -> list[dict]:
+    """The hypotheses of a scene with the fields of SNLI-VE."""
     image = record.image.rpartition('.')[0]
     return [
         {
@@ -77,36 +77,34 @@ def _describe(split: str, record: Record) -> list[dict]:
             'gold_label': label,
             'annotator_labels': [label],
         }
-        for label, (text, _) in write_hypotheses(split, record.scene).items()
+        for label, (text, _) in generate_hypotheses(split, record.scene).items()
     ]
 
 
 def _links(split: str, scene: Scene) -> list[Link]:
-    """What holds of two things that their colour and shape tell from all others.
+    """The true directions between objects of a unique colour and shape.
 
-    In a test scene, what names a held-out composition where something does.
+    For a test scene with held-out compositions, only these.
     """
-    kinds = [(thing.shape, thing.colour) for thing in scene.things]
-    alone = [t for t, kind in zip(scene.things, kinds, strict=True) if kinds.count(kind) == 1]
     links = [
         (a, name, b)
-        for a, b in permutations(alone, 2)
+        for a, b in permutations(scene.unique_objects(), 2)
         if (name := direction(a, b)) and (split == 'test' or _may_be_said(a, name, b))
     ]
     return [link for link in links if is_held_out(*link)] or links
 
 
-def _may_be_said(a: Thing, name: str, b: Thing) -> bool:
-    """Whether neither this nor its reverse is a composition kept from training."""
+def _may_be_said(a: SceneObject, name: str, b: SceneObject) -> bool:
+    """Whether neither this composition nor its reverse is held out from training."""
     return not is_held_out(a, name, b) and not is_held_out(a, OPPOSITE[name], b)
 
 
-def _with_absent_things(
+def _with_absent_objects(
     split: str, scene: Scene, links: list[Link], rng: np.random.Generator
 ) -> Link:
-    """A link, either way round, with things that the scene lacks in one place or in both."""
+    """A link or its reverse, with one or both objects replaced by objects that the scene lacks."""
     while True:
-        a, name, b = _turned(_pick(links, rng), rng)
+        a, name, b = _random_side(_pick(links, rng), rng)
         absent_a, absent_b = _absent(a, scene, rng), _absent(b, scene, rng)
         a, b = _pick(((absent_a, b), (a, absent_b), (absent_a, absent_b)), rng)
         link = (a, _pick((name, OPPOSITE[name]), rng), b)
@@ -114,31 +112,31 @@ def _with_absent_things(
             return link
 
 
-def _absent(thing: Thing, scene: Scene, rng: np.random.Generator) -> Thing:
-    """The thing with another colour, another shape or both, of a kind that the scene lacks."""
-    shown = {(other.shape, other.colour) for other in scene.things}
+def _absent(obj: SceneObject, scene: Scene, rng: np.random.Generator) -> SceneObject:
+    """The object with another colour, another shape or both, of a kind that the scene lacks."""
+    kinds = {(other.shape, other.colour) for other in scene.objects}
     while True:
         shape, colour = _pick(SHAPES, rng), _pick(tuple(COLOURS), rng)
         other = _pick(
             (
-                replace(thing, colour=colour),
-                replace(thing, shape=shape),
-                replace(thing, shape=shape, colour=colour),
+                replace(obj, colour=colour),
+                replace(obj, shape=shape),
+                replace(obj, shape=shape, colour=colour),
             ),
             rng,
         )
-        if (other.shape, other.colour) not in shown:
+        if (other.shape, other.colour) not in kinds:
             return other
 
 
-def _turned(link: Link, rng: np.random.Generator) -> Link:
-    """The same said from either side: "b is right of a" for "a is left of b"."""
+def _random_side(link: Link, rng: np.random.Generator) -> Link:
+    """The link seen from either side: "b is right of a" for "a is left of b"."""
     a, name, b = link
     return link if rng.random() < 0.5 else (b, OPPOSITE[name], a)
 
 
 def _reversed(link: Link) -> Link:
-    """What is false where the link holds."""
+    """A link that is false where the given one holds."""
     a, name, b = link
     return a, OPPOSITE[name], b
 
@@ -150,14 +148,14 @@ def _word(link: Link, rng: np.random.Generator) -> str:
     )
 
 
-def _name(thing: Thing, rng: np.random.Generator) -> str:
-    """Colour and shape always, size and texture now and then, as captions do."""
-    looks = []
+def _name(obj: SceneObject, rng: np.random.Generator) -> str:
+    """Always names colour and shape; size and texture sometimes, as in captions."""
+    adjectives = []
     if rng.random() < 0.5:
-        looks.append(_pick(WORDINGS[thing.size], rng))
-    if rng.random() < (0.2 if thing.texture == 'solid' else 0.6):
-        looks.append(_pick(WORDINGS[thing.texture], rng))
-    return ' '.join([*looks, thing.colour, thing.shape])
+        adjectives.append(_pick(WORDINGS[obj.size], rng))
+    if rng.random() < (0.2 if obj.texture == 'solid' else 0.6):
+        adjectives.append(_pick(WORDINGS[obj.texture], rng))
+    return ' '.join([*adjectives, obj.colour, obj.shape])
 
 
 def _pick(options: list | tuple, rng: np.random.Generator) -> object:

@@ -1,7 +1,7 @@
-"""Writes described scenes in the formats of the benchmarks, one function a format.
+"""Writes scenes with annotations in the formats of the benchmarks, one function per format.
 
-An exporter takes the folder and ``{split: [Record, …]}``, and writes its files. What is written is
-read by the very readers that read the real sets.
+An exporter takes the folder and ``{split: [Record, …]}``, and writes its files. They are read by
+the same readers as the real datasets.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,17 @@ from xmodal.datasets.shapes.gqa import GQA_WORDS, write_gqa
 from xmodal.datasets.shapes.grammar import vocabulary
 from xmodal.datasets.shapes.lxmert import write_lxmert
 from xmodal.datasets.shapes.precomp import write_precomp
-from xmodal.datasets.shapes.questions import QUESTION_WORDS, write_vqa
+from xmodal.datasets.shapes.questions import QUESTION_WORDS
 from xmodal.datasets.shapes.reasoning import REASONING_WORDS, write_nlvr2
 from xmodal.datasets.shapes.record import Splits, image_id
 from xmodal.datasets.shapes.referring import write_refcoco_plus
 from xmodal.datasets.shapes.scene import SHAPES
+from xmodal.datasets.shapes.vqa import write_vqa
 from xmodal.files import write_json
 
 
 def write_albef(folder: Path, splits: Splits) -> None:
-    """``albef/SPLIT.json``: a list of image, captions and image_id."""
+    """``albef/SPLIT.json``: a list of items with image, captions and image_id."""
     for split, records in splits.items():
         write_json(
             folder / 'albef' / f'{split}.json',
@@ -39,24 +40,24 @@ def write_albef(folder: Path, splits: Splits) -> None:
 
 
 def write_karpathy(folder: Path, splits: Splits) -> None:
-    """``karpathy/dataset_shapes.json``: the layout of dataset_coco.json and dataset_flickr30k."""
+    """``karpathy/dataset_shapes.json``, in the layout of ``dataset_coco.json``."""
     images, sentence_id = [], 0
     for split, records in splits.items():
         for record in records:
             ids = list(range(sentence_id, sentence_id + len(record.captions)))
             sentence_id += len(ids)
-            number = image_id(split, record)
+            image = image_id(split, record)
             filepath, filename = f'images/{record.image}'.rsplit('/', 1)
             sentences = [
-                {'tokens': text.split(), 'raw': text, 'imgid': number, 'sentid': sentid}
+                {'tokens': text.split(), 'raw': text, 'imgid': image, 'sentid': sentid}
                 for text, sentid in zip(record.captions, ids, strict=True)
             ]
             images.append(
                 {
                     'filepath': filepath,
                     'filename': filename,
-                    'imgid': number,
-                    'cocoid': number,
+                    'imgid': image,
+                    'cocoid': image,
                     'split': split,
                     'sentids': ids,
                     'sentences': sentences,
@@ -67,30 +68,30 @@ def write_karpathy(folder: Path, splits: Splits) -> None:
 
 
 def write_coco(folder: Path, splits: Splits) -> None:
-    """``coco/captions_SPLIT.json`` and ``coco/instances_SPLIT.json``; a category is a shape."""
+    """``coco/captions_SPLIT.json`` and ``coco/instances_SPLIT.json``; categories are shapes."""
     categories = [
-        {'id': number, 'name': name, 'supercategory': 'shape'}
-        for number, name in enumerate(SHAPES, start=1)
+        {'id': category_id, 'name': name, 'supercategory': 'shape'}
+        for category_id, name in enumerate(SHAPES, start=1)
     ]
     for split, records in splits.items():
         images, captions, instances = [], [], []
         for record in records:
-            number = image_id(split, record)
+            image = image_id(split, record)
             side = {'width': record.size, 'height': record.size}
-            images.append({'id': number, 'file_name': f'images/{record.image}', **side})
+            images.append({'id': image, 'file_name': f'images/{record.image}', **side})
             for text in record.captions:
-                captions.append({'id': len(captions), 'image_id': number, 'caption': text})
-            things = zip(record.scene.things, record.boxes, record.areas, strict=True)
-            for thing, box, area in things:
+                captions.append({'id': len(captions), 'image_id': image, 'caption': text})
+            objects = zip(record.scene.objects, record.boxes, record.areas, strict=True)
+            for obj, box, area in objects:
                 instances.append(
                     {
                         'id': len(instances) + 1,
-                        'image_id': number,
-                        'category_id': SHAPES.index(thing.shape) + 1,
+                        'image_id': image,
+                        'category_id': SHAPES.index(obj.shape) + 1,
                         'bbox': list(box),
                         'area': area,
                         'iscrowd': 0,
-                        'attributes': [thing.colour, thing.size, thing.texture],
+                        'attributes': [obj.colour, obj.size, obj.texture],
                     }
                 )
         info = {'description': 'xmodal shapes'}
@@ -105,23 +106,23 @@ def write_coco(folder: Path, splits: Splits) -> None:
 
 
 def write_regions(folder: Path, splits: Splits) -> None:
-    """``precomp/`` and, out of its features, ``regions/``."""
+    """``precomp/`` and, from its features, ``regions/``."""
     write_precomp(folder, splits)
     write_detections(folder, splits)
 
 
 def write_vocabulary(folder: Path, splits: Splits) -> None:
-    """``vocab.txt``: the words of the grammar, then those of the tasks, as BERT's vocabulary."""
+    """``vocab.txt``: the words of the grammar, then those of the tasks, in the format of BERT."""
     words = dict.fromkeys(chain(vocabulary(), *TASK_WORDS))
     (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', 'utf-8')
 
 
-# Words that tasks need besides those of the captions, a tuple a task: new ones at the end, since
-# token ids of trained models follow from the order; 128 words in all at most.
+# Words that captions do not have, one tuple per task. New words belong at the end, since the token
+# ids of trained models follow from the order. There may be 128 words in total.
 TASK_WORDS: tuple[tuple[str, ...], ...] = (REASONING_WORDS, QUESTION_WORDS, GQA_WORDS)
 
 EXPORTERS: tuple[Callable[[Path, Splits], None], ...] = (
-    write_regions,  # the longest first
+    write_regions,  # first, since it takes the longest
     write_albef,
     write_karpathy,
     write_coco,

@@ -1,4 +1,4 @@
-"""The embedded world as precomputed region features, the layout of SCAN's and SGRAF's data."""
+"""The embedded world as precomputed region features, in the layout of SCAN and SGRAF."""
 
 from pathlib import Path
 
@@ -22,8 +22,8 @@ def write_precomp(folder: Path, splits: Splits) -> None:
     """``precomp/``: features, boxes, captions and ids of each split, and ``vocab.json``.
 
     ``SPLIT_ims.npy`` is float16 (images, 8, 259), ``SPLIT_boxes.npy`` float32 (images, 8, 4) with
-    x1, y1, x2, y2 as shares of the image, ``SPLIT_caps.txt`` has five lines an image, and
-    ``SPLIT_ids.txt`` an image id a line.
+    x1, y1, x2, y2 as shares of the image, ``SPLIT_caps.txt`` has five lines per image, and
+    ``SPLIT_ids.txt`` one image id per line.
     """
     out = folder / 'precomp'
     out.mkdir(exist_ok=True)
@@ -40,11 +40,11 @@ def write_precomp(folder: Path, splits: Splits) -> None:
 
 def _write_regions(images: Path, prefix: Path, split: str, records: list[Record]) -> None:
     """Writes row by row, so that a world of any size fits into memory."""
-    count = len(records)
-    shapes = {'ims': (np.float16, FEATURE_DIMS), 'boxes': (np.float32, 4)}
+    num_images = len(records)
+    arrays = {'ims': (np.float16, FEATURE_DIMS), 'boxes': (np.float32, 4)}
     features, boxes = (
-        np.lib.format.open_memmap(f'{prefix}_{name}.npy', 'w+', dtype, (count, REGIONS, width))
-        for name, (dtype, width) in shapes.items()
+        np.lib.format.open_memmap(f'{prefix}_{name}.npy', 'w+', dtype, (num_images, REGIONS, width))
+        for name, (dtype, width) in arrays.items()
     )
     for row, record in enumerate(records):
         regions = propose_regions(split, record)

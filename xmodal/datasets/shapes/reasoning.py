@@ -1,10 +1,10 @@
-"""The embedded world as NLVR2: statements that are true or false of two pictures.
+"""The embedded world as NLVR2: statements that are true or false of two images.
 
-A statement says of the left picture, of the right one or of both that it shows something: a thing
-of a colour and a shape, or a shape somewhere of another shape. As in NLVR2 each statement goes with
-four pairs, true of two and false of two, so that its words say nothing of the label; and its truth
-hangs on the places of the pictures, not on what is shown in any of them. Of the pictures that make
-it false one half holds all that is named, otherwise bound or the other way round.
+A statement says that the left image, the right image or both show a pattern: an object of a colour
+and a shape, or a shape in some direction of another shape. As in NLVR2 each statement comes with
+four pairs of images and is true of two of them, so that its words do not reveal the label. Its
+truth depends on which image is left and which is right, not on what the images show. Half of the
+images that make it false show everything that it names, but combined in another way or reversed.
 """
 
 from collections import defaultdict
@@ -15,20 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmodal.datasets.shapes.grammar import WORDINGS
+from xmodal.datasets.shapes.grammar import WORDINGS, with_article
 from xmodal.datasets.shapes.record import Record, Splits, write_json_lines
 from xmodal.datasets.shapes.scene import OPPOSITE, SPLITS, Scene, direction
 
-#: What the statements need besides the words of captions.
+#: Words of the statements that captions do not have.
 REASONING_WORDS = ('in', 'both', 'pictures')
 
-_TEMPLATES = ('there is {sight} in {where}', 'in {where} there is {sight}')
-_WHERE = {'left': 'the left picture', 'right': 'the right picture', 'both': 'both pictures'}
+_TEMPLATES = ('there is {pattern} in {side}', 'in {side} there is {pattern}')
+_SIDES = {'left': 'the left picture', 'right': 'the right picture', 'both': 'both pictures'}
 _OFFICIAL_SPLITS = {'train': 'train', 'val': 'dev', 'test': 'test1'}
-_MOST_SETS = 10_000  # a split
+_MAX_STATEMENTS = 10_000  # per split
 
-# What a picture may show: (colour, shape), or (shape, direction, shape).
-Sight = tuple[str, ...]
+# What an image may show: (colour, shape), or (shape, direction, shape).
+Pattern = tuple[str, ...]
 
 
 class Example(NamedTuple):
@@ -36,68 +36,70 @@ class Example(NamedTuple):
 
     Attributes:
         text: the statement.
-        where: 'left', 'right' or 'both'.
-        sight: what is said to be seen there.
-        left, right: the pictures, places in their split.
-        holds: whether it is true.
+        side: 'left', 'right' or 'both': the image that the statement is about.
+        pattern: what this image is said to show.
+        left, right: indices of the images in their split.
+        holds: whether the statement is true of the pair.
     """
 
     text: str
-    where: str
-    sight: Sight
+    side: str
+    pattern: Pattern
     left: int
     right: int
     holds: bool
 
 
 def write_nlvr2(folder: Path, splits: Splits) -> None:
-    """``nlvr2/{train,dev,test1}.json``; the "urls" are paths below the world's folder."""
+    """``nlvr2/{train,dev,test1}.json``; the "urls" are paths below the folder of the world."""
     for split, records in splits.items():
         official = _OFFICIAL_SPLITS[split]
         write_json_lines(folder / 'nlvr2' / f'{official}.json', _lines(official, split, records))
 
 
 def _lines(official: str, split: str, records: list[Record]) -> Iterator[dict]:
-    """Examples in the fields of NLVR2."""
-    sets = write_statements(split, [record.scene for record in records])
-    for number, examples in enumerate(sets):
+    """Examples with the fields of NLVR2."""
+    sets = generate_statements(split, [record.scene for record in records])
+    for set_index, examples in enumerate(sets):
         for pair, example in enumerate(examples):
             yield {
                 'sentence': example.text,
                 'left_url': f'images/{records[example.left].image}',
                 'right_url': f'images/{records[example.right].image}',
                 'label': str(example.holds),
-                'identifier': f'{official}-{number}-{pair}-0',
+                'identifier': f'{official}-{set_index}-{pair}-0',
             }
 
 
-def write_statements(split: str, scenes: list[Scene]) -> Iterator[list[Example]]:
-    """Statements over the scenes of a split, each with its four pairs: one for two scenes."""
+def generate_statements(split: str, scenes: list[Scene]) -> Iterator[list[Example]]:
+    """Statements about the scenes of a split, one for two scenes, each with its four pairs."""
     rng = np.random.default_rng([SPLITS.index(split), len(scenes), 3])
-    showing, tempting = _find(scenes)
-    families = [
-        family
-        for words in (2, 3)
-        if (family := [s for s in showing if len(s) == words and len(showing[s]) > 1])
+    showing, hard_negatives = _scenes_by_pattern(scenes)
+    pattern_types = [
+        patterns
+        for length in (2, 3)
+        if (patterns := [p for p in showing if len(p) == length and len(showing[p]) > 1])
     ]
-    if not families:
+    if not pattern_types:
         return
-    for _ in range(min(len(scenes) // 2, _MOST_SETS)):
-        sight = _pick(_pick(families, rng), rng)
-        lacking = _draw_lacking(scenes, sight, tempting[sight], rng)
+    for _ in range(min(len(scenes) // 2, _MAX_STATEMENTS)):
+        pattern = _pick(_pick(pattern_types, rng), rng)
+        lacking = _sample_lacking(scenes, pattern, hard_negatives[pattern], rng)
         if len(lacking) < 2:  # in a world of a few scenes
             continue
-        where = _pick(list(_WHERE), rng)
-        text = _word(sight, where, rng)
-        pairs = _pairs(where, _four(rng.permutation(showing[sight])), _four(lacking), rng)
-        yield [Example(text, where, sight, *pairs[place]) for place in rng.permutation(4)]
+        side = _pick(list(_SIDES), rng)
+        text = _word(pattern, side, rng)
+        pairs = _pairs(
+            side, _first_four(rng.permutation(showing[pattern])), _first_four(lacking), rng
+        )
+        yield [Example(text, side, pattern, *pairs[index]) for index in rng.permutation(4)]
 
 
 def _pairs(
-    where: str, showing: list[int], lacking: list[int], rng: np.random.Generator
+    side: str, showing: list[int], lacking: list[int], rng: np.random.Generator
 ) -> list[tuple[int, int, bool]]:
-    """Left, right and truth of four pairs, out of four pictures that show the sight or lack it."""
-    if where == 'both':
+    """Left, right and truth of four pairs, from four images each that show or lack the pattern."""
+    if side == 'both':
         mixed = (showing[0], lacking[0]) if rng.random() < 0.5 else (lacking[0], showing[0])
         return [
             (showing[0], showing[1], True),
@@ -111,81 +113,79 @@ def _pairs(
         (lacking[1], showing[3], False),
         (lacking[2], lacking[3], False),
     ]
-    return pairs if where == 'left' else [(right, left, holds) for left, right, holds in pairs]
+    return pairs if side == 'left' else [(right, left, holds) for left, right, holds in pairs]
 
 
-def _find(scenes: list[Scene]) -> tuple[dict[Sight, list[int]], dict[Sight, list[int]]]:
-    """By sight the scenes that show it, and those that have its parts and clearly lack it."""
-    showing, tempting = defaultdict(list), defaultdict(list)
-    for place, scene in enumerate(scenes):
-        found = _sights(scene)
-        for sight in sorted(found):
-            showing[sight].append(place)
-        for sight in sorted(_parts(scene, found) - found):
-            if _lacks(scene, sight):
-                tempting[sight].append(place)
-    return showing, tempting
+def _scenes_by_pattern(
+    scenes: list[Scene],
+) -> tuple[dict[Pattern, list[int]], dict[Pattern, list[int]]]:
+    """By pattern the scenes that show it, and those that have its parts but clearly lack it."""
+    showing, hard_negatives = defaultdict(list), defaultdict(list)
+    for index, scene in enumerate(scenes):
+        shown = _patterns(scene)
+        for pattern in sorted(shown):
+            showing[pattern].append(index)
+        for pattern in sorted(_recombined(scene, shown) - shown):
+            if _lacks(scene, pattern):
+                hard_negatives[pattern].append(index)
+    return showing, hard_negatives
 
 
-def _draw_lacking(
-    scenes: list[Scene], sight: Sight, tempting: list[int], rng: np.random.Generator
+def _sample_lacking(
+    scenes: list[Scene], pattern: Pattern, hard_negatives: list[int], rng: np.random.Generator
 ) -> list[int]:
-    """Up to four scenes that clearly lack a sight, up to two tempting ones among them."""
-    drawn = dict.fromkeys(rng.permutation(tempting)[:2].tolist())
-    for place in rng.integers(len(scenes), size=100).tolist():
-        if len(drawn) < 4 and _lacks(scenes[place], sight):
-            drawn[place] = None
-    return rng.permutation(list(drawn)).tolist()
+    """Up to four scenes that clearly lack a pattern, of which up to two are hard negatives."""
+    sampled = dict.fromkeys(rng.permutation(hard_negatives)[:2].tolist())
+    for index in rng.integers(len(scenes), size=100).tolist():
+        if len(sampled) < 4 and _lacks(scenes[index], pattern):
+            sampled[index] = None
+    return rng.permutation(list(sampled)).tolist()
 
 
-def _sights(scene: Scene) -> set[Sight]:
-    """All that a scene shows."""
-    kinds = {(thing.colour, thing.shape) for thing in scene.things}
+def _patterns(scene: Scene) -> set[Pattern]:
+    """All patterns that a scene shows."""
+    kinds = {(obj.colour, obj.shape) for obj in scene.objects}
     relations = {
         (a.shape, name, b.shape)
-        for a, b in permutations(scene.things, 2)
+        for a, b in permutations(scene.objects, 2)
         if a.shape != b.shape and (name := direction(a, b))
     }
     return kinds | relations
 
 
-def _parts(scene: Scene, found: set[Sight]) -> set[Sight]:
-    """What a scene has the parts of: any of its colours with any of its shapes, and reverses."""
-    colours, shapes = ({getattr(t, name) for t in scene.things} for name in ('colour', 'shape'))
-    relations = (sight for sight in found if len(sight) == 3)
+def _recombined(scene: Scene, shown: set[Pattern]) -> set[Pattern]:
+    """Patterns of a scene's parts: all its colours with all its shapes, and reversed relations."""
+    colours, shapes = ({getattr(o, name) for o in scene.objects} for name in ('colour', 'shape'))
+    relations = (pattern for pattern in shown if len(pattern) == 3)
     return {(colour, shape) for colour in colours for shape in shapes} | {
         (first, OPPOSITE[name], second) for first, name, second in relations
     }
 
 
-def _lacks(scene: Scene, sight: Sight) -> bool:
-    """Whether a scene lacks it beyond doubt: all things of two shapes lie the other way."""
-    if len(sight) == 2:
-        return sight not in {(thing.colour, thing.shape) for thing in scene.things}
-    first, name, second = sight
+def _lacks(scene: Scene, pattern: Pattern) -> bool:
+    """Whether a scene clearly lacks a pattern: all objects of two shapes have the reverse one."""
+    if len(pattern) == 2:
+        return pattern not in {(obj.colour, obj.shape) for obj in scene.objects}
+    first, name, second = pattern
     return all(
         direction(a, b) == OPPOSITE[name]
-        for a, b in permutations(scene.things, 2)
+        for a, b in permutations(scene.objects, 2)
         if (a.shape, b.shape) == (first, second)
     )
 
 
-def _word(sight: Sight, where: str, rng: np.random.Generator) -> str:
-    if len(sight) == 2:
-        said = _with_article(' '.join(sight))
+def _word(pattern: Pattern, side: str, rng: np.random.Generator) -> str:
+    if len(pattern) == 2:
+        phrase = with_article(' '.join(pattern))
     else:
-        first, name, second = sight
-        said = f'{_with_article(first)} {_pick(WORDINGS[name], rng)} {_with_article(second)}'
-    return _pick(_TEMPLATES, rng).format(sight=said, where=_WHERE[where])
+        first, name, second = pattern
+        phrase = f'{with_article(first)} {_pick(WORDINGS[name], rng)} {with_article(second)}'
+    return _pick(_TEMPLATES, rng).format(pattern=phrase, side=_SIDES[side])
 
 
-def _with_article(noun: str) -> str:
-    return f'{"an" if noun[0] in "aeiou" else "a"} {noun}'
-
-
-def _four(places: np.ndarray | list[int]) -> list[int]:
-    """The first four, again from the start where there are fewer."""
-    return np.resize(places[:4], 4).tolist()
+def _first_four(indices: np.ndarray | list[int]) -> list[int]:
+    """The first four; where there are fewer, they are repeated."""
+    return np.resize(indices[:4], 4).tolist()
 
 
 def _pick(options: list | tuple, rng: np.random.Generator) -> object:

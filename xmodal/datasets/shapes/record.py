@@ -1,4 +1,4 @@
-"""What exporters start from, and how they write."""
+"""Records of scenes, from which exporters start, and shared functions for writing."""
 
 import json
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ from xmodal.files import atomic_open
 
 @dataclass(frozen=True)
 class Record:
-    """A described scene, as the exporters see it.
+    """A scene with its captions and the geometry of its image.
 
     Attributes:
         scene: the scene.
-        captions: what is said of it.
-        boxes: x, y, width, height of each thing, in pixels, from its drawn mask.
-        areas: pixels of each mask.
+        captions: its captions.
+        boxes: x, y, width, height of each object, in pixels, from its rendered mask.
+        areas: number of pixels of each mask.
         size: side of the image, in pixels.
         image: path below ``images/``.
     """
@@ -31,7 +31,7 @@ class Record:
 
 
 Splits = dict[str, list[Record]]
-# Image ids are unique over the splits, as they are in COCO.
+# Image ids are unique over all splits, as in COCO.
 _FIRST_ID = {'train': 0, 'val': 1_000_000, 'test': 2_000_000}
 
 
@@ -41,15 +41,15 @@ def image_id(split: str, record: Record) -> int:
 
 
 def write_json_list(file: Path, head: dict, key: str, items: Iterable[object]) -> None:
-    """Writes ``{**head, key: [items]}``, an item a line, without holding all of them."""
+    """Writes ``{**head, key: [items]}`` with one item per line, without keeping all in memory."""
     with atomic_open(file) as output:
         output.write(f'{json.dumps(head)[:-1]}, "{key}": [')
-        for number, item in enumerate(items):
-            output.write((',\n' if number else '\n') + json.dumps(item))
+        for index, item in enumerate(items):
+            output.write((',\n' if index else '\n') + json.dumps(item))
         output.write('\n]}\n')
 
 
 def write_json_lines(file: Path, items: Iterable[object]) -> None:
-    """Writes an item a line."""
+    """Writes one item per line."""
     with atomic_open(file) as output:
         output.writelines(json.dumps(item) + '\n' for item in items)

@@ -1,6 +1,6 @@
-"""Scenes of the embedded world: a few objects on a light ground, drawn from a seed."""
+"""Scenes of the embedded world: a few objects on a light background, sampled from a seed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from math import hypot
 from typing import Protocol
@@ -32,18 +32,18 @@ TEXTURES = ('solid', 'striped', 'dotted')
 OPPOSITE = {'left of': 'right of', 'right of': 'left of', 'above': 'below', 'below': 'above'}
 DIRECTIONS = tuple(OPPOSITE)
 
-# A pair's offset counts for the axis along which it is at least this many times larger, so that no
-# relation is a matter of taste.
+# A direction holds along the axis on which two objects are at least this many times further apart,
+# so that no relation is ambiguous.
 CLEAR = 1.5
-# Shares of: scenes of four things or more in which some look alike, scenes at odd places that are
-# the twin of the scene before, test scenes that must hold a held-out composition.
+# Shares of: scenes of four objects or more in which some look alike; scenes with an odd index that
+# are counterparts of the scene before; test scenes that must show a held-out composition.
 ALIKE_SHARE = 0.4
-TWIN_SHARE = 0.4
+COUNTERPART_SHARE = 0.4
 HELD_OUT_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Thing:
+class SceneObject:
     """One object of a scene; x, y and radius are shares of the image's side."""
 
     shape: str
@@ -54,24 +54,40 @@ class Thing:
     y: float
     radius: float
 
+    def __repr__(self) -> str:
+        """Seeds of annotations are derived from this text: changing it changes every build."""
+        values = ', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in fields(self))
+        return f'Thing({values})'
+
 
 @dataclass(frozen=True)
 class Scene:
-    """Objects on a ground; up to three of them may share colour and shape.
+    """Objects on a background; up to three of them may have the same colour and shape.
 
     Attributes:
-        index: place in the split.
-        things: two to six objects.
+        index: index in the split.
+        objects: two to six objects.
         ground: RGB of the background.
     """
 
     index: int
-    things: tuple[Thing, ...]
+    objects: tuple[SceneObject, ...]
     ground: tuple[int, int, int]
 
+    def __repr__(self) -> str:
+        """Seeds of annotations are derived from this text: changing it changes every build."""
+        return f'Scene(index={self.index!r}, things={self.objects!r}, ground={self.ground!r})'
 
-def direction(a: Thing, b: Thing) -> str | None:
-    """Where ``a`` is, seen from ``b``; None where neither axis clearly wins."""
+    def unique_objects(self) -> list[SceneObject]:
+        """The objects whose colour and shape no other object has."""
+        kinds = [(obj.shape, obj.colour) for obj in self.objects]
+        return [
+            obj for obj, kind in zip(self.objects, kinds, strict=True) if kinds.count(kind) == 1
+        ]
+
+
+def direction(a: SceneObject, b: SceneObject) -> str | None:
+    """Where ``a`` is, seen from ``b``; None when neither axis is clearly larger."""
     dx, dy = a.x - b.x, a.y - b.y
     if abs(dx) >= CLEAR * abs(dy):
         return 'left of' if dx < 0 else 'right of'
@@ -80,16 +96,16 @@ def direction(a: Thing, b: Thing) -> str | None:
     return None
 
 
-def stands(name: str, thing: Thing, *others: Thing) -> bool:
-    """Whether a relation holds: a direction seen from one other thing, or between two."""
+def relation_holds(name: str, obj: SceneObject, *others: SceneObject) -> bool:
+    """Whether a relation holds: a direction seen from one other object, or between two."""
     if name == 'between':
-        first, second = (direction(thing, other) for other in others)
+        first, second = (direction(obj, other) for other in others)
         return first is not None and OPPOSITE[first] == second
-    return direction(thing, others[0]) == name
+    return direction(obj, others[0]) == name
 
 
 class Kind(Protocol):
-    """What has a shape and a colour: a thing, or what is said of one."""
+    """Anything with a shape and a colour: an object, or a description of one."""
 
     @property
     def shape(self) -> str: ...
@@ -99,106 +115,105 @@ class Kind(Protocol):
 
 
 def is_held_out(a: Kind, name: str, b: Kind) -> bool:
-    """Whether "``a`` is ``name`` ``b``" is a composition kept from training.
+    """Whether "``a`` is ``name`` ``b``" is a composition held out from training.
 
-    For every direction, one kind (colour × shape) in thirty-two is never the thing that lies there.
-    The same is kept from the reverse wording, "``b`` is right of ``a``" for "``a`` is left of
-    ``b``".
+    For every direction, one of thirty-two kinds (colour × shape) never has that direction from
+    another object in training. The reverse wording is held out as well: "``b`` is right of ``a``"
+    for "``a`` is left of ``b``".
     """
     return _is_barred(a, name) or _is_barred(b, OPPOSITE[name])
 
 
-def _is_barred(thing: Kind, name: str) -> bool:
-    colour, shape = list(COLOURS).index(thing.colour), SHAPES.index(thing.shape)
+def _is_barred(kind: Kind, name: str) -> bool:
+    colour, shape = list(COLOURS).index(kind.colour), SHAPES.index(kind.shape)
     return (colour + 5 * shape + 8 * DIRECTIONS.index(name)) % 32 == 0
 
 
-def holds_held_out(scene: Scene) -> bool:
-    """Whether a scene shows a composition kept from training."""
-    pairs = ((a, direction(a, b), b) for a, b in product(scene.things, repeat=2) if a is not b)
+def has_held_out_composition(scene: Scene) -> bool:
+    """Whether a scene shows a composition that is held out from training."""
+    pairs = ((a, direction(a, b), b) for a, b in product(scene.objects, repeat=2) if a is not b)
     return any(name is not None and is_held_out(a, name, b) for a, name, b in pairs)
 
 
 def sample_scene(seed: int, split: str, index: int) -> Scene:
-    """Draws the scene of a place in a split; the same arguments give the same scene.
+    """Samples a scene by its index in a split; the same arguments give the same scene.
 
-    Training and validation scenes hold no composition of :func:`is_held_out`; half of the test
-    scenes hold at least one. Some scenes at odd places are twins of the scene before them, which
-    share its words and not its truths.
+    Training and validation scenes show no composition of :func:`is_held_out`; half of the test
+    scenes show at least one. Some scenes with an odd index are counterparts of the scene before:
+    nearly the same words describe both, but what is true of one is false of the other.
     """
     rng = np.random.default_rng([seed, SPLITS.index(split), index])
-    if index % 2 and rng.random() < TWIN_SHARE:
+    if index % 2 and rng.random() < COUNTERPART_SHARE:
         original = sample_scene(seed, split, index - 1)
-        for twin in _twins(original, index, _draw_ground(rng), rng):
-            is_other = twin.things != original.things  # not if all have one colour
-            is_allowed = split == 'test' or not holds_held_out(twin)
-            if is_other and is_allowed and _is_describable(twin):
-                return twin
-    wanted = split == 'test' and rng.random() < HELD_OUT_SHARE
-    kinds = _draw_kinds(rng)
+        for scene in _counterparts(original, index, sample_ground(rng), rng):
+            is_different = scene.objects != original.objects  # not if all have one colour
+            is_allowed = split == 'test' or not has_held_out_composition(scene)
+            if is_different and is_allowed and _is_describable(scene):
+                return scene
+    needs_held_out = split == 'test' and rng.random() < HELD_OUT_SHARE
+    kinds = _sample_kinds(rng)
     while True:
         scene = _arrange(kinds, index, rng)
-        if scene and _is_describable(scene) and holds_held_out(scene) == wanted:
+        is_valid = scene is not None and _is_describable(scene)
+        if is_valid and has_held_out_composition(scene) == needs_held_out:
             return scene
-        kinds = _draw_kinds(rng, len(kinds))
+        kinds = _sample_kinds(rng, len(kinds))
 
 
-def _twins(
+def _counterparts(
     scene: Scene, index: int, ground: tuple[int, int, int], rng: np.random.Generator
 ) -> list[Scene]:
-    """The scene turned by 180°, and with its colours handed on by one thing, in random order."""
-    things = scene.things
-    turned = tuple(replace(thing, x=1 - thing.x, y=1 - thing.y) for thing in things)
-    recoloured = tuple(
-        replace(thing, colour=things[place - 1].colour) for place, thing in enumerate(things)
-    )
-    twins = [Scene(index, turned, ground), Scene(index, recoloured, ground)]
-    return twins[::-1] if rng.random() < 0.5 else twins
+    """The scene rotated by 180°, and with each colour moved to the next object, in random order."""
+    objects = scene.objects
+    rotated = tuple(replace(obj, x=1 - obj.x, y=1 - obj.y) for obj in objects)
+    recoloured = tuple(replace(obj, colour=objects[i - 1].colour) for i, obj in enumerate(objects))
+    scenes = [Scene(index, rotated, ground), Scene(index, recoloured, ground)]
+    return scenes[::-1] if rng.random() < 0.5 else scenes
 
 
-def _draw_ground(rng: np.random.Generator) -> tuple[int, int, int]:
+def sample_ground(rng: np.random.Generator) -> tuple[int, int, int]:
+    """A light background, RGB."""
     red, green, blue = (int(value) for value in rng.integers(205, 251, 3))
     return red, green, blue
 
 
-def _draw_kinds(rng: np.random.Generator, count: int | None = None) -> list[tuple[str, str]]:
-    """Shape and colour of each thing, two to six of them when no count is given."""
+def _sample_kinds(rng: np.random.Generator, count: int | None = None) -> list[tuple[str, str]]:
+    """Shape and colour of each object, two to six of them when no count is given."""
     count = count or int(rng.integers(2, 7))
-    numbers = rng.permutation(len(SHAPES) * len(COLOURS))[:count]
-    kinds = [(SHAPES[n % len(SHAPES)], list(COLOURS)[n // len(SHAPES)]) for n in numbers]
+    indices = rng.permutation(len(SHAPES) * len(COLOURS))[:count]
+    kinds = [(SHAPES[i % len(SHAPES)], list(COLOURS)[i // len(SHAPES)]) for i in indices]
     if count >= 4 and rng.random() < ALIKE_SHARE:
-        alike = int(rng.integers(2, count - 1)) if count == 5 else 2
-        kinds[:alike] = [kinds[0]] * alike
+        num_alike = int(rng.integers(2, count - 1)) if count == 5 else 2
+        kinds[:num_alike] = [kinds[0]] * num_alike
     return kinds
 
 
 def _is_describable(scene: Scene) -> bool:
-    """Whether two things that their colour and shape tell from all others are clearly placed."""
-    kinds = [(thing.shape, thing.colour) for thing in scene.things]
-    unique = [
-        thing for thing, kind in zip(scene.things, kinds, strict=True) if kinds.count(kind) == 1
-    ]
+    """Whether some object of a unique colour and shape is in a clear direction from another one."""
+    unique = scene.unique_objects()
     return any(direction(a, b) for a in unique for b in unique if a is not b)
 
 
 def _arrange(kinds: list[tuple[str, str]], index: int, rng: np.random.Generator) -> Scene | None:
-    """Gives each kind a size, a texture and a place, or None when one found no room."""
-    things: list[Thing] = []
+    """Gives each kind a size, a texture and a position; None when there was no space for one."""
+    objects: list[SceneObject] = []
     for shape, colour in kinds:
-        thing = _place(rng, things, shape, colour)
-        if thing is None:
+        obj = _sample_object(rng, objects, shape, colour)
+        if obj is None:
             return None
-        things.append(thing)
-    return Scene(index, tuple(things), _draw_ground(rng))
+        objects.append(obj)
+    return Scene(index, tuple(objects), sample_ground(rng))
 
 
-def _place(rng: np.random.Generator, others: list[Thing], shape: str, colour: str) -> Thing | None:
-    """A thing that overlaps no other, or None after twenty tries."""
+def _sample_object(
+    rng: np.random.Generator, others: list[SceneObject], shape: str, colour: str
+) -> SceneObject | None:
+    """An object that overlaps no other, or None after twenty tries."""
     size = tuple(SIZES)[rng.integers(len(SIZES))]
     texture = TEXTURES[rng.integers(len(TEXTURES))]
     for _ in range(20):
         radius = float(rng.uniform(*SIZES[size]))
         x, y = rng.uniform(radius + 0.01, 0.99 - radius, 2).tolist()
         if all(hypot(x - o.x, y - o.y) > radius + o.radius + 0.01 for o in others):
-            return Thing(shape, colour, size, texture, x, y, radius)
+            return SceneObject(shape, colour, size, texture, x, y, radius)
     return None

@@ -1,18 +1,11 @@
-"""Transforms of images with text; MMCV's and torchvision's do the work."""
+"""Transforms of images with text, built on MMCV and torchvision."""
 
-from xmodal.datasets.transforms.crop import CropObject
-from xmodal.datasets.transforms.image_text import (
-    AlbefAugment,
-    BrokenImageError,
-    LoadImage,
-    PackImageText,
-    RandomFlip,
-    ResizeImage,
-    build_pipeline,
-)
-from xmodal.datasets.transforms.regions import LoadRegions, PackRegionText
-from xmodal.datasets.transforms.several_images import ForEachImage, SplitImage
-from xmodal.datasets.transforms.two_views import TwoViews
+from xmodal.datasets.transforms.augment import AlbefAugment
+from xmodal.datasets.transforms.geometry import CropObject, RandomFlip, ResizeImage, SplitImage
+from xmodal.datasets.transforms.loading import BrokenImageError, LoadImage
+from xmodal.datasets.transforms.multi_image import ForEachImage, TwoViews
+from xmodal.datasets.transforms.packing import PackImageText, PackRegionText, build_pipeline
+from xmodal.datasets.transforms.regions import LoadRegions
 
 __all__ = [
     'AlbefAugment',

@@ -1,4 +1,4 @@
-"""Regions in the place of pixels."""
+"""Loading region features in place of pixels."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,16 +6,17 @@ from pathlib import Path
 from mmcv.transforms import BaseTransform
 
 from xmodal.datasets.region_store import open_stores
-from xmodal.datasets.transforms.image_text import BrokenImageError, PackImageText
+from xmodal.datasets.transforms.loading import BrokenImageError
 from xmodal.registry import TRANSFORMS
+from xmodal.structures import Regions
 
 
 @TRANSFORMS.register_module()
 class LoadRegions(BaseTransform):
-    """From ``img_path``, or ``img_paths`` of several images, to ``regions``.
+    """Adds ``regions`` for ``img_path``, or for each of ``img_paths``.
 
-    The stem of the file's name is the image's id in the store; the file itself is not needed. So a
-    reader of any benchmark's own files does for region features as well.
+    The stem of the file name is the image's id in the store; the image file itself is not needed.
+    So the reader of any benchmark's files can be used with region features as well.
 
     Args:
         store: folder, or folders, of :class:`xmodal.datasets.region_store.RegionStore`.
@@ -29,7 +30,7 @@ class LoadRegions(BaseTransform):
         return any(Path(path).stem in store for store in self.stores)
 
     def transform(self, results: dict) -> dict:
-        """Adds ``regions``: those of the image, or of several images a list.
+        """Adds ``regions``: those of the image, or a list for a sample of several images.
 
         Raises:
             BrokenImageError: when no store has an image.
@@ -40,17 +41,10 @@ class LoadRegions(BaseTransform):
             results['regions'] = self._load(results['img_path'])
         return results
 
-    def _load(self, path: str) -> tuple:
+    def _load(self, path: str) -> Regions:
         image_id = Path(path).stem
         for store in self.stores:
             if image_id in store:
                 return store[image_id]
         folders = ', '.join(str(store.folder) for store in self.stores)
         raise BrokenImageError(f'{image_id}: no regions of this image in {folders}')
-
-
-@TRANSFORMS.register_module()
-class PackRegionText(PackImageText):
-    """Ends a pipeline of regions, as :class:`PackImageText` one of pixels."""
-
-    source = 'regions'

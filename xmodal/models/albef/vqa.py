@@ -56,7 +56,7 @@ class AlbefVQA(AlbefModel):
             cut in training and an error in the list.
 
     Raises:
-        FileNotFoundError: when ``answer_list`` is not there.
+        FileNotFoundError: when ``answer_list`` does not exist.
         ValueError: when it is no list of answers, or one of them is too long or empty.
     """
 

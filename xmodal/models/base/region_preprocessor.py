@@ -28,7 +28,7 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
         special_ids: ids of the special word pieces, (S,) int64; BERT only.
 
     Raises:
-        FileNotFoundError: when the vocabulary is not there.
+        FileNotFoundError: when the vocabulary does not exist.
         ValueError: when it is of another layout.
     """
 

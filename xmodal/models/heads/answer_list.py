@@ -14,13 +14,13 @@ def read_answer_list(file: str | Path, key: str) -> list[str]:
     """The answers of a JSON file, a list of strings; ``key`` of the config names it.
 
     Raises:
-        FileNotFoundError: when it is not there.
+        FileNotFoundError: when it does not exist.
         ValueError: when it is no list of answers.
     """
     file = Path(file)
     if not file.is_file():
         raise FileNotFoundError(
-            f'{key}: {file} is not there (from {Path.cwd()}). docs/tasks/vqa.md and '
+            f'{key}: {file} does not exist (from {Path.cwd()}). docs/tasks/vqa.md and '
             'docs/regions.md say how to make it'
         )
     answers = read_json(file)

@@ -31,7 +31,7 @@ class AnswerTableHead(PretrainHead):
         loss_weight: factor of the loss.
 
     Raises:
-        FileNotFoundError: when ``answer_list`` is not there.
+        FileNotFoundError: when ``answer_list`` does not exist.
         ValueError: when it is no list of answers, or ``loss`` is unknown.
     """
 

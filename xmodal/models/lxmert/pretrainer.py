@@ -22,7 +22,7 @@ class LxmertPretrainer(LxmertModel):
         heads: configs of :class:`PretrainHead` by name, in the paper ``LxmertMLMHead``,
             ``ObjectHead`` (RoI features and detected labels), ``LxmertITMHead`` and
             ``AnswerTableHead``; None leaves out one of an inherited config. Nothing is masked or
-            replaced for a head that is not there.
+            replaced for a head that is absent.
 
     Attributes:
         heads: the objectives; a hook may let some begin later.

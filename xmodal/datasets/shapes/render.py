@@ -1,4 +1,4 @@
-"""Draws scenes with OpenCV."""
+"""Renders scenes with OpenCV."""
 
 import math
 from functools import lru_cache
@@ -6,26 +6,26 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from xmodal.datasets.shapes.scene import COLOURS, Scene, Thing
+from xmodal.datasets.shapes.scene import COLOURS, Scene, SceneObject
 
-_SCALE = 4  # drawn larger and shrunk: smooth edges for every shape alike
+_SCALE = 4  # objects are rendered larger and shrunk, for smooth edges of all shapes
 
 
-def draw_scene(scene: Scene, size: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Draws a scene.
+def render_scene(scene: Scene, size: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Renders a scene.
 
     Args:
-        scene: what to draw.
+        scene: the scene.
         size: side of the image, in pixels.
 
     Returns:
-        The image, uint8 RGB (size, size, 3), and the mask of each thing, bool (size, size).
+        The image, uint8 RGB (size, size, 3), and the mask of each object, bool (size, size).
     """
     image = np.full((size, size, 3), scene.ground, np.float32)
     masks = []
-    for thing in scene.things:
-        window, coverage, inside = _coverage(thing, size)
-        paint = _paint(thing, inside, size)
+    for obj in scene.objects:
+        window, coverage, inside = _coverage(obj, size)
+        paint = _paint(obj, inside, size)
         image[window] += coverage[..., None] * (paint - image[window])
         mask = np.zeros((size, size), bool)
         mask[window] = coverage >= 0.5
@@ -33,50 +33,50 @@ def draw_scene(scene: Scene, size: int) -> tuple[np.ndarray, list[np.ndarray]]:
     return image.round().astype(np.uint8), masks
 
 
-def _coverage(thing: Thing, size: int) -> tuple[tuple[slice, slice], np.ndarray, np.ndarray]:
-    """The window of pixels around a thing, how much of each the thing covers, and its inside.
+def _coverage(obj: SceneObject, size: int) -> tuple[tuple[slice, slice], np.ndarray, np.ndarray]:
+    """The window of pixels around an object, its coverage of each pixel, and its inside.
 
-    The inside is the thing without its outline; all float32, of the window's size.
+    The inside is the object without its outline. Both arrays are float32, of the window's size.
     """
-    left, top = (int((centre - thing.radius) * size) - 1 for centre in (thing.x, thing.y))
+    left, top = (int((centre - obj.radius) * size) - 1 for centre in (obj.x, obj.y))
     left, top = max(left, 0), max(top, 0)
-    side = min(math.ceil(2 * thing.radius * size) + 3, size - left, size - top)
+    side = min(math.ceil(2 * obj.radius * size) + 3, size - left, size - top)
     mask = np.zeros((side * _SCALE, side * _SCALE), np.uint8)
-    centre = (np.array([thing.x, thing.y]) * size - (left, top)) * _SCALE
-    radius = thing.radius * size * _SCALE
-    if thing.shape in ('disc', 'ring'):
+    centre = (np.array([obj.x, obj.y]) * size - (left, top)) * _SCALE
+    radius = obj.radius * size * _SCALE
+    if obj.shape in ('disc', 'ring'):
         cv2.circle(mask, _pixel(centre), round(radius), 255, -1)
-        if thing.shape == 'ring':
+        if obj.shape == 'ring':
             cv2.circle(mask, _pixel(centre), round(0.5 * radius), 0, -1)
     else:
-        for corners in _polygons(thing.shape):
+        for corners in _polygons(obj.shape):
             cv2.fillPoly(mask, [np.round(centre + radius * corners).astype(np.int32)], 255)
     outline = np.ones((2 * _SCALE + 1, 2 * _SCALE + 1), np.uint8)
     window = (slice(top, top + side), slice(left, left + side))
-    whole, inside = (
+    coverage, inside = (
         cv2.resize(m, (side, side), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
         for m in (mask, cv2.erode(mask, outline))
     )
-    return window, whole, inside
+    return window, coverage, inside
 
 
-def _paint(thing: Thing, inside: np.ndarray, size: int) -> np.ndarray:
-    """The thing's colour with its texture in white on the inside, (side, side, 3)."""
-    texture = _texture(thing.texture, size)[: len(inside), : len(inside)]
+def _paint(obj: SceneObject, inside: np.ndarray, size: int) -> np.ndarray:
+    """The object's colour, with its texture in white on the inside, (side, side, 3)."""
+    texture = _texture(obj.texture, size)[: len(inside), : len(inside)]
     white = (inside * texture)[..., None]
-    return white * 255 + (1 - white) * np.array(COLOURS[thing.colour], np.float32)
+    return white * 255 + (1 - white) * np.array(COLOURS[obj.colour], np.float32)
 
 
 @lru_cache
 def _texture(name: str, size: int) -> np.ndarray:
-    """How much of each pixel the texture covers in an image full of it, (size, size)."""
+    """Coverage of each pixel by the texture, in an image full of it, (size, size)."""
     period = size / 16
     y, x = (np.mgrid[: size * _SCALE, : size * _SCALE] + 0.5) / _SCALE
     covered = np.zeros(x.shape, np.float32)
     if name == 'striped':
         covered[(x + y) % period < 0.35 * period] = 1
     elif name == 'dotted':
-        # Every other row of dots is shifted by half a period, as on a printed cloth.
+        # Every second row of dots is shifted by half a period, as on printed cloth.
         x = x + (y // period % 2) * period / 2
         covered[np.hypot(x % period - period / 2, y % period - period / 2) < 0.36 * period] = 1
     return cv2.resize(covered, (size, size), interpolation=cv2.INTER_AREA)

@@ -1,4 +1,4 @@
-"""Several data sets as one."""
+"""Training on several datasets as one."""
 
 import pytest
 from torch.utils.data import Dataset
@@ -9,7 +9,7 @@ from xmodal.registry import DATASETS
 
 @DATASETS.register_module(force=True)
 class Lettered(Dataset):
-    """Says which letter, place and epoch was asked for."""
+    """Returns the letter, the index and the epoch."""
 
     def __init__(self, letter, count):
         self.letter, self.count = letter, count
@@ -17,31 +17,31 @@ class Lettered(Dataset):
     def __len__(self):
         return self.count
 
-    def __getitem__(self, draw):
-        index, epoch = draw
+    def __getitem__(self, index):
+        index, epoch = index
         return f'{self.letter}{index}.{epoch}'
 
 
-def joined():
+def concatenated():
     parts = (('a', 2), ('b', 1), ('c', 3))
     return WeightedConcatDataset(
         [dict(type='Lettered', letter=letter, count=count) for letter, count in parts]
     )
 
 
-def test_the_sets_follow_each_other():
-    assert list(joined()) == ['a0.0', 'a1.0', 'b0.0', 'c0.0', 'c1.0', 'c2.0']
-    assert len(joined()) == 6
+def test_the_datasets_follow_each_other():
+    assert list(concatenated()) == ['a0.0', 'a1.0', 'b0.0', 'c0.0', 'c1.0', 'c2.0']
+    assert len(concatenated()) == 6
 
 
-def test_the_epoch_is_handed_on():
-    assert joined()[2, 7] == 'b0.7'
+def test_the_epoch_is_passed_on():
+    assert concatenated()[2, 7] == 'b0.7'
 
 
 @pytest.mark.parametrize('index', [-1, 6])
 def test_an_index_out_of_range_is_an_error(index):
-    with pytest.raises(IndexError, match='of a data set of 6'):
-        joined()[index]
+    with pytest.raises(IndexError, match='of a dataset with 6'):
+        concatenated()[index]
 
 
 def weighted(*weights):
@@ -51,27 +51,29 @@ def weighted(*weights):
     )
 
 
-def drawn(dataset, epoch):
-    return sorted(dataset[place, epoch].partition('.')[0] for place in range(len(dataset)))
+def shown_samples(dataset, epoch):
+    return sorted(dataset[index, epoch].partition('.')[0] for index in range(len(dataset)))
 
 
-def test_a_weight_says_how_often_an_epoch_shows_the_samples_of_a_set():
+def test_a_weight_says_how_often_an_epoch_shows_the_samples_of_a_dataset():
     assert len(weighted(0.5, 1)) == 9 and len(weighted(1, 2.5)) == 20
-    twice = drawn(weighted(1, 2), epoch=3)
+    twice = shown_samples(weighted(1, 2), epoch=3)
     assert twice == sorted([f'a{n}' for n in range(10)] + 2 * [f'b{n}' for n in range(4)])
 
 
-def test_the_parts_of_a_set_take_turns_over_the_epochs():
+def test_the_parts_of_a_dataset_take_turns_over_the_epochs():
     dataset = weighted(0.3, 1)
-    shown = [{name for name in drawn(dataset, epoch) if name[0] == 'a'} for epoch in range(10)]
+    shown = [
+        {name for name in shown_samples(dataset, epoch) if name[0] == 'a'} for epoch in range(10)
+    ]
     assert all(len(names) == 3 for names in shown)
-    assert len(set.union(*shown[:3])) == 9  # nothing again before all were there
+    assert len(set.union(*shown[:3])) == 9  # no sample repeats before all were shown
     counts = [sum(f'a{n}' in names for names in shown) for n in range(10)]
     assert counts == [3] * 10
-    assert drawn(dataset, 5) == drawn(weighted(0.3, 1), 5)
+    assert shown_samples(dataset, 5) == shown_samples(weighted(0.3, 1), 5)
 
 
 @pytest.mark.parametrize('weights', [(1,), (1, 0), (1, 1, 1)])
-def test_weights_that_do_not_fit_are_an_error(weights):
-    with pytest.raises(ValueError, match='for 2 sets: expected a number above 0 for each'):
+def test_invalid_weights_are_an_error(weights):
+    with pytest.raises(ValueError, match='for 2 datasets: expected a number above 0 for each'):
         weighted(*weights)

@@ -1,0 +1,87 @@
+"""Transforms of samples with several images, and of several views of one image."""
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from xmodal.datasets import ClassFolderDataset, stack_images
+from xmodal.datasets.transforms import ForEachImage, PackImageText, SplitImage, TwoViews
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """Three images: black, grey and light; the last is larger."""
+    files = []
+    for index, side in enumerate((16, 16, 24)):
+        files.append(str(tmp_path / f'{index}.png'))
+        cv2.imwrite(files[-1], np.full((side, side, 3), 100 * index, np.uint8))
+    return files
+
+
+def initial_results(paths):
+    return {'img_path': paths[0], 'img_paths': paths, 'text': 'a', 'image_id': 0, 'sample_index': 0}
+
+
+def test_each_image_is_loaded_and_transformed_in_order(paths):
+    transform = ForEachImage([dict(type='LoadImage'), dict(type='ResizeImage', size=8)])
+    results = transform(initial_results(paths))
+    assert results['img'].shape == (3, 3, 8, 8)
+    assert results['img'].float().mean((1, 2, 3)).tolist() == [0, 100, 200]
+    assert results['img_path'] == paths[0]
+
+
+def test_each_image_is_augmented_differently(paths):
+    def add_noise(results):
+        return {**results, 'img': torch.rand(3, 2, 2)}
+
+    results = ForEachImage([add_noise])(initial_results(paths))
+    assert not torch.equal(results['img'][0], results['img'][1])
+
+
+def test_images_of_different_sizes_are_an_error(paths):
+    with pytest.raises(ValueError, match=r'\(3, 16, 16\), \(3, 24, 24\).*or ResizeImage'):
+        ForEachImage([dict(type='LoadImage')])(initial_results(paths))
+
+
+def test_samples_of_several_images_are_stacked_to_a_batch(paths):
+    transform = ForEachImage([dict(type='LoadImage')])
+    samples = [PackImageText()(transform(initial_results(paths[:2]))) for _ in range(4)]
+    assert stack_images(samples)['inputs'].shape == (4, 2, 3, 16, 16)
+
+
+@pytest.mark.parametrize(
+    ('parts', 'share', 'starts', 'width'),
+    [(2, 0.5, [0, 200], 200), (3, 0.25, [0, 150, 300], 100), (2, 0.625, [0, 150], 250)],
+)
+def test_windows_are_evenly_spaced_from_edge_to_edge(parts, share, starts, width):
+    image = torch.arange(400).expand(3, 10, 400)
+    windows = SplitImage(parts, share)({'img': image})['img']
+    assert windows.shape == (parts, 3, 10, width)
+    for window, first in zip(windows, starts, strict=True):
+        assert window[0, 0].tolist() == list(range(first, first + width))
+
+
+CROP = dict(type='AlbefAugment', size=16, scale=(0.2, 0.5), num_ops=0)
+
+
+def test_the_two_views_are_different_crops_of_the_image():
+    image = torch.arange(3 * 40 * 40).view(3, 40, 40).remainder(251).to(torch.uint8)
+    results = {'img': image, 'text': 'kept'}
+    views = TwoViews([CROP])(dict(results))
+    assert views['img'].shape == (2, 3, 16, 16) and views['text'] == 'kept'
+    assert not torch.equal(*views['img'])
+    unchanged = TwoViews([])(dict(results))['img']
+    assert torch.equal(unchanged[0], image) and torch.equal(unchanged[1], image)
+
+
+def test_the_two_views_follow_from_seed_epoch_and_index(tmp_path):
+    (tmp_path / 'a').mkdir()
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
+    cv2.imwrite(str(tmp_path / 'a' / '0.png'), pixels)
+    pipeline = [dict(type='LoadImage'), dict(type='TwoViews', transforms=[CROP])]
+    pipeline.append(dict(type='PackImageText'))
+    dataset = ClassFolderDataset(str(tmp_path), pipeline=pipeline, test_mode=False)
+    first, repeated, other = (dataset[0, epoch]['inputs'] for epoch in (0, 0, 1))
+    assert torch.equal(first, repeated) and not torch.equal(first, other)
+    assert stack_images([dataset[0], dataset[0]])['inputs'].shape == (2, 2, 3, 16, 16)

@@ -1,0 +1,163 @@
+"""The base class of visual question answering datasets."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from mmengine.logging import print_log
+
+from xmodal.datasets.answers import answer_score, normalize_answer
+from xmodal.datasets.base import find_files
+from xmodal.datasets.records import RecordDataset
+from xmodal.datasets.text import clean_caption
+from xmodal.files import explain_errors, read_json
+
+VISUAL_GENOME_WEIGHT = 0.5  # of an answer that only one person gave, as in ALBEF
+
+
+class QuestionDataset(RecordDataset):
+    """Questions about images, with the answers that people gave.
+
+    A sample has the distinct ``answers`` with ``answer_weights``, the training targets: the share
+    of the people who gave each answer, or the score that each answer would get. ``human_answers``
+    are all answers that people gave, which a metric compares with; a test set without annotations
+    has none.
+
+    Args:
+        ann_file: annotation file or files, below ``data_root``.
+        max_words: questions are cleaned and truncated after so many words; None leaves them
+            unchanged.
+        weights: ``share`` of the people (ALBEF), or ``score`` by VQA's accuracy (LXMERT: 0.3, 0.6,
+            0.9, 1 for one to four and more of ten), with answers as VQA's evaluation writes them.
+        answer_list: JSON file with the list of answers that a model knows, below ``data_root``. In
+            training a question keeps only these answers; questions without any of them are
+            dropped, and the log says how many. None keeps all.
+        data_root: folder that paths are relative to.
+        **kwargs: see :class:`RecordDataset`.
+
+    Raises:
+        ValueError: when a question has no answer in training, or two questions have the same id.
+    """
+
+    def __init__(
+        self,
+        ann_file: str | list[str],
+        max_words: int | None = 50,
+        weights: str = 'share',
+        answer_list: str | None = None,
+        data_root: str = '',
+        **kwargs,
+    ) -> None:
+        if weights not in ('share', 'score'):
+            raise ValueError(f"dataset.weights={weights!r}, expected 'share' or 'score'")
+        self.max_words, self.weights = max_words, weights
+        self.answer_list = answer_list and find_files(self, answer_list, data_root)[0]
+        super().__init__(ann_file, data_root=data_root, **kwargs)
+
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """The image with its question and answers."""
+        record = self.records[index]
+        return {
+            'img_path': str(self.image_root / record['image']),
+            'image_id': record['image_id'],
+            'text': record['text'],
+            'sample_index': index,
+            'question_id': record['question_id'],
+            'answers': list(record['target']),
+            'answer_weights': list(record['target'].values()),
+            'human_answers': record['answers'],
+            'answer_type': record['answer_type'],
+        }
+
+    def record(
+        self,
+        image: str,
+        image_id: int,
+        question: str,
+        question_id: int | str,
+        answers: Sequence[str] = (),
+        answer_type: str = '',
+        weight: float = 1.0,
+        target: dict[str, float] | None = None,
+    ) -> dict:
+        """The record of a question.
+
+        Args:
+            image, image_id, question, question_id: the question.
+            answers: the answers that people gave.
+            answer_type: type of answer, by which accuracies are reported.
+            weight: sum of the weights of the answers.
+            target: answers with weights, for files that have them in place of people's answers.
+        """
+        if not answers and target is None and not self.test_mode:
+            raise ValueError(
+                f'question {question_id} has no answer, and training needs one: name the '
+                'annotations too, or set test_mode=True'
+            )
+        return {
+            'image': image,
+            'image_id': image_id,
+            'text': clean_caption(question, self.max_words),
+            'question_id': question_id,
+            'answers': list(answers),
+            'answer_type': answer_type,
+            'target': self._target(answers, weight) if target is None else target,
+        }
+
+    def _target(self, answers: Sequence[str], weight: float) -> dict[str, float]:
+        """The training target: weights by answer."""
+        if self.weights == 'score':
+            counts = Counter(normalize_answer(answer) for answer in answers)
+            return {answer: answer_score(n, len(answers)) for answer, n in counts.items()}
+        counts = Counter(answers)
+        return {answer: weight * n / len(answers) for answer, n in counts.items()}
+
+    def read_files(self, files: list[Path], **tables) -> Iterator[dict]:
+        """Yields records with unique ids; in training only those with a known answer."""
+        known_answers = read_answer_list(self.answer_list) if self.answer_list else None
+        read = partial(self._read_unique, question_ids=set())
+        for file in files:
+            records = self.explain_errors_in(read, file, **tables)
+            if known_answers is None or self.test_mode:
+                yield from records
+            else:
+                yield from _keep_known(records, known_answers, file)
+
+    def _read_unique(self, file: Path, question_ids: set[int | str], **tables) -> Iterator[dict]:
+        """Yields ``read_records`` and collects their ids; an id collected before is an error."""
+        for record in self.read_records(file, **tables):
+            if record['question_id'] in question_ids:
+                raise ValueError(f'question_id {record["question_id"]} occurs twice')
+            question_ids.add(record['question_id'])
+            yield record
+
+
+def read_answer_list(file: Path) -> set[str]:
+    """The answers of a JSON list.
+
+    Raises:
+        FileError: when the file is not a JSON list.
+    """
+    with explain_errors(file, '["answer", …]'):
+        answers = read_json(file)
+        if not isinstance(answers, list):
+            raise ValueError(f'it is {str(answers)[:40]}, not a list')
+        return set(answers)
+
+
+def _keep_known(records: Iterable[dict], known_answers: set[str], file: Path) -> Iterator[dict]:
+    """Yields the records that have a known answer, without their unknown answers."""
+    num_read = num_kept = 0
+    for record in records:
+        num_read += 1
+        target = {a: weight for a, weight in record['target'].items() if a in known_answers}
+        if target:
+            num_kept += 1
+            yield {**record, 'target': target}
+    print_log(
+        f'{file}: {num_read - num_kept} of {num_read} questions dropped, which have no answer of '
+        'dataset.answer_list',
+        'current',
+    )

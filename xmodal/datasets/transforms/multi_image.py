@@ -1,0 +1,56 @@
+"""Samples of several images, and several views of one image."""
+
+import torch
+from mmcv.transforms import BaseTransform
+
+from xmodal.datasets.transforms.packing import build_pipeline
+from xmodal.registry import TRANSFORMS
+
+
+@TRANSFORMS.register_module()
+class ForEachImage(BaseTransform):
+    """Applies transforms to each of ``img_paths`` and stacks the results to ``img``, (K, 3, H, W).
+
+    Args:
+        transforms: from ``img_path`` to ``img``, with the same size for all images. Each image gets
+            all other results; changes of them are dropped.
+    """
+
+    def __init__(self, transforms: list[dict]) -> None:
+        self.pipeline = build_pipeline(transforms)
+
+    def transform(self, results: dict) -> dict:
+        """Adds ``img``.
+
+        Raises:
+            ValueError: when the transformed images of the sample have different sizes.
+        """
+        images = [
+            self.pipeline({**results, 'img_path': path})['img'] for path in results['img_paths']
+        ]
+        if len(shapes := {tuple(image.shape) for image in images}) > 1:
+            raise ValueError(
+                f'the images of a sample have different shapes {sorted(shapes)}: end '
+                'ForEachImage.transforms with AlbefAugment or ResizeImage'
+            )
+        results['img'] = torch.stack(images)
+        return results
+
+
+@TRANSFORMS.register_module()
+class TwoViews(BaseTransform):
+    """Applies the same transforms to the image twice, with different random choices.
+
+    ``img`` (3, H, W) becomes (2, 3, H', W'): the views of a student and its teacher.
+
+    Args:
+        transforms: from ``img`` to ``img``, with the same size for both views.
+    """
+
+    def __init__(self, transforms: list[dict]) -> None:
+        self.pipeline = build_pipeline(transforms)
+
+    def transform(self, results: dict) -> dict:
+        """Changes ``img``."""
+        results['img'] = torch.stack([self.pipeline(dict(results))['img'] for _ in range(2)])
+        return results
