@@ -26,14 +26,18 @@ FIRST_FUSION_LAYER = 6  # of BERT's twelve
 
 # ALBEF's names, without the teachers' "_m", and ours.
 _LAYER = {
-    'attention.self': 'self_attention',
-    'attention.output.dense': 'self_attention.output',
+    'attention.self.query': 'self_attention.q_proj',
+    'attention.self.key': 'self_attention.k_proj',
+    'attention.self.value': 'self_attention.v_proj',
+    'attention.output.dense': 'self_attention.out_proj',
     'attention.output.LayerNorm': 'self_norm',
-    'crossattention.self': 'cross_attention',
-    'crossattention.output.dense': 'cross_attention.output',
+    'crossattention.self.query': 'cross_attention.q_proj',
+    'crossattention.self.key': 'cross_attention.k_proj',
+    'crossattention.self.value': 'cross_attention.v_proj',
+    'crossattention.output.dense': 'cross_attention.out_proj',
     'crossattention.output.LayerNorm': 'cross_norm',
-    'intermediate.dense': 'feed_forward.expand',
-    'output.dense': 'feed_forward.contract',
+    'intermediate.dense': 'feed_forward.fc1',
+    'output.dense': 'feed_forward.fc2',
     'output.LayerNorm': 'feed_forward.norm',
 }
 _PREFIX = {
@@ -101,12 +105,8 @@ def rename(name: str, image_blocks: list[int] | None = None) -> str | None:
 
 
 def _rename_fusion(layer: int, module: str, parameter: str) -> str | None:
-    for theirs, ours in _LAYER.items():
-        # 'attention.self.query' has one more part than its key.
-        if module == theirs or module.startswith(f'{theirs}.'):
-            rest = module.removeprefix(theirs)
-            return f'backbone.fusion.layers.{layer}.{ours}{rest}.{parameter}'
-    return None
+    ours = _LAYER.get(module)
+    return None if ours is None else f'backbone.fusion.layers.{layer}.{ours}.{parameter}'
 
 
 def convert(
@@ -116,7 +116,7 @@ def convert(
     renamed, left = {}, []
     for name, value in weights.items():
         if name == 'temp':
-            renamed['heads.itc.log_temperature'] = value.log()
+            renamed['heads.itc.temperature.log'] = value.log()
         elif (ours := rename(name, image_blocks)) is not None:
             renamed[ours] = value
         else:

@@ -27,11 +27,13 @@ from xmodal.registry import MODELS, register_all
 
 # Our modules and those of the released files; N is a layer's number.
 _ENCODER_LAYER = {
-    'self_attention.output': 'attention.output.dense',
-    'self_attention': 'attention.self',
+    'self_attention.q_proj': 'attention.self.query',
+    'self_attention.k_proj': 'attention.self.key',
+    'self_attention.v_proj': 'attention.self.value',
+    'self_attention.out_proj': 'attention.output.dense',
     'self_norm': 'attention.output.LayerNorm',
-    'feed_forward.expand': 'intermediate.dense',
-    'feed_forward.contract': 'output.dense',
+    'feed_forward.fc1': 'intermediate.dense',
+    'feed_forward.fc2': 'output.dense',
     'feed_forward.norm': 'output.LayerNorm',
 }
 _MODULES = {
@@ -58,17 +60,21 @@ _MODULES |= {
     for ours, theirs in _ENCODER_LAYER.items()
 }
 _CROSS_LAYER = {
-    'cross_attention.0.attention.output': 'visual_attention.output.dense',
-    'cross_attention.0.attention': 'visual_attention.att',
+    'cross_attention.0.attention.q_proj': 'visual_attention.att.query',
+    'cross_attention.0.attention.k_proj': 'visual_attention.att.key',
+    'cross_attention.0.attention.v_proj': 'visual_attention.att.value',
+    'cross_attention.0.attention.out_proj': 'visual_attention.output.dense',
     'cross_attention.0.norm': 'visual_attention.output.LayerNorm',
 }
 for _ours, _theirs in (('text', 'lang'), ('image', 'visn')):
     _CROSS_LAYER |= {
-        f'{_ours}_layer.self_attention.output': f'{_theirs}_self_att.output.dense',
-        f'{_ours}_layer.self_attention': f'{_theirs}_self_att.self',
+        f'{_ours}_layer.self_attention.q_proj': f'{_theirs}_self_att.self.query',
+        f'{_ours}_layer.self_attention.k_proj': f'{_theirs}_self_att.self.key',
+        f'{_ours}_layer.self_attention.v_proj': f'{_theirs}_self_att.self.value',
+        f'{_ours}_layer.self_attention.out_proj': f'{_theirs}_self_att.output.dense',
         f'{_ours}_layer.self_norm': f'{_theirs}_self_att.output.LayerNorm',
-        f'{_ours}_layer.feed_forward.expand': f'{_theirs}_inter.dense',
-        f'{_ours}_layer.feed_forward.contract': f'{_theirs}_output.dense',
+        f'{_ours}_layer.feed_forward.fc1': f'{_theirs}_inter.dense',
+        f'{_ours}_layer.feed_forward.fc2': f'{_theirs}_output.dense',
         f'{_ours}_layer.feed_forward.norm': f'{_theirs}_output.LayerNorm',
     }
 _MODULES |= {
