@@ -24,9 +24,9 @@ def test_anchor_log_sum_exp_leaves_out_cls_and_padding(scale, dtype):
             if mask[b, n]
         ]
         expected.append(math.log(math.fsum(math.exp(scale * c) for c in cosines)) / scale)
-    found = F.anchor_log_sum_exp(image.to(dtype), text.to(dtype), scale, mask)
-    assert found.dtype == dtype
-    torch.testing.assert_close(found.tolist(), expected, atol=tolerance(dtype), rtol=0)
+    actual = F.anchor_log_sum_exp(image.to(dtype), text.to(dtype), scale, mask)
+    assert actual.dtype == dtype
+    torch.testing.assert_close(actual.tolist(), expected, atol=tolerance(dtype), rtol=0)
 
 
 def test_gradient_of_anchor_log_sum_exp_is_right():
@@ -39,9 +39,9 @@ def test_gradient_of_anchor_log_sum_exp_is_right():
 def test_a_text_of_cls_alone_counts_as_zero():
     image = random_tokens(2, 4, 3).requires_grad_()
     text = random_tokens(2, 4, 3, seed=1).requires_grad_()
-    found = F.anchor_log_sum_exp(image, text, 2.0, padding(4, [1, 3]))
-    found.sum().backward()
-    assert found[0] == 0 and found[1] != 0
+    actual = F.anchor_log_sum_exp(image, text, 2.0, padding(4, [1, 3]))
+    actual.sum().backward()
+    assert actual[0] == 0 and actual[1] != 0
     for x in (image, text):
         assert (x.grad[0] == 0).all() and x.grad[1].isfinite().all()
 
@@ -56,10 +56,10 @@ def test_margin_contrast_is_equation_2(dtype):
     for f, row, real in zip(positive.tolist(), negatives.tolist(), mask.tolist(), strict=True):
         total = math.fsum(math.exp(scale * z) for z, r in zip(row, real, strict=True) if r)
         expected.append(-min(0.0, f - delta - math.log(total) / scale))
-    found = F.margin_contrast(positive.to(dtype), negatives.to(dtype), delta, scale, mask)
-    assert found.dtype == dtype
-    assert found[0] == 0
-    torch.testing.assert_close(found.tolist(), expected, atol=tolerance(dtype), rtol=0)
+    actual = F.margin_contrast(positive.to(dtype), negatives.to(dtype), delta, scale, mask)
+    assert actual.dtype == dtype
+    assert actual[0] == 0
+    torch.testing.assert_close(actual.tolist(), expected, atol=tolerance(dtype), rtol=0)
 
 
 def test_margin_contrast_without_a_mask_counts_all():
@@ -79,13 +79,13 @@ def test_gradient_of_an_open_hinge_is_right():
 
 
 @pytest.mark.parametrize('count', [0, 3])
-def test_a_sample_without_negatives_costs_nothing(count):
+def test_a_sample_without_negatives_has_no_loss_and_no_gradient(count):
     positive = torch.zeros(2, requires_grad=True)
     negatives = torch.ones(2, count, requires_grad=True)
-    found = F.margin_contrast(
+    actual = F.margin_contrast(
         positive, negatives, 0.05, 2.0, torch.zeros(2, count, dtype=torch.bool)
     )
-    found.sum().backward()
-    assert found.tolist() == [0, 0]
+    actual.sum().backward()
+    assert actual.tolist() == [0, 0]
     assert positive.grad.tolist() == [0, 0]
     assert (negatives.grad == 0).all()

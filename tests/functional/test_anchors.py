@@ -31,9 +31,9 @@ def test_multi_group_similarity_is_the_cosine_of_each_group(patches, words, widt
                 for g in range(groups):
                     x, y = (t[g * run : (g + 1) * run] for t in (image[b, m], text[b, n]))
                     expected[b, m, n, g] = (x @ y) / (x.norm() * y.norm())
-    found = F.multi_group_similarity(image.to(dtype), text.to(dtype), groups)
-    assert found.dtype == dtype
-    torch.testing.assert_close(found.double(), expected, atol=tolerance(dtype), rtol=0)
+    actual = F.multi_group_similarity(image.to(dtype), text.to(dtype), groups)
+    assert actual.dtype == dtype
+    torch.testing.assert_close(actual.double(), expected, atol=tolerance(dtype), rtol=0)
 
 
 def test_one_group_is_the_plain_cosine():
@@ -64,11 +64,11 @@ def test_soft_shrink_is_equation_4(dtype):
     similarity = torch.tensor(EDGES, dtype=dtype)
     expected = [literal_shrink(s) for s in similarity.double().tolist()]
     expected = torch.tensor(expected, dtype=torch.float64)
-    found = F.soft_shrink(similarity).double()
-    torch.testing.assert_close(found[:3], expected[:3], atol=1e-12, rtol=1e-4)
-    torch.testing.assert_close(found[4:], expected[4:], atol=1e-7, rtol=1e-5)
+    actual = F.soft_shrink(similarity).double()
+    torch.testing.assert_close(actual[:3], expected[:3], atol=1e-12, rtol=1e-4)
+    torch.testing.assert_close(actual[4:], expected[4:], atol=1e-7, rtol=1e-5)
     # τ = 1e4 turns the last digit of float32 into 4e-5 of Ŝ.
-    torch.testing.assert_close(found[3], expected[3], atol=1e-12, rtol=1e-4)
+    torch.testing.assert_close(actual[3], expected[3], atol=1e-12, rtol=1e-4)
 
 
 def test_gradient_of_soft_shrink_is_right_on_both_sides_of_the_threshold():
@@ -85,29 +85,29 @@ def test_soft_shrink_has_finite_gradients_far_above_the_threshold(dtype):
 
 def test_anchors_are_where_the_shrunk_similarity_reaches_delta():
     similarity = random_similarity(2, 4, 3, 2)
-    found = F.anchor_mask(similarity)
-    assert found.dtype == torch.bool
+    actual = F.anchor_mask(similarity)
+    assert actual.dtype == torch.bool
     expected = [literal_shrink(s) >= DELTA for s in similarity.flatten().tolist()]
-    assert found.flatten().tolist() == expected
+    assert actual.flatten().tolist() == expected
 
 
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_anchor_distance_is_one_over_the_shrunk_similarity(dtype):
     similarity = torch.cat([torch.tensor(EDGES, dtype=dtype), random_similarity(50, dtype=dtype)])
     expected = [literal_distance(s) for s in similarity.double().tolist()]
-    found = F.anchor_distance(similarity)
-    assert found.dtype == dtype
+    actual = F.anchor_distance(similarity)
+    assert actual.dtype == dtype
     torch.testing.assert_close(
-        found.double(), torch.tensor(expected, dtype=torch.float64), rtol=1e-4, atol=1e-5
+        actual.double(), torch.tensor(expected, dtype=torch.float64), rtol=1e-4, atol=1e-5
     )
 
 
 def test_a_distance_above_two_over_delta_is_infinite():
     gap = math.log(2) / TAU
     similarity = torch.tensor([DELTA - 0.99 * gap, DELTA - 1.01 * gap], dtype=torch.float64)
-    found = F.anchor_distance(similarity)
-    assert 1.9 / DELTA < found[0] < 2 / DELTA
-    assert found[1] == math.inf
+    actual = F.anchor_distance(similarity)
+    assert 1.9 / DELTA < actual[0] < 2 / DELTA
+    assert actual[1] == math.inf
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ NORMS = [(F.l2_normalize, 2), (F.l1_normalize, 1)]
 
 @pytest.mark.parametrize(('normalized', 'order'), NORMS)
 @pytest.mark.parametrize('dim', [-1, 0, 1])
-def test_a_run_is_divided_by_its_own_norm(normalized, order, dim):
+def test_each_run_is_divided_by_its_norm(normalized, order, dim):
     x = random_tokens(3, 4, 5)
-    found = normalized(x, dim).movedim(dim, -1)
-    for run, expected in zip(found.flatten(0, 1), x.movedim(dim, -1).flatten(0, 1), strict=True):
+    actual = normalized(x, dim).movedim(dim, -1)
+    for run, expected in zip(actual.flatten(0, 1), x.movedim(dim, -1).flatten(0, 1), strict=True):
         length = sum(abs(number) ** order for number in expected.tolist()) ** (1 / order)
         torch.testing.assert_close(run, expected / length)
 
@@ -31,10 +31,10 @@ def test_a_run_of_zeros_stays_zero_and_gets_no_gradient(normalized, order, dtype
     x = random_tokens(2, 3, 4)
     x[0, 1] = 0
     x = x.to(dtype).requires_grad_()
-    found = normalized(x)
-    (found * random_tokens(2, 3, 4, seed=1)).sum().backward()
-    assert (found[0, 1] == 0).all() and (x.grad[0, 1] == 0).all()
-    assert found.isfinite().all() and x.grad.isfinite().all()
+    actual = normalized(x)
+    (actual * random_tokens(2, 3, 4, seed=1)).sum().backward()
+    assert (actual[0, 1] == 0).all() and (x.grad[0, 1] == 0).all()
+    assert actual.isfinite().all() and x.grad.isfinite().all()
     assert x.grad[0, 0].any() and x.grad[1].any()
 
 

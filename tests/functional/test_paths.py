@@ -31,7 +31,7 @@ SHAPES = [
 
 @pytest.mark.parametrize('dtype', FORMATS)
 @pytest.mark.parametrize(('grid', 'words', 'groups', 'patch_window', 'token_window'), SHAPES)
-def test_separated_minimum_is_the_exhaustive_one(
+def test_the_separated_minimum_equals_the_exhaustive_one(
     grid, words, groups, patch_window, token_window, dtype
 ):
     patches = 1 + grid[0] * grid[1]
@@ -39,9 +39,9 @@ def test_separated_minimum_is_the_exhaustive_one(
     distance = F.anchor_distance(similarity)
     mask = padding(words, [words, max(1, words - 2)])
     expected = literal_path(distance, grid, mask, patch_window, token_window)
-    found = F.relative_distance(distance.to(dtype), grid, mask, patch_window, token_window)
-    assert found.dtype == dtype
-    torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=0)
+    actual = F.relative_distance(distance.to(dtype), grid, mask, patch_window, token_window)
+    assert actual.dtype == dtype
+    torch.testing.assert_close(actual.double(), expected, atol=1e-5, rtol=0)
 
 
 def test_without_a_mask_all_words_are_real():
@@ -56,9 +56,9 @@ def test_padding_words_are_on_no_path():
     distance = F.anchor_distance(random_similarity(2, 7, 6, 2))
     mask = padding(6, [4, 5])
     noisy = torch.where(mask[:, None, :, None], distance, 1.0)
-    found, expected = (F.relative_distance(d, (2, 3), mask) for d in (noisy, distance))
-    assert found.equal(expected)
-    assert found.masked_select(~mask[:, None, :, None]).isinf().all()
+    actual, expected = (F.relative_distance(d, (2, 3), mask) for d in (noisy, distance))
+    assert actual.equal(expected)
+    assert actual.masked_select(~mask[:, None, :, None]).isinf().all()
 
 
 def test_without_any_anchor_no_pair_has_a_path_and_the_gradient_is_zero():
@@ -69,7 +69,7 @@ def test_without_any_anchor_no_pair_has_a_path_and_the_gradient_is_zero():
     assert (similarity.grad == 0).all()
 
 
-def test_where_every_pair_is_an_anchor_no_path_is_longer_than_its_own_distance():
+def test_where_every_pair_is_an_anchor_no_path_exceeds_the_distance_of_the_pair():
     similarity = random_similarity(1, 7, 5, 2).abs().clamp(min=DELTA)
     distance = F.anchor_distance(similarity)
     path = F.relative_distance(distance, (2, 3))
@@ -77,7 +77,7 @@ def test_where_every_pair_is_an_anchor_no_path_is_longer_than_its_own_distance()
     assert (path >= 1).all()
 
 
-def test_an_only_anchor_reaches_its_neighbours_and_no_others():
+def test_a_single_anchor_reaches_its_neighbours_alone():
     distance = torch.full((1, 1 + 15, 1 + 7, 1), math.inf)
     distance[0, 1 + 7, 4, 0] = 3.0  # the middle of a 3 × 5 grid, the fourth word
     path = F.relative_distance(distance, (3, 5))[0, :, :, 0]
@@ -104,8 +104,8 @@ def test_flipping_the_grid_flips_the_paths():
         grid = x[:, 1:].unflatten(1, (3, 4)).flip(2).flatten(1, 2)
         return torch.cat([x[:, :1], grid], 1)
 
-    found = F.relative_distance(flip(distance), (3, 4))
-    torch.testing.assert_close(found, flip(F.relative_distance(distance, (3, 4))))
+    actual = F.relative_distance(flip(distance), (3, 4))
+    torch.testing.assert_close(actual, flip(F.relative_distance(distance, (3, 4))))
 
 
 def test_groups_do_not_mix():
@@ -148,7 +148,7 @@ def test_gradients_from_tokens_to_paths_are_finite():
     assert image.grad.count_nonzero()
 
 
-def test_for_the_backward_pass_no_shifted_copies_are_kept():
+def test_no_shifted_copies_are_kept_for_the_backward_pass():
     distance = F.anchor_distance(random_similarity(1, 1 + 64, 9, 4)).requires_grad_()
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(
@@ -159,7 +159,7 @@ def test_for_the_backward_pass_no_shifted_copies_are_kept():
 
 
 def literal_box_path(distance, boxes, image_mask, mask, neighbours, token_window):
-    """Eq. 7 where places are boxes' centres, by exhausting all anchors (i, j)."""
+    """Eq. 7 where positions are the centres of boxes, by exhausting all anchors (i, j)."""
     batch, regions, words, groups = distance.shape
     result = torch.full_like(distance, math.inf)
     for b in range(batch):
@@ -193,14 +193,14 @@ def test_relative_box_distance_is_equation_7_with_centres_for_patches(
     boxes = torch.rand(2, regions, 4, generator=torch.Generator().manual_seed(4)).double()
     image_mask, mask = padding(regions, counts), padding(6, [6, 4])
     expected = literal_box_path(distance, boxes, image_mask, mask, neighbours, 5)
-    found = F.relative_box_distance(
+    actual = F.relative_box_distance(
         distance.to(dtype), boxes.to(dtype), image_mask, mask, neighbours, 5
     )
-    assert found.isinf().equal(expected.isinf())
+    assert actual.isinf().equal(expected.isinf())
     assert expected.isfinite().sum() > 20
     # float32 holds boxes of float64 to 1e-7, and a step between them to a few of these.
     near = dict(atol=1e-6 if dtype == torch.float64 else 1e-4, rtol=0)
-    torch.testing.assert_close(found.double(), expected, **near)
+    torch.testing.assert_close(actual.double(), expected, **near)
 
 
 def test_boxes_on_a_grid_with_all_its_neighbours_have_the_distances_of_patches():
@@ -211,10 +211,10 @@ def test_boxes_on_a_grid_with_all_its_neighbours_have_the_distances_of_patches()
     with_cls = torch.cat([torch.full((1, 1, 5, 1), math.inf), distance], 1)
     mask = padding(5, [5])
     expected = F.relative_distance(with_cls, (3, 3), mask, patch_window=5)[:, 1:]
-    found = F.relative_box_distance(
+    actual = F.relative_box_distance(
         distance, corners[None].double(), torch.ones(1, 9, dtype=torch.bool), mask
     )
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(actual, expected, atol=1e-6, rtol=0)
 
 
 def test_only_the_winning_anchor_of_a_box_gets_a_gradient():

@@ -11,13 +11,13 @@ def every_function(image, text, weight, projection, attention):
     mask = padding(5, [5, 3])
     similarity = F.multi_group_similarity(image, text, 3)
     distance = F.relative_distance(F.anchor_distance(similarity), (2, 3), mask)
-    placed = F.fill_unreachable(distance, 'far', 23.4)
+    features = F.fill_unreachable(distance, 'far', 23.4)
     yield similarity
     yield F.soft_shrink(similarity)
-    yield placed
-    yield from F.contextual_terms(placed, weight, None, mask)
-    yield F.value_term(attention, placed, weight)
-    yield F.bias_term(placed, weight, projection)
+    yield features
+    yield from F.contextual_terms(features, weight, None, mask)
+    yield F.value_term(attention, features, weight)
+    yield F.bias_term(features, weight, projection)
     yield F.anchor_log_sum_exp(image, text, 10.0, mask)
     yield F.margin_contrast(image[:, 0, 0], text[:, :, 0], 0.05, 20.0, mask)
 
@@ -36,8 +36,8 @@ def inputs(dtype):
 def test_autocast_changes_nothing(autocast):
     expected = list(every_function(*inputs(torch.float32)))
     with torch.autocast('cpu', autocast):
-        found = list(every_function(*inputs(torch.float32)))
-    for x, y in zip(found, expected, strict=True):
+        actual = list(every_function(*inputs(torch.float32)))
+    for x, y in zip(actual, expected, strict=True):
         assert x.dtype == torch.float32
         assert x.equal(y)
 
@@ -47,11 +47,11 @@ def test_half_precision_inputs_are_computed_in_float32_with_finite_gradients(dty
     half = [x.requires_grad_() for x in inputs(dtype)]
     expected = list(every_function(*(x.detach().float() for x in half)))
     with torch.autocast('cpu', torch.bfloat16):
-        found = list(every_function(*half))
-    for x, y in zip(found, expected, strict=True):
+        actual = list(every_function(*half))
+    for x, y in zip(actual, expected, strict=True):
         assert x.dtype == torch.float32
         assert x.equal(y)
-    sum(x.sum() for x in found).backward()
+    sum(x.sum() for x in actual).backward()
     assert all(x.grad.isfinite().all() for x in half)
 
 

@@ -13,20 +13,20 @@ from xmodal import functional as F
 def test_distances_to_centroids_are_squared_euclidean(spaces):
     projected = random_tokens(5, 2 * spaces, 4).view(5, 2, spaces, 4)
     centroids = random_tokens(2, 3, 4, seed=1)
-    found = F.centroid_distance(projected, centroids)
-    assert found.shape == (5, 2, 3)
+    actual = F.centroid_distance(projected, centroids)
+    assert actual.shape == (5, 2, 3)
     for token in range(5):
         for n in range(2):
             for k in range(3):
                 x = projected[token, n, k if spaces > 1 else 0]
                 expected = sum((a - b) ** 2 for a, b in zip(x, centroids[n, k], strict=True))
-                torch.testing.assert_close(found[token, n, k], expected)
+                torch.testing.assert_close(actual[token, n, k], expected)
 
 
 def test_soft_assignments_are_a_softmax_of_the_negative_distance():
     distance = random_tokens(2, 3, 4).square()
-    found = F.soft_assignment(distance, torch.tensor(0.7))
-    for row, expected in zip(found.flatten(0, 1), distance.flatten(0, 1), strict=True):
+    actual = F.soft_assignment(distance, torch.tensor(0.7))
+    for row, expected in zip(actual.flatten(0, 1), distance.flatten(0, 1), strict=True):
         weights = [math.exp(-0.7 * d) for d in expected.tolist()]
         assert row.tolist() == pytest.approx([w / sum(weights) for w in weights])
 
@@ -34,6 +34,6 @@ def test_soft_assignments_are_a_softmax_of_the_negative_distance():
 def test_a_sketch_is_the_sum_over_real_tokens():
     assignment, mask = random_tokens(2, 4, 6).view(2, 4, 3, 2), padding(4, [3, 1])
     assignment[~mask] = math.nan
-    found = F.sketch(assignment, mask)
-    assert found[0].equal(assignment[0, 0] + assignment[0, 1] + assignment[0, 2])
-    assert found[1].equal(assignment[1, 0])
+    actual = F.sketch(assignment, mask)
+    assert actual[0].equal(assignment[0, 0] + assignment[0, 1] + assignment[0, 2])
+    assert actual[1].equal(assignment[1, 0])

@@ -18,24 +18,24 @@ def paths(dtype=torch.float64, groups=3):
 
 def test_unreached_pairs_are_zero_by_default():
     distance, _ = paths()
-    placed = F.fill_unreachable(distance)
+    features = F.fill_unreachable(distance)
     assert distance.isinf().any() and distance.isfinite().any()
-    assert placed.equal(torch.where(distance.isinf(), 0, distance))
+    assert features.equal(torch.where(distance.isinf(), 0, distance))
 
 
 def test_unreached_pairs_can_be_far():
     distance, _ = paths()
-    placed = F.fill_unreachable(distance, 'far', 23.4)
-    assert placed.equal(torch.where(distance.isinf(), 23.4, distance))
+    features = F.fill_unreachable(distance, 'far', 23.4)
+    assert features.equal(torch.where(distance.isinf(), 23.4, distance))
 
 
-def test_unreached_pairs_can_have_a_vector_of_their_own():
+def test_unreached_pairs_can_have_a_learned_vector():
     distance, _ = paths()
-    placed = F.fill_unreachable(distance, 'learned')
+    features = F.fill_unreachable(distance, 'learned')
     weight = random_tokens(1, 6, 4, seed=5)[0]
     expected = F.fill_unreachable(distance) @ weight[:3] + distance.isinf().double() @ weight[3:]
-    assert placed.shape[-1] == 6
-    torch.testing.assert_close(placed @ weight, expected)
+    assert features.shape[-1] == 6
+    torch.testing.assert_close(features @ weight, expected)
 
 
 @pytest.mark.parametrize('null', ['zero', 'far', 'learned'])
@@ -48,71 +48,71 @@ def test_an_unreached_pair_has_gradient_zero(null):
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_contextual_terms_are_the_means_of_the_materialised_embedding(dtype):
     distance, text_mask = paths()
-    placed, weight = F.fill_unreachable(distance, 'far', 23.4), random_tokens(1, 3, 8, seed=5)[0]
+    features, weight = F.fill_unreachable(distance, 'far', 23.4), random_tokens(1, 3, 8, seed=5)[0]
     image_mask = padding(7, [7, 6])
-    embedding = placed[..., None, :] @ weight  # (B, M, N, 1, D)
+    embedding = features[..., None, :] @ weight  # (B, M, N, 1, D)
     image_sum, text_sum = torch.zeros(2, 7, 8).double(), torch.zeros(2, 5, 8).double()
     for b in range(2):
         for m in range(7):
             for n in range(5):
                 image_sum[b, m] += embedding[b, m, n, 0] * text_mask[b, n] / text_mask[b].sum()
                 text_sum[b, n] += embedding[b, m, n, 0] * image_mask[b, m] / image_mask[b].sum()
-    found = F.contextual_terms(placed.to(dtype), weight.to(dtype), image_mask, text_mask)
-    for term, expected in zip(found, (image_sum, text_sum), strict=True):
+    actual = F.contextual_terms(features.to(dtype), weight.to(dtype), image_mask, text_mask)
+    for term, expected in zip(actual, (image_sum, text_sum), strict=True):
         assert term.dtype == dtype
         torch.testing.assert_close(term.double(), expected, atol=1e-4, rtol=tolerance(dtype))
 
 
 def test_contextual_terms_without_masks_are_plain_means():
-    placed, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
-    image, text = F.contextual_terms(placed, weight)
-    torch.testing.assert_close(image, (placed @ weight).mean(2))
-    torch.testing.assert_close(text, (placed @ weight).mean(1))
+    features, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
+    image, text = F.contextual_terms(features, weight)
+    torch.testing.assert_close(image, (features @ weight).mean(2))
+    torch.testing.assert_close(text, (features @ weight).mean(1))
 
 
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_value_term_is_the_weighted_sum_of_the_materialised_embedding(dtype):
-    placed, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
+    features, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
     attention = random_tokens(2, 4 * 7, 5, seed=6).view(2, 4, 7, 5).softmax(-1)
-    embedding = (placed @ weight).unflatten(-1, (4, 2))  # (B, M, N, H, D / H)
+    embedding = (features @ weight).unflatten(-1, (4, 2))  # (B, M, N, H, D / H)
     expected = torch.zeros(2, 7, 4, 2, dtype=torch.float64)
     for b in range(2):
         for h in range(4):
             for i in range(7):
                 for j in range(5):
                     expected[b, i, h] += attention[b, h, i, j] * embedding[b, i, j, h]
-    found = F.value_term(attention.to(dtype), placed.to(dtype), weight.to(dtype))
-    assert found.dtype == dtype
-    torch.testing.assert_close(found.double(), expected.flatten(2), atol=1e-4, rtol=1e-5)
+    actual = F.value_term(attention.to(dtype), features.to(dtype), weight.to(dtype))
+    assert actual.dtype == dtype
+    torch.testing.assert_close(actual.double(), expected.flatten(2), atol=1e-4, rtol=1e-5)
 
 
 def test_value_term_takes_the_text_as_the_queries():
-    placed, weight = (
+    features, weight = (
         F.fill_unreachable(paths()[0]).transpose(1, 2),
         random_tokens(1, 3, 8, seed=5)[0],
     )
     attention = random_tokens(2, 4 * 5, 7, seed=6).view(2, 4, 5, 7).softmax(-1)
-    embedding = (placed @ weight).unflatten(-1, (4, 2))
+    embedding = (features @ weight).unflatten(-1, (4, 2))
     expected = torch.einsum('bhij,bijhd->bihd', attention, embedding).flatten(2)
-    torch.testing.assert_close(F.value_term(attention, placed, weight), expected)
+    torch.testing.assert_close(F.value_term(attention, features, weight), expected)
 
 
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_bias_term_is_the_projected_embedding(dtype):
-    placed, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
+    features, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
     projection = random_tokens(1, 1, 8, seed=6)[0, 0]
-    found = F.bias_term(placed.to(dtype), weight.to(dtype), projection.to(dtype))
-    assert found.dtype == dtype
-    expected = (placed[..., None, :] @ weight @ projection)[..., 0]
-    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-5)
+    actual = F.bias_term(features.to(dtype), weight.to(dtype), projection.to(dtype))
+    assert actual.dtype == dtype
+    expected = (features[..., None, :] @ weight @ projection)[..., 0]
+    torch.testing.assert_close(actual.double(), expected, atol=1e-4, rtol=1e-5)
 
 
 def test_gradients_of_the_terms_are_right():
-    placed = F.fill_unreachable(paths()[0][:1]).requires_grad_()
+    features = F.fill_unreachable(paths()[0][:1]).requires_grad_()
     weight = random_tokens(1, 3, 4, seed=5)[0].requires_grad_()
     projection = random_tokens(1, 1, 4, seed=6)[0, 0].requires_grad_()
     attention = random_tokens(1, 2 * 7, 5, seed=6).view(1, 2, 7, 5).requires_grad_()
     mask = padding(5, [3])
-    assert gradcheck(lambda p, w: F.contextual_terms(p, w, None, mask), (placed, weight))
-    assert gradcheck(F.value_term, (attention, placed, weight))
-    assert gradcheck(F.bias_term, (placed, weight, projection))
+    assert gradcheck(lambda p, w: F.contextual_terms(p, w, None, mask), (features, weight))
+    assert gradcheck(F.value_term, (attention, features, weight))
+    assert gradcheck(F.bias_term, (features, weight, projection))

@@ -58,6 +58,14 @@ def test_a_word_is_the_normalised_mean_of_both_directions(texts):
     assert actual.attention_mask is mask and actual.grid_size is None
 
 
+@torch.no_grad()
+def test_embed_and_encode_are_the_two_steps_of_forward(texts):
+    encoder = GruTextEncoder(20, **TINY).eval()
+    embedded = encoder.embed(*texts)
+    assert embedded.embeddings.equal(encoder.embedding.weight[texts[0]])
+    assert encoder.encode(embedded).embeddings.equal(encoder(*texts).embeddings)
+
+
 def test_padding_changes_nothing_and_gives_finite_gradients(texts):
     ids, mask = texts
     results = []

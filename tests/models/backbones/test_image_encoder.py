@@ -31,6 +31,26 @@ def test_it_is_the_first_blocks_of_a_timm_vit():
     assert actual.attention_mask is None
 
 
+@torch.no_grad()
+@pytest.mark.parametrize('options', [{}, dict(pre_norm=True), dict(conv_stem=True)])
+def test_outputs_equal_those_of_timm(options):
+    encoder = make_encoder(**options).eval()
+    images = torch.randn(2, 3, 24, 24)
+    expected = encoder.vit.forward_features(images)
+    torch.testing.assert_close(encoder(images).embeddings, expected, atol=1e-6, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('options', [{}, dict(post_norm=True), dict(conv_stem=True)])
+def test_embed_and_encode_are_the_two_steps_of_forward(options):
+    encoder, token = make_encoder(**options).eval(), torch.randn(16)
+    images, mask = torch.randn(2, 3, 24, 24), torch.rand(2, 9) < 0.5
+    for inputs in ((images,), (images, mask, token)):
+        embedded = encoder.embed(*inputs)
+        assert embedded.embeddings.shape == (2, 10, 16) and embedded.grid_size == (3, 3)
+        assert encoder.encode(embedded).embeddings.equal(encoder(*inputs).embeddings)
+
+
 def test_images_of_another_size_are_an_error_that_says_what_to_do():
     with pytest.raises(ValueError, match=r'32 x 24 pixels, and .*image_size=24: .*ResizeImage'):
         make_encoder()(torch.randn(1, 3, 32, 24))

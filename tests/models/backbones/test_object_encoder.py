@@ -38,6 +38,14 @@ def test_features_and_boxes_are_normalised_and_averaged():
 
 
 @torch.no_grad()
+def test_embed_and_encode_are_the_two_steps_of_forward():
+    encoder, regions = make_encoder(), random_regions()
+    embedded = encoder.embed(regions)
+    assert embedded.embeddings.equal(encoder.embedding(regions.features, regions.boxes))
+    assert encoder.encode(embedded).embeddings.equal(encoder(regions).embeddings)
+
+
+@torch.no_grad()
 def test_padding_changes_no_output():
     encoder, regions = make_encoder(), random_regions()
     padded = Regions(

@@ -23,6 +23,15 @@ def test_a_region_is_projected_and_normalised():
             torch.testing.assert_close(actual[b, region], expected / expected.norm())
 
 
+@torch.no_grad()
+def test_embed_and_encode_are_the_two_steps_of_forward():
+    encoder = build()
+    regions = Regions(torch.randn(2, 3, 7), torch.ones(2, 3, dtype=torch.bool), None)
+    embedded = encoder.embed(regions)
+    assert embedded.embeddings.equal(encoder.projection(regions.features))
+    assert encoder.encode(embedded).embeddings.equal(encoder(regions).embeddings)
+
+
 def test_it_starts_with_xaviers_weights_and_no_bias():
     encoder = build(700, 500)
     assert (encoder.projection.bias == 0).all()

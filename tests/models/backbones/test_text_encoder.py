@@ -69,3 +69,28 @@ def test_for_matching_every_word_piece_is_projected_and_normalised(saved_bert):
         torch.testing.assert_close(actual.embeddings[b, word], expected / expected.norm())
     assert actual.attention_mask is mask
     assert encoder.embed_dims == 6
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('num_layers', [1, 3])
+def test_outputs_equal_those_of_transformers_also_in_padding(num_layers):
+    encoder = BertTextEncoder(TINY, num_layers=num_layers).eval()
+    bert = BertModel(
+        BertConfig(**{**TINY, 'num_hidden_layers': num_layers}), add_pooling_layer=False
+    ).eval()
+    bert.load_state_dict(encoder.bert.state_dict())
+    ids = torch.randint(40, (3, 6))
+    mask = torch.arange(6)[None] < torch.tensor([[6], [4], [1]])
+    expected = bert(ids, attention_mask=mask.long()).last_hidden_state
+    torch.testing.assert_close(encoder(ids, mask).embeddings, expected, atol=1e-6, rtol=0)
+
+
+@torch.no_grad()
+def test_embed_and_encode_are_the_two_steps_of_forward():
+    for encoder in (BertTextEncoder(TINY), BertWordEncoder(embed_dims=6, config=TINY)):
+        encoder = encoder.eval()
+        ids = torch.randint(40, (2, 6))
+        mask = torch.arange(6)[None] < torch.tensor([[6], [4]])
+        embedded = encoder.embed(ids, mask)
+        assert embedded.embeddings.shape == (2, 6, 16)
+        assert encoder.encode(embedded).embeddings.equal(encoder(ids, mask).embeddings)
