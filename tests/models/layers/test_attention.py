@@ -58,10 +58,10 @@ def literal(attention, query_tokens, context, mask, query=0, key=0, value=0, pai
                     logits.append(logit / math.sqrt(width) if mask[b, j] else -math.inf)
                 probabilities = torch.tensor(logits, dtype=torch.float64).softmax(0)
                 for j in range(KEYS):
-                    one_value = value[b, j, part]
+                    pair_value = value[b, j, part]
                     if pairs is not None:
-                        one_value = one_value + pairs[b, i, j, part]
-                    attended[b, i, part] += probabilities[j] * one_value
+                        pair_value = pair_value + pairs[b, i, j, part]
+                    attended[b, i, part] += probabilities[j] * pair_value
     return attention.out_proj(attended)
 
 

@@ -98,10 +98,10 @@ def test_each_image_is_fused_with_the_statement_alone_and_the_head_reads_both(
     for text in range(3):
         pooled = []
         for image in (2 * text, 2 * text + 1):
-            single = select_text(batch, text, [image])
+            row = select_text(batch, text, [image])
             fused = model.backbone.fuse(
-                model.backbone.encode_image(single.images),
-                model.backbone.encode_text(single.input_ids, single.attention_mask),
+                model.backbone.encode_image(row.images),
+                model.backbone.encode_text(row.input_ids, row.attention_mask),
             )
             pooled.append(model.backbone.pool(fused)[0])
         hidden = gelu(head[0](torch.cat(pooled)))

@@ -50,10 +50,10 @@ def literal_cross_attention(layer, position, index, image, text, queries):
     logits = logits / 16**0.5
     if mask is not None:
         logits = logits.masked_fill(~mask[:, None, None], -math.inf)
-    value_rows = embedding.get('value', no_embedding)
-    value_rows = (value_rows.transpose(1, 2) if from_text else value_rows).unflatten(-1, split)
-    value_rows = value[:, None] + value_rows  # (B, Lq, Lk, H, d)
-    attended = torch.einsum('bhij,bijhd->bihd', logits.softmax(-1), value_rows).flatten(2)
+    pair_values = embedding.get('value', no_embedding)
+    pair_values = (pair_values.transpose(1, 2) if from_text else pair_values).unflatten(-1, split)
+    pair_values = value[:, None] + pair_values  # (B, Lq, Lk, H, d)
+    attended = torch.einsum('bhij,bijhd->bihd', logits.softmax(-1), pair_values).flatten(2)
     tokens = layer.cross_norm(query_tokens.embeddings + attention.out_proj(attended))
     return layer.feed_forward(tokens)
 

@@ -64,9 +64,9 @@ def test_pairs_that_the_hardest_negatives_need_give_the_gradients_of_all(
     inputs = Tokens(torch.stack(tokens[0])), padded(tokens[1])
     actual = module(*inputs, partial(loss_module.needed_pairs, positives=positives))
     assert actual.isneginf().sum() >= positives.numel() - 3 * len(positives)
-    found_loss = hardest_loss(loss_module, module.to_scores(actual))
-    assert found_loss.item() == pytest.approx(loss.item(), rel=1e-5) and loss > 0
-    assert_gradients_close(gradients(module, tokens, found_loss), expected)
+    actual_loss = hardest_loss(loss_module, module.to_scores(actual))
+    assert actual_loss.item() == pytest.approx(loss.item(), rel=1e-5) and loss > 0
+    assert_gradients_close(gradients(module, tokens, actual_loss), expected)
 
 
 def test_a_batch_norm_by_caption_equals_that_of_the_literal_loop(build, pooling, tokens):
