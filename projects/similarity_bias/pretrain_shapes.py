@@ -1,4 +1,4 @@
-# The embedded run of ACE-RPE with a position that the package does not know.
+# The embedded run of ACE-RPE with a position from outside the package.
 _base_ = '../../configs/acerpe/pretrain_shapes.py'
 
 custom_imports = dict(imports=['projects.similarity_bias.similarity_bias'])

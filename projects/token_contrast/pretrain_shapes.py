@@ -1,4 +1,4 @@
-# The embedded run of ACE-RPE with a sixth head, which the package does not know.
+# The embedded run of ACE-RPE with a sixth head from outside the package.
 _base_ = '../../configs/acerpe/pretrain_shapes.py'
 
 custom_imports = dict(imports=['projects.token_contrast.token_contrast'])

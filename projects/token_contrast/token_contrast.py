@@ -1,20 +1,22 @@
-"""A head of your own, in one file: images and texts are compared token by token."""
+"""A pre-training objective in one file: images and texts are compared token by token."""
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import normalize
 
-from xmodal.models.albef.pretrainer import AlbefPretrainer
+from xmodal.models.heads import PretrainHead
+from xmodal.models.losses import contrastive_loss
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, Encoded, ImageTextBatch
+from xmodal.structures import PretrainStep
 
 
 @MODELS.register_module()
-class TokenContrastHead(nn.Module):
-    """Late interaction (FILIP, Yao et al., 2022, Eqs. 3-5), beside the contrast of [CLS] vectors.
+class TokenContrastHead(PretrainHead):
+    """Late interaction (FILIP, Yao et al., 2022, Eqs. 3-5), in addition to ITC of [CLS].
 
-    An image is as similar to a text as its patches are, on average, to the words that each
-    resembles most; a text to an image likewise. Negatives are those of the rank's own batch.
+    The similarity of an image to a text is the mean over its patches of their similarity to the
+    most similar word; that of a text to an image is the mean over its words in the same way.
+    Negatives are those of the rank's batch.
 
     Args:
         embed_dims: D.
@@ -28,23 +30,22 @@ class TokenContrastHead(nn.Module):
         self.text_proj = nn.Linear(embed_dims, dims)
         self.temperature = temperature
 
-    def step_loss(
-        self,
-        model: AlbefPretrainer,
-        image: Encoded,
-        text: Encoded,
-        batch: ImageTextBatch,
-        samples: list[DataSample],
-    ) -> dict[str, Tensor]:
-        """``loss``, and ``accuracy``: how often an image's own text is the most similar one."""
-        patches = normalize(self.image_proj(image.tokens.embeddings[:, 1:]), dim=-1)
-        words = normalize(self.text_proj(text.tokens.embeddings[:, 1:]), dim=-1)
-        of_images, of_texts = self.similarity(patches, words, text.tokens.attention_mask[:, 1:])
-        same = batch.image_ids[:, None] == batch.image_ids
-        targets = same / same.sum(1, keepdim=True)
-        loss = sum(cross_entropy(x / self.temperature, targets) for x in (of_images, of_texts.T))
-        correct = same.gather(1, of_images.argmax(1, keepdim=True))
-        return {'loss': loss / 2, 'accuracy': correct.float().mean()}
+    def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
+        """``loss_tokens``, and ``accuracy_tokens``: how often an image's text is ranked first."""
+        image, text = step.image.tokens, step.text.tokens
+        patches = normalize(self.image_proj(image.embeddings[:, 1:]), dim=-1)
+        words = normalize(self.text_proj(text.embeddings[:, 1:]), dim=-1)
+        of_images, of_texts = self.similarity(patches, words, text.attention_mask[:, 1:])
+        positives = step.batch.texts_of_images
+        losses = [
+            contrastive_loss(of_images / self.temperature, positives),
+            contrastive_loss(of_texts.T / self.temperature, positives.T),
+        ]
+        correct = positives.gather(1, of_images.argmax(1, keepdim=True))
+        return {
+            'loss_tokens': torch.cat(losses).mean(),
+            'accuracy_tokens': correct.float().mean(),
+        }
 
     @staticmethod
     def similarity(patches: Tensor, words: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,19 +8,19 @@ from xmodal.structures import DataSample, ImageTextBatch, Tokens
 
 WIDTH, GRID, WORDS = 32, (3, 3), 6
 POSITIONS = {
-    'none': dict(type='none'),
-    'ape': dict(type='ape', grid_size=GRID, max_length=8),
-    'rpe': dict(type='rpe', max_text_offset=3, max_image_offset=1),
-    'ape+rpe': dict(type='ape+rpe', grid_size=GRID, max_length=8),
-    'uniform': dict(type='uniform', groups=4),
-    'ace_rpe': dict(type='ace_rpe', groups=4),
-    'ace_rpe far': dict(type='ace_rpe', groups=4, null='far'),
-    'ace_rpe learned': dict(type='ace_rpe', groups=4, null='learned'),
-    'ace_rpe shared': dict(type='ace_rpe', groups=4, shared=True),
-    'ace_rpe query': dict(type='ace_rpe', groups=4, key=False, value=False),
-    'ace_rpe key': dict(type='ace_rpe', groups=4, query=False, value=False),
-    'ace_rpe value': dict(type='ace_rpe', groups=4, query=False, key=False),
-    'ace_rpe bias': dict(type='ace_rpe', groups=4, mode='bias'),
+    'none': dict(type='NoPosition'),
+    'ape': dict(type='AbsolutePosition', grid_size=GRID, max_length=8),
+    'rpe': dict(type='RelativePosition', max_text_offset=3, max_image_offset=1),
+    'ape+rpe': dict(type='AbsoluteRelativePosition', grid_size=GRID, max_length=8),
+    'uniform': dict(type='UniformPosition', groups=4),
+    'ace_rpe': dict(type='AnchorRelativePosition', groups=4),
+    'ace_rpe far': dict(type='AnchorRelativePosition', groups=4, null='far'),
+    'ace_rpe learned': dict(type='AnchorRelativePosition', groups=4, null='learned'),
+    'ace_rpe shared': dict(type='AnchorRelativePosition', groups=4, shared=True),
+    'ace_rpe query': dict(type='AnchorRelativePosition', groups=4, key=False, value=False),
+    'ace_rpe key': dict(type='AnchorRelativePosition', groups=4, query=False, value=False),
+    'ace_rpe value': dict(type='AnchorRelativePosition', groups=4, query=False, key=False),
+    'ace_rpe bias': dict(type='AnchorRelativePosition', groups=4, mode='bias'),
 }
 HEADS = {
     'itc': dict(type='ITCHead'),

@@ -1,4 +1,4 @@
-"""The example of the docs: a plug-in from outside the package."""
+"""projects/similarity_bias: a position from outside the package."""
 
 import torch
 from mmengine.config import Config
@@ -10,7 +10,7 @@ from xmodal.structures import Tokens
 CONFIG = 'projects/similarity_bias/pretrain_shapes.py'
 
 
-def test_the_config_registers_the_plug_in_and_changes_nothing_else(monkeypatch):
+def test_the_config_registers_the_position_and_changes_nothing_else(monkeypatch):
     monkeypatch.syspath_prepend('.')
     base = Config.fromfile('configs/acerpe/pretrain_shapes.py')
     config = Config.fromfile(CONFIG)
@@ -35,5 +35,5 @@ def test_the_bias_is_the_scaled_cosine_of_each_pair(monkeypatch):
             for m in range(5):
                 cosine = cosine_similarity(text.embeddings[b, n], image.embeddings[b, m], dim=0)
                 torch.testing.assert_close(bias[b, 0, n, m], 3 * cosine)
-    seen = position.cross_terms(0, relation, 'image').bias
-    torch.testing.assert_close(3 * seen.transpose(2, 3), bias)
+    image_bias = position.cross_terms(0, relation, 'image').bias
+    torch.testing.assert_close(3 * image_bias.transpose(2, 3), bias)

@@ -1,4 +1,4 @@
-"""The other example of the docs: a head from outside the package."""
+"""projects/token_contrast: a pre-training objective from outside the package."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, normalize
 from xmodal.ablation import read_table
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
-from xmodal.structures import Encoded, ImageTextBatch, Tokens
+from xmodal.structures import Encoded, ImageTextBatch, PretrainStep, Tokens
 
 CONFIG = 'projects/token_contrast/pretrain_shapes.py'
 B, M, N, D = 4, 5, 3, 8
@@ -28,14 +28,21 @@ def literal_similarities(patches, words):
     return of_image, of_text
 
 
+def make_step(image, text, image_ids):
+    """What the head reads of a step."""
+    mask = text.tokens.attention_mask
+    images, input_ids = torch.zeros(B, 3, 8, 8), torch.zeros(B, 1 + N)
+    batch = ImageTextBatch(images, input_ids, mask, image_ids, torch.arange(B), image_ids)
+    return PretrainStep(batch, None, image, text, image, text, None, None, 0.0)
+
+
 @torch.no_grad()
 def test_the_loss_is_that_of_the_paper_where_all_images_differ(head):
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]).bool()
     image = Encoded(Tokens(torch.randn(B, 1 + M, D), grid_size=(1, M)), torch.randn(B, 6))
     text = Encoded(Tokens(torch.randn(B, 1 + N, D), mask), torch.randn(B, 6))
     ids = torch.arange(B)
-    batch = ImageTextBatch(torch.zeros(B, 3, 8, 8), torch.zeros(B, 1 + N), mask, ids, ids, ids)
-    found = head.step_loss(None, image, text, batch, [])
+    actual = head.loss(None, make_step(image, text, ids))
 
     tables = torch.zeros(2, B, B)
     for i in range(B):
@@ -45,8 +52,24 @@ def test_the_loss_is_that_of_the_paper_where_all_images_differ(head):
             real = words[: int(mask[t].sum()) - 1]
             tables[0, i, t], tables[1, t, i] = literal_similarities(patches, real)
     expected = sum(cross_entropy(table / 0.5, ids) for table in tables) / 2
-    torch.testing.assert_close(found['loss'], expected)
-    assert found['accuracy'] == (tables[0].argmax(1) == ids).float().mean()
+    torch.testing.assert_close(actual['loss_tokens'], expected)
+    assert actual['accuracy_tokens'] == (tables[0].argmax(1) == ids).float().mean()
+
+
+@torch.no_grad()
+def test_texts_of_one_image_share_the_target(head):
+    image = Encoded(Tokens(torch.randn(B, 1 + M, D), grid_size=(1, M)), torch.randn(B, 6))
+    mask = torch.ones(B, 1 + N, dtype=torch.bool)
+    text = Encoded(Tokens(torch.randn(B, 1 + N, D), mask), torch.randn(B, 6))
+    actual = head.loss(None, make_step(image, text, torch.tensor([5, 6, 5, 7])))
+    patches = normalize(head.image_proj(image.tokens.embeddings[:, 1:]), dim=-1)
+    words = normalize(head.text_proj(text.tokens.embeddings[:, 1:]), dim=-1)
+    of_images, of_texts = head.similarity(patches, words, mask[:, 1:])
+    targets = torch.eye(B)
+    targets[0, 2] = targets[2, 0] = 1
+    targets = targets / targets.sum(1, keepdim=True)
+    expected = sum(cross_entropy(table / 0.5, targets) for table in (of_images, of_texts.T)) / 2
+    torch.testing.assert_close(actual['loss_tokens'], expected)
 
 
 def test_the_embedded_run_trains_it_beside_the_five(tiny_config, monkeypatch):

@@ -1,4 +1,4 @@
-"""ACE-RPE added to a model that was trained without it: the first step changes nothing."""
+"""ACE-RPE added to a model that was trained without it does not change the outputs at first."""
 
 import pytest
 import torch
@@ -27,9 +27,9 @@ def pair(build):
     def make(position, streams):
         plain = build('none', heads=HEADS, streams=streams).eval()
         added = build(position, heads=HEADS, streams=streams).eval()
-        found = added.load_state_dict(plain.state_dict(), strict=False)
-        assert not found.unexpected_keys
-        assert all(name.startswith('backbone.position.') for name in found.missing_keys)
+        result = added.load_state_dict(plain.state_dict(), strict=False)
+        assert not result.unexpected_keys
+        assert all(name.startswith('backbone.position.') for name in result.missing_keys)
         return plain, added
 
     return make
@@ -47,31 +47,31 @@ def logits(model, batch, **need):
 @torch.no_grad()
 @pytest.mark.parametrize('streams', STREAMS)
 @pytest.mark.parametrize('position', WITH_VALUES + WITHOUT_VALUES)
-def test_the_logits_are_the_same_to_the_last_bit(pair, batch, position, streams):
+def test_the_logits_are_equal_to_the_last_bit(pair, batch, position, streams):
     plain, added = pair(position, streams)
     data = batch()
-    # Eq. 12 adds to the values by the attention's probabilities, which PyTorch's fused kernel does
-    # not give; asked for them, the model without position computes by the same operations.
+    # Eq. 12 needs the attention's probabilities, which PyTorch's fused kernel does not return. With
+    # need_attentions the model without a position computes by the same operations.
     need = dict(need_attentions=position in WITH_VALUES)
-    for one, other in zip(logits(added, data, **need), logits(plain, data, **need), strict=True):
-        assert torch.equal(one, other)
+    for actual, expected in zip(
+        logits(added, data, **need), logits(plain, data, **need), strict=True
+    ):
+        assert torch.equal(actual, expected)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize('streams', STREAMS)
 @pytest.mark.parametrize('position', WITH_VALUES)
-def test_against_the_fused_kernel_the_values_term_differs_by_rounding_alone(
-    pair, batch, position, streams
-):
+def test_with_the_fused_kernel_the_logits_differ_by_rounding_alone(pair, batch, position, streams):
     plain, added = pair(position, streams)
     data = batch()
-    for one, other in zip(logits(added, data), logits(plain, data), strict=True):
-        torch.testing.assert_close(one, other, atol=2e-6, rtol=1e-5)
+    for actual, expected in zip(logits(added, data), logits(plain, data), strict=True):
+        torch.testing.assert_close(actual, expected, atol=2e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize('streams', STREAMS)
 @pytest.mark.parametrize('position', ['ace_rpe', 'ace_rpe bias'])
-def test_the_added_weights_begin_to_learn_at_the_first_step(pair, batch, position, streams):
+def test_the_added_weights_get_gradients_at_the_first_step(pair, batch, position, streams):
     _, added = pair(position, streams)
     torch.nn.init.normal_(added.heads['mlm'].transform.weight)
     sum(x.square().sum() for x in logits(added, batch())[:2]).backward()
@@ -80,14 +80,14 @@ def test_the_added_weights_begin_to_learn_at_the_first_step(pair, batch, positio
 
 
 @torch.no_grad()
-def test_the_teacher_begins_as_the_model_does(pair, batch):
+def test_the_teacher_starts_equal_to_the_model(pair, batch):
     plain, added = pair('ace_rpe', 'both')
     data = batch()
-    found, expected = (
+    actual, expected = (
         model.teacher.module['backbone'].encode_text(data.input_ids, data.attention_mask).embedding
         for model in (added, plain)
     )
-    assert torch.equal(found, expected)
+    assert torch.equal(actual, expected)
     for name, value in added.teacher.module['backbone'].position.named_parameters():
         assert torch.equal(value, added.backbone.position.get_parameter(name))
 
@@ -131,17 +131,19 @@ def shrink(config, vocabulary):
         ('pretrain_shapes', 'retrieval_shapes_from_none'),
     ],
 )
-def test_fine_tuning_begins_where_the_released_model_ended(before, after, vocabulary, batch):
+def test_fine_tuning_starts_from_the_outputs_of_the_pre_trained_model(
+    before, after, vocabulary, batch
+):
     before = Config.fromfile(f'configs/acerpe/{before}.py')
     before.merge_from_dict(
-        {'model.backbone.position': dict(_delete_=True, type='none'), 'model.heads.mim': None}
+        {'model.backbone.position': dict(_delete_=True, type='NoPosition'), 'model.heads.mim': None}
     )
     plain = shrink(before, vocabulary)
     added = shrink(Config.fromfile(f'configs/acerpe/{after}.py'), vocabulary)
     assert type(added.backbone.position).__name__ == 'AnchorRelativePosition'
     assert type(plain.data_preprocessor.tokenizer) is type(added.data_preprocessor.tokenizer)
-    found = added.load_state_dict(plain.state_dict(), strict=False)
-    assert all(name.startswith('backbone.position.') for name in found.missing_keys)
+    result = added.load_state_dict(plain.state_dict(), strict=False)
+    assert all(name.startswith('backbone.position.') for name in result.missing_keys)
     data = batch()
     outputs = []
     for model in (plain, added):
@@ -149,8 +151,8 @@ def test_fine_tuning_begins_where_the_released_model_ended(before, after, vocabu
         text = model.encode_text(data.input_ids, data.attention_mask)
         fused = model.fuse(image.tokens, text.tokens, need_attentions=True)
         outputs.append((image.embedding, text.embedding, model.heads['itm'](fused.text_tokens)))
-    for expected, one in zip(*outputs, strict=True):
-        assert torch.equal(one, expected)
+    for expected, actual in zip(*outputs, strict=True):
+        assert torch.equal(actual, expected)
 
 
 def test_the_embedded_fine_tuning_names_the_last_checkpoint_of_its_pre_training():

@@ -43,7 +43,7 @@ def step(cell, side, x, state):
 def test_a_word_is_the_normalised_mean_of_both_directions(texts):
     ids, mask = texts
     encoder = MODELS.build(dict(type='GruTextEncoder', vocab_size=20, **TINY)).eval()
-    found = encoder(ids, mask)
+    actual = encoder(ids, mask)
     for b, length in enumerate(mask.sum(1).tolist()):
         words = encoder.embedding.weight[ids[b, :length]]
         states = torch.zeros(2, length + 2, 6)
@@ -53,9 +53,17 @@ def test_a_word_is_the_normalised_mean_of_both_directions(texts):
             states[1, i + 1] = step(encoder.gru, '_reverse', words[i], states[1, i + 2])
         expected = states[:, 1:-1].mean(0)
         expected = expected / expected.norm(dim=1, keepdim=True)
-        torch.testing.assert_close(found.embeddings[b, :length], expected, atol=1e-5, rtol=1e-5)
-    assert (found.embeddings[~mask] == 0).all()
-    assert found.attention_mask is mask and found.grid_size is None
+        torch.testing.assert_close(actual.embeddings[b, :length], expected, atol=1e-5, rtol=1e-5)
+    assert (actual.embeddings[~mask] == 0).all()
+    assert actual.attention_mask is mask and actual.grid_size is None
+
+
+@torch.no_grad()
+def test_embed_and_encode_are_the_two_steps_of_forward(texts):
+    encoder = GruTextEncoder(20, **TINY).eval()
+    embedded = encoder.embed(*texts)
+    assert embedded.embeddings.equal(encoder.embedding.weight[texts[0]])
+    assert encoder.encode(embedded).embeddings.equal(encoder(*texts).embeddings)
 
 
 def test_padding_changes_nothing_and_gives_finite_gradients(texts):
@@ -72,7 +80,7 @@ def test_padding_changes_nothing_and_gives_finite_gradients(texts):
     assert all(a.equal(b) for a, b in zip(*results, strict=True))
 
 
-def test_words_are_dropped_in_training_alone(texts):
+def test_dropout_acts_on_words_in_training_alone(texts):
     encoder = GruTextEncoder(20, **TINY)
     assert encoder.dropout.p == 0.4
     assert not encoder(*texts).embeddings.equal(encoder(*texts).embeddings)
@@ -91,9 +99,9 @@ def test_bfloat16_autocast_stays_near_float32(texts):
     encoder = GruTextEncoder(20, **TINY).eval()
     expected = encoder(*texts).embeddings
     with torch.autocast('cpu', torch.bfloat16):
-        found = encoder(*texts).embeddings
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, expected, atol=0.05, rtol=0.05)
+        actual = encoder(*texts).embeddings
+    assert actual.dtype == torch.float32
+    torch.testing.assert_close(actual, expected, atol=0.05, rtol=0.05)
 
 
 def test_word_vectors_are_read_when_training_starts(files):
@@ -101,11 +109,11 @@ def test_word_vectors_are_read_when_training_starts(files):
     encoder = GruTextEncoder(7, **TINY, **files(text))
     before = encoder.embedding.weight.detach().clone()
     encoder.init_weights()
-    found = encoder.embedding.weight
-    assert found[4].tolist() == [1, 2, 3, 4]
-    torch.testing.assert_close(found[6], torch.tensor([0.1, 0, 0, -2]))
-    others = [0, 1, 2, 3, 5]
-    assert found[others].equal(before[others])
+    actual = encoder.embedding.weight
+    assert actual[4].tolist() == [1, 2, 3, 4]
+    torch.testing.assert_close(actual[6], torch.tensor([0.1, 0, 0, -2]))
+    words_without_vector = [0, 1, 2, 3, 5]
+    assert actual[words_without_vector].equal(before[words_without_vector])
 
 
 @pytest.mark.parametrize('line', ['ring 1 2 x 4', 'ring 1 2 3', 'ring 1 2 nan 4'])
@@ -127,7 +135,7 @@ def test_a_vocabulary_of_another_size_is_a_clear_error(files):
         encoder.init_weights()
 
 
-def test_word_vectors_that_are_not_there_are_a_clear_error(files, tmp_path):
+def test_a_missing_file_of_word_vectors_is_a_clear_error(files, tmp_path):
     options = files('') | dict(word_vectors=str(tmp_path / 'none.txt'))
     with pytest.raises(FileNotFoundError, match='none.txt. is no file: get GloVe'):
         GruTextEncoder(7, **TINY, **options).init_weights()

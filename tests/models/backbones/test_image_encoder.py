@@ -25,10 +25,30 @@ def test_it_is_the_first_blocks_of_a_timm_vit():
     images = torch.randn(2, 3, 24, 24)
     [(blocks, _)] = whole.get_intermediate_layers(images, [1], return_prefix_tokens=True)
     expected = whole.norm(blocks)
-    found = encoder(images)
-    torch.testing.assert_close(found.embeddings[:, 1:], expected)
-    assert found.grid_size == (3, 3)
-    assert found.attention_mask is None
+    actual = encoder(images)
+    torch.testing.assert_close(actual.embeddings[:, 1:], expected)
+    assert actual.grid_size == (3, 3)
+    assert actual.attention_mask is None
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('options', [{}, dict(pre_norm=True), dict(conv_stem=True)])
+def test_outputs_equal_those_of_timm(options):
+    encoder = make_encoder(**options).eval()
+    images = torch.randn(2, 3, 24, 24)
+    expected = encoder.vit.forward_features(images)
+    torch.testing.assert_close(encoder(images).embeddings, expected, atol=1e-6, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('options', [{}, dict(post_norm=True), dict(conv_stem=True)])
+def test_embed_and_encode_are_the_two_steps_of_forward(options):
+    encoder, token = make_encoder(**options).eval(), torch.randn(16)
+    images, mask = torch.randn(2, 3, 24, 24), torch.rand(2, 9) < 0.5
+    for inputs in ((images,), (images, mask, token)):
+        embedded = encoder.embed(*inputs)
+        assert embedded.embeddings.shape == (2, 10, 16) and embedded.grid_size == (3, 3)
+        assert encoder.encode(embedded).embeddings.equal(encoder(*inputs).embeddings)
 
 
 def test_images_of_another_size_are_an_error_that_says_what_to_do():
@@ -37,16 +57,16 @@ def test_images_of_another_size_are_an_error_that_says_what_to_do():
 
 
 @torch.no_grad()
-def test_hidden_patches_are_unseen():
+def test_masked_patches_are_not_seen():
     encoder, token = make_encoder().eval(), torch.randn(16)
     mask = torch.zeros(1, 9, dtype=torch.bool)
     mask[0, 4] = True
     images = torch.randn(1, 3, 24, 24)
-    other = images.clone()
-    other[:, :, 8:16, 8:16] = 0
-    found, repainted = (encoder(x, mask, token).embeddings for x in (images, other))
-    torch.testing.assert_close(found, repainted)
-    assert not found.allclose(encoder(images).embeddings)
+    repainted = images.clone()
+    repainted[:, :, 8:16, 8:16] = 0
+    actual, expected = (encoder(x, mask, token).embeddings for x in (images, repainted))
+    torch.testing.assert_close(actual, expected)
+    assert not actual.allclose(encoder(images).embeddings)
 
 
 def test_the_mask_token_learns():
@@ -65,9 +85,9 @@ def test_weights_of_another_resolution_load_with_their_positions_resampled():
         small.vit.pos_embed[:, 1:] = columns[:, None]
         small.vit.pos_embed[:, 0] = 5.0
     large.load_state_dict(small.state_dict())
-    found = large.vit.pos_embed[0, :, 0]
-    assert found[0] == 5
-    grid = found[1:].view(5, 5)
+    actual = large.vit.pos_embed[0, :, 0]
+    assert actual[0] == 5
+    grid = actual[1:].view(5, 5)
     assert (grid.diff(dim=1) > 0).all()
     torch.testing.assert_close(grid, grid[:1].expand(5, -1), atol=1e-5, rtol=0)
     for name, parameter in large.vit.named_parameters():
@@ -75,10 +95,10 @@ def test_weights_of_another_resolution_load_with_their_positions_resampled():
             assert parameter.equal(dict(small.vit.named_parameters())[name])
 
 
-def test_weights_of_the_same_resolution_load_as_they_are():
-    one, other = make_encoder(), make_encoder()
-    other.load_state_dict(one.state_dict())
-    assert other.vit.pos_embed.equal(one.vit.pos_embed)
+def test_weights_of_an_equal_resolution_load_unchanged():
+    source, encoder = make_encoder(), make_encoder()
+    encoder.load_state_dict(source.state_dict())
+    assert encoder.vit.pos_embed.equal(source.vit.pos_embed)
 
 
 def test_sizes_come_from_the_vit():
@@ -87,7 +107,7 @@ def test_sizes_come_from_the_vit():
     assert len(encoder.vit.blocks) == 2
 
 
-def test_weights_that_are_not_there_are_a_clear_error(tmp_path):
+def test_a_missing_file_of_weights_is_a_clear_error(tmp_path):
     encoder = make_encoder(pretrained=str(tmp_path / 'none.safetensors'))
     with pytest.raises(FileNotFoundError, match='image_encoder.pretrained='):
         encoder.init_weights()
@@ -104,7 +124,7 @@ def test_pretrained_weights_are_read_by_init_weights(tmp_path):
     assert encoder.vit.pos_embed.shape == (1, 5, 192)
 
 
-def test_the_encoder_of_a_checkpoint_of_ours_is_read_by_init_weights(tmp_path):
+def test_the_encoder_of_a_checkpoint_of_this_package_is_read_by_init_weights(tmp_path):
     trained, path = make_encoder(conv_stem=True), tmp_path / 'epoch_1.pth'
     state = {f'image_encoder.{name}': value for name, value in trained.state_dict().items()}
     torch.save({'state_dict': {**state, 'classifier.bias': torch.zeros(3)}, 'meta': {}}, path)

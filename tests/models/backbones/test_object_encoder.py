@@ -21,7 +21,7 @@ def random_regions(images=2, regions=5, width=12):
 
 
 @torch.no_grad()
-def test_features_and_boxes_are_normed_each_and_averaged():
+def test_features_and_boxes_are_normalised_and_averaged():
     embedding, regions = make_encoder().embedding, random_regions()
     for image in range(2):
         for region in range(5):
@@ -33,30 +33,38 @@ def test_features_and_boxes_are_normed_each_and_averaged():
                     (embedding.boxes, embedding.boxes_norm, p),
                 )
             ]
-            found = embedding(regions.features, regions.boxes)[image, region]
-            torch.testing.assert_close(found, (parts[0] + parts[1]) / 2, atol=1e-5, rtol=1e-5)
+            actual = embedding(regions.features, regions.boxes)[image, region]
+            torch.testing.assert_close(actual, (parts[0] + parts[1]) / 2, atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()
-def test_padding_changes_no_output_and_any_number_of_regions_is_taken():
+def test_embed_and_encode_are_the_two_steps_of_forward():
+    encoder, regions = make_encoder(), random_regions()
+    embedded = encoder.embed(regions)
+    assert embedded.embeddings.equal(encoder.embedding(regions.features, regions.boxes))
+    assert encoder.encode(embedded).embeddings.equal(encoder(regions).embeddings)
+
+
+@torch.no_grad()
+def test_padding_changes_no_output():
     encoder, regions = make_encoder(), random_regions()
     padded = Regions(
         torch.cat([regions.features, torch.randn(2, 3, 12)], 1),
         torch.arange(8).expand(2, -1) < 5,
         torch.cat([regions.boxes, torch.rand(2, 3, 4)], 1),
     )
-    found, plain = encoder(padded), encoder(regions)
-    torch.testing.assert_close(found.embeddings[:, :5], plain.embeddings, atol=1e-5, rtol=1e-5)
-    assert found.boxes is padded.boxes and found.attention_mask is padded.attention_mask
+    actual, plain = encoder(padded), encoder(regions)
+    torch.testing.assert_close(actual.embeddings[:, :5], plain.embeddings, atol=1e-5, rtol=1e-5)
+    assert actual.boxes is padded.boxes and actual.attention_mask is padded.attention_mask
 
 
 @torch.no_grad()
-def test_the_order_of_regions_means_nothing():
+def test_the_order_of_regions_does_not_matter():
     encoder, regions = make_encoder(), random_regions()
     order = torch.tensor([3, 0, 4, 1, 2])
-    turned = Regions(regions.features[:, order], regions.attention_mask, regions.boxes[:, order])
-    found, plain = encoder(turned).embeddings, encoder(regions).embeddings[:, order]
-    torch.testing.assert_close(found, plain, atol=1e-5, rtol=1e-5)
+    permuted = Regions(regions.features[:, order], regions.attention_mask, regions.boxes[:, order])
+    actual, plain = encoder(permuted).embeddings, encoder(regions).embeddings[:, order]
+    torch.testing.assert_close(actual, plain, atol=1e-5, rtol=1e-5)
 
 
 def test_regions_of_another_width_or_without_boxes_are_refused():

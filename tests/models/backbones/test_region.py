@@ -16,11 +16,20 @@ def build(feature_dims=7, embed_dims=5):
 def test_a_region_is_projected_and_normalised():
     encoder, features = build(), torch.randn(2, 3, 7)
     encoder.projection.bias.normal_()
-    found = encoder(Regions(features, torch.ones(2, 3, dtype=torch.bool), None)).embeddings
+    actual = encoder(Regions(features, torch.ones(2, 3, dtype=torch.bool), None)).embeddings
     for b in range(2):
         for region in range(3):
             expected = encoder.projection.weight @ features[b, region] + encoder.projection.bias
-            torch.testing.assert_close(found[b, region], expected / expected.norm())
+            torch.testing.assert_close(actual[b, region], expected / expected.norm())
+
+
+@torch.no_grad()
+def test_embed_and_encode_are_the_two_steps_of_forward():
+    encoder = build()
+    regions = Regions(torch.randn(2, 3, 7), torch.ones(2, 3, dtype=torch.bool), None)
+    embedded = encoder.embed(regions)
+    assert embedded.embeddings.equal(encoder.projection(regions.features))
+    assert encoder.encode(embedded).embeddings.equal(encoder(regions).embeddings)
 
 
 def test_it_starts_with_xaviers_weights_and_no_bias():
@@ -31,18 +40,18 @@ def test_it_starts_with_xaviers_weights_and_no_bias():
     assert encoder.embed_dims == 500
 
 
-def test_mask_and_boxes_are_carried_along():
+def test_mask_and_boxes_are_passed_on():
     mask, boxes = torch.rand(2, 4) < 0.5, torch.rand(2, 4, 4)
-    found = build()(Regions(torch.randn(2, 4, 7), mask, boxes))
-    assert found.attention_mask is mask and found.boxes is boxes and found.grid_size is None
+    actual = build()(Regions(torch.randn(2, 4, 7), mask, boxes))
+    assert actual.attention_mask is mask and actual.boxes is boxes and actual.grid_size is None
 
 
 def test_a_region_of_zeros_gives_finite_gradients():
     encoder, features = build(), torch.randn(2, 3, 7)
     features[0, 1:] = 0
-    found = encoder(Regions(features, torch.ones(2, 3, dtype=torch.bool), None)).embeddings
-    (found * torch.randn(5)).sum().backward()
-    assert (found[0, 1:] == 0).all()
+    actual = encoder(Regions(features, torch.ones(2, 3, dtype=torch.bool), None)).embeddings
+    (actual * torch.randn(5)).sum().backward()
+    assert (actual[0, 1:] == 0).all()
     for parameter in encoder.parameters():
         assert parameter.grad.isfinite().all() and parameter.grad.norm() < 100
 

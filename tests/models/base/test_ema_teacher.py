@@ -11,14 +11,14 @@ def make_teacher(decay=0.9):
     return module, EMATeacher(module, decay)
 
 
-def test_a_teacher_starts_equal_and_learns_no_gradient():
+def test_a_teacher_starts_as_an_equal_copy_without_gradients():
     module, teacher = make_teacher()
-    for mine, other in zip(module.parameters(), teacher.module.parameters(), strict=True):
-        assert mine.equal(other) and mine is not other
-        assert mine.requires_grad and not other.requires_grad
+    for online, averaged in zip(module.parameters(), teacher.module.parameters(), strict=True):
+        assert online.equal(averaged) and online is not averaged
+        assert online.requires_grad and not averaged.requires_grad
 
 
-def test_an_update_moves_a_tenth_of_the_way():
+def test_an_update_moves_the_teacher_by_one_minus_its_decay():
     module, teacher = make_teacher()
     before = {name: p.clone() for name, p in teacher.module.named_parameters()}
     with torch.no_grad():
@@ -26,11 +26,11 @@ def test_an_update_moves_a_tenth_of_the_way():
             parameter.add_(torch.randn_like(parameter))
     teacher.update(module)
     online = dict(module.named_parameters())
-    for name, parameter in teacher.module.named_parameters():
-        torch.testing.assert_close(parameter, 0.9 * before[name] + 0.1 * online[name])
+    for name, averaged in teacher.module.named_parameters():
+        torch.testing.assert_close(averaged, 0.9 * before[name] + 0.1 * online[name])
 
 
-def test_parameters_stay_the_same_tensors():
+def test_an_update_writes_to_the_tensors_of_the_teacher():
     module, teacher = make_teacher()
     before = [p.data_ptr() for p in teacher.module.parameters()]
     teacher.update(module)

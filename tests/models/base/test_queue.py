@@ -1,25 +1,27 @@
-"""The queue of momentum vectors."""
+"""The queue of momentum embeddings."""
 
 import pytest
 import torch
 
-from xmodal.models.base.queue import EMPTY, Keys, MomentumQueue
+from xmodal.models.base import MomentumQueue
+from xmodal.structures import EMPTY, Keys
 
 
 def numbered_keys(first, count, dims=2):
-    numbers = torch.arange(first, first + count)
-    vectors = numbers[:, None].float().expand(count, dims)
-    return Keys(vectors, -vectors, numbers, 1000 + numbers)
+    ids = torch.arange(first, first + count)
+    embeddings = ids[:, None].float().expand(count, dims)
+    return Keys(embeddings, -embeddings, ids, 1000 + ids)
 
 
 def test_a_new_queue_is_empty():
     keys = MomentumQueue(5, 2).keys()
     assert (keys.image_ids == EMPTY).all()
     assert (keys.text_ids == EMPTY).all()
+    assert keys.is_empty.all()
 
 
 @pytest.mark.parametrize('size', [1, 3, 4, 7, 10, 16])
-def test_it_holds_the_last_entries_whatever_the_batch(size):
+def test_it_holds_the_last_entries_for_any_batch_size(size):
     queue, written = MomentumQueue(7, 2), 0
     for _ in range(9):
         queue.write(numbered_keys(written, size))
@@ -33,7 +35,7 @@ def test_it_holds_the_last_entries_whatever_the_batch(size):
         assert keys.text_ids[real].tolist() == (1000 + keys.image_ids[real]).tolist()
 
 
-def test_writing_wraps_around_where_it_stands():
+def test_writing_wraps_around_at_the_end():
     queue = MomentumQueue(5, 2)
     queue.write(numbered_keys(0, 4))
     queue.write(numbered_keys(4, 3))
@@ -41,7 +43,7 @@ def test_writing_wraps_around_where_it_stands():
     assert queue.pointer == 2
 
 
-def test_entries_that_were_read_are_safe_from_later_writing():
+def test_later_writing_does_not_change_keys_that_were_read():
     queue = MomentumQueue(4, 2)
     queue.write(numbered_keys(0, 4))
     keys = queue.keys()
@@ -55,21 +57,19 @@ def test_a_queue_of_length_zero_holds_nothing():
     assert len(queue.keys().image_ids) == 0
 
 
-def test_it_travels_in_the_state_dict():
+def test_it_is_part_of_the_state_dict():
     queue, other = MomentumQueue(5, 2), MomentumQueue(5, 2)
     queue.write(numbered_keys(0, 7))
     other.load_state_dict(queue.state_dict())
-    for mine, copied in zip(queue.keys(), other.keys(), strict=True):
-        assert mine.equal(copied)
+    for original, copied in zip(queue.keys(), other.keys(), strict=True):
+        assert original.equal(copied)
     assert other.pointer == 2
 
 
-def test_keys_of_the_same_image_or_the_same_text_are_the_same():
-    keys = Keys(
-        torch.zeros(3, 2),
-        torch.zeros(3, 2),
-        torch.tensor([1, 2, EMPTY]),
-        torch.tensor([7, 8, EMPTY]),
-    )
-    found = keys.same(torch.tensor([1, 5, 2]), torch.tensor([9, 8, 8]))
-    assert found.tolist() == [[True, False, False], [False, True, False], [False, True, False]]
+def test_embeddings_that_are_not_finite_are_written_as_empty_entries():
+    queue, keys = MomentumQueue(5, 2), numbered_keys(0, 3)
+    keys.image_embeddings[1, 0], keys.text_embeddings[2, 1] = torch.nan, torch.inf
+    queue.write(keys)
+    written = queue.keys()
+    assert written.image_ids.tolist() == [0, EMPTY, EMPTY, EMPTY, EMPTY]
+    assert written.image_embeddings.isfinite().all() and written.text_embeddings.isfinite().all()

@@ -22,32 +22,32 @@ def preprocessor(tmp_path):
 
 
 def sample(image_id, text):
-    found = DataSample()
-    found.image_id, found.text = image_id, text
-    return found
+    data_sample = DataSample()
+    data_sample.image_id, data_sample.text = image_id, text
+    return data_sample
 
 
 def data(*texts):
     count = len(texts)
     regions = Regions(torch.rand(count, 3, 2), torch.ones(count, 3, dtype=torch.bool))
-    samples = [sample(number, text) for number, text in enumerate(texts, 7)]
+    samples = [sample(image_id, text) for image_id, text in enumerate(texts, 7)]
     return {'inputs': regions, 'data_samples': samples}
 
 
-def test_words_are_numbered_and_padded_and_long_captions_keep_their_end(preprocessor):
+def test_words_become_padded_ids_and_long_captions_keep_their_end(preprocessor):
     batch = preprocessor(data('a red disc', 'disc', 'a red red disc'), training=True)['inputs']
     assert batch.input_ids.tolist() == [[1, 4, 5, 6, 2], [1, 6, 2, 0, 0], [1, 4, 5, 5, 2]]
     assert batch.attention_mask.tolist() == [[True] * 5, [True] * 3 + [False] * 2, [True] * 5]
 
 
-def test_regions_come_along_unchanged(preprocessor):
-    given = data('a', 'red')
-    batch = preprocessor(given)['inputs']
-    assert torch.equal(batch.regions.features, given['inputs'].features)
-    assert batch.regions.attention_mask.all() and batch.regions.boxes is None
+def test_regions_are_passed_on_unchanged(preprocessor):
+    loaded = data('a', 'red')
+    batch = preprocessor(loaded)['inputs']
+    assert torch.equal(batch.images.features, loaded['inputs'].features)
+    assert batch.images.attention_mask.all() and batch.images.boxes is None
 
 
-def test_all_captions_of_an_image_stand_one_after_another_in_test_mode(preprocessor):
+def test_in_test_mode_the_captions_of_an_image_are_consecutive_rows(preprocessor):
     batch = preprocessor(data(['a', 'red'], ['disc'], ['a', 'a', 'a']))['inputs']
     assert batch.image_ids.tolist() == [7, 8, 9]
     assert batch.text_image_ids.tolist() == [7, 7, 8, 9, 9, 9]
@@ -56,7 +56,7 @@ def test_all_captions_of_an_image_stand_one_after_another_in_test_mode(preproces
     assert ids[0] == ids[3] == ids[5] and len(set(ids)) == 3
 
 
-def test_word_pieces_of_bert_are_the_other_choice(tmp_path):
+def test_texts_can_be_word_pieces_of_bert(tmp_path):
     file = tmp_path / 'vocab.txt'
     file.write_text('\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'red']))
     preprocessor = RegionTextPreprocessor(dict(pretrained=str(file)))
@@ -67,7 +67,7 @@ def test_word_pieces_of_bert_are_the_other_choice(tmp_path):
     assert preprocessor.words(batch.input_ids[0]) == ['[CLS]', 'a', 'red', '[SEP]']
 
 
-def test_numbers_are_turned_back_into_words(preprocessor):
+def test_ids_are_turned_back_into_words(preprocessor):
     batch = preprocessor(data('red blue'))['inputs']
     assert preprocessor.words(batch.input_ids[0]) == ['<start>', 'red', '<unk>', '<end>']
 
@@ -82,5 +82,5 @@ def test_a_checkpoint_of_another_vocabulary_is_refused(preprocessor, tmp_path):
         load_state_dict(other, state)
 
 
-def test_a_checkpoint_without_a_vocabulary_is_taken(preprocessor):
+def test_a_checkpoint_without_a_vocabulary_is_accepted(preprocessor):
     load_state_dict(preprocessor, {})

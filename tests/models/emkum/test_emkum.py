@@ -65,7 +65,7 @@ def emkum(emkum_config):
     return lambda *args, **options: MODELS.build(emkum_config(*args, **options))
 
 
-def vectors_of(model, data):
+def embeddings_of(model, data):
     image, text = model.tensor(data)
     return torch.cat([image.embedding, text.embedding])
 
@@ -73,12 +73,12 @@ def vectors_of(model, data):
 # the shared block
 
 
-def block_and_timms():
-    """The block and timm's, with the same random weights."""
+def make_blocks():
+    """The block and timm's, with equal random weights."""
     block = SharedBlock(WIDTH, num_heads=4)
     for parameter in block.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    theirs = Block(
+    timm_block = Block(
         WIDTH,
         4,
         qkv_bias=True,
@@ -88,39 +88,41 @@ def block_and_timms():
     attention = block.attention
     names = {
         'norm1': block.attention_norm,
-        'attn.proj': attention.output,
+        'attn.proj': attention.out_proj,
         'ls1': block.attention_scale,
         'norm2': block.feedforward_norm,
-        'mlp.fc1': block.expand,
-        'mlp.fc2': block.contract,
+        'mlp.fc1': block.fc1,
+        'mlp.fc2': block.fc2,
         'ls2': block.feedforward_scale,
     }
     weights = {f'{n}.{k}': v for n, part in names.items() for k, v in part.state_dict().items()}
     for kind in ('weight', 'bias'):
-        parts = (attention.query, attention.key, attention.value)
+        parts = (attention.q_proj, attention.k_proj, attention.v_proj)
         weights[f'attn.qkv.{kind}'] = torch.cat([getattr(part, kind) for part in parts])
-    theirs.load_state_dict(weights)
-    return block, theirs.eval()
+    timm_block.load_state_dict(weights)
+    return block, timm_block.eval()
 
 
 @torch.no_grad()
-def test_the_block_is_timms_with_layer_scale():
-    block, theirs = block_and_timms()
+def test_the_block_equals_timms_with_layer_scale():
+    block, timm_block = make_blocks()
     tokens = torch.randn(2, 5, WIDTH)
-    seen = []
-    theirs.mlp.fc1.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    found, hidden = block(Tokens(tokens))
-    torch.testing.assert_close(found.embeddings, theirs(tokens))
-    torch.testing.assert_close(hidden, seen[0][:, 0], msg='[CLS] of fc1, before the GELU')
+    hidden_of_timm = []
+    timm_block.mlp.fc1.register_forward_hook(
+        lambda module, inputs, output: hidden_of_timm.append(output)
+    )
+    actual, hidden = block(Tokens(tokens))
+    torch.testing.assert_close(actual.embeddings, timm_block(tokens))
+    torch.testing.assert_close(hidden, hidden_of_timm[0][:, 0], msg='[CLS] of fc1, before the GELU')
 
 
 @torch.no_grad()
 def test_padding_changes_nothing():
-    block, _ = block_and_timms()
+    block, _ = make_blocks()
     tokens, mask = torch.randn(1, 6, WIDTH), torch.arange(6)[None] < 4
-    found, hidden = block(Tokens(tokens, mask))
+    actual, hidden = block(Tokens(tokens, mask))
     short, short_hidden = block(Tokens(tokens[:, :4]))
-    torch.testing.assert_close(found.embeddings[:, :4], short.embeddings)
+    torch.testing.assert_close(actual.embeddings[:, :4], short.embeddings)
     torch.testing.assert_close(hidden, short_hidden)
 
 
@@ -134,8 +136,8 @@ def test_its_scales_begin_at_a_fifth():
 
 
 @torch.no_grad()
-def test_the_variants_at_the_first_step(emkum, batch):
-    data, vectors = batch(), {}
+def test_at_the_first_step_only_the_scaled_types_change_almost_nothing(emkum, batch):
+    data, embeddings = batch(), {}
     plain = emkum('none').eval()
     for name in TYPES:
         model = emkum(name).eval()
@@ -143,28 +145,29 @@ def test_the_variants_at_the_first_step(emkum, batch):
         if model.token_type is not None:
             generator = torch.Generator().manual_seed(1)
             model.token_type.type_embeddings.normal_(generator=generator)
-        vectors[name] = vectors_of(model, data)
-    assert (vectors['tte_post'] - vectors['none']).abs().max() < 1e-5
-    for one, other in (
+        embeddings[name] = embeddings_of(model, data)
+    assert (embeddings['tte_post'] - embeddings['none']).abs().max() < 1e-5
+    for variant, reference in (
         ('tte_pre', 'none'),
         ('tte_post_noscale', 'none'),
         ('tte_pre', 'tte_post_noscale'),
     ):
-        assert (vectors[one] - vectors[other]).abs().max() > 1e-3, (one, other)
+        difference = embeddings[variant] - embeddings[reference]
+        assert difference.abs().max() > 1e-3, (variant, reference)
 
 
-def test_every_parameter_learns(emkum, batch):
+def test_every_parameter_gets_a_gradient(emkum, batch):
     for name in TYPES:
         model = emkum(name)
         sum(x for key, x in model(batch(), mode='loss').items() if 'loss' in key).backward()
-        silent = [n for n, p in model.named_parameters() if p.requires_grad and p.grad is None]
-        assert silent == [], name
+        missing = [n for n, p in model.named_parameters() if p.requires_grad and p.grad is None]
+        assert missing == [], name
 
 
 # losses
 
 
-def literal_losses(model, data, shown):
+def literal_losses(model, data, teacher_images):
     """CLIP's loss at both levels, and the mean squared errors, written out."""
     sides = {}
     for name, encoder, inputs in (
@@ -181,7 +184,7 @@ def literal_losses(model, data, shown):
         labels = torch.arange(len(logits))
         both = cross_entropy(logits, labels) + cross_entropy(logits.T, labels)
         losses[f'loss_{level}'] = both / 2 / 2
-    head, target = model.heads['distillation'], model.teacher(shown)
+    head, target = model.heads['distillation'], model.teacher(teacher_images)
     errors = [
         (head.projection(head.norm(sides[name]['output'])) - target).square().mean()
         for name in ('image', 'text')
@@ -202,7 +205,7 @@ def test_the_losses_are_those_of_the_paper(emkum, batch):
     }
 
 
-def test_student_and_teacher_see_a_crop_each(emkum, batch):
+def test_student_and_teacher_see_different_crops(emkum, batch):
     model, data = emkum(), batch()
     crops = torch.randn(4, 2, 3, 24, 24)
     logs = model(data._replace(images=crops.flatten(0, 1)), mode='loss')
@@ -211,12 +214,12 @@ def test_student_and_teacher_see_a_crop_each(emkum, batch):
         torch.testing.assert_close(logs[name], value, msg=name)
 
 
-def test_without_a_teacher_the_contrast_is_left(emkum, batch):
+def test_without_a_teacher_only_the_contrastive_losses_are_left(emkum, batch):
     logs = emkum(teacher=False)(batch(), mode='loss')
     assert {name for name in logs if 'loss' in name} == {'loss_hidden', 'loss_output'}
 
 
-def test_the_vector_is_the_normalised_output_at_cls(emkum, batch):
+def test_the_embedding_is_the_normalised_output_at_cls(emkum, batch):
     model, data = emkum(), batch()
     image, _ = model.tensor(data)
     cls_token = image.tokens.embeddings[:, 0]
@@ -239,12 +242,12 @@ def test_the_teacher_stays_in_eval_mode_and_out_of_checkpoint_and_optimizer(emku
     assert len(optimized) + len(teachers) == len(list(model.parameters()))
 
 
-def test_a_checkpoint_loads_strictly_and_leaves_the_teacher_as_it_is(emkum):
-    one, other = emkum(), emkum()
-    before = copy.deepcopy(other.teacher.model.state_dict())
-    other.load_state_dict(one.state_dict(), strict=True)
-    assert torch.equal(other.shared_block.expand.weight, one.shared_block.expand.weight)
-    for name, value in other.teacher.model.state_dict().items():
+def test_a_checkpoint_loads_strictly_and_does_not_change_the_teacher(emkum):
+    source, model = emkum(), emkum()
+    before = copy.deepcopy(model.teacher.model.state_dict())
+    model.load_state_dict(source.state_dict(), strict=True)
+    assert torch.equal(model.shared_block.fc1.weight, source.shared_block.fc1.weight)
+    for name, value in model.teacher.model.state_dict().items():
         assert torch.equal(value, before[name]), name
 
 
@@ -263,8 +266,8 @@ def test_the_teachers_weights_are_read_when_training_starts(emkum, tmp_path):
     assert torch.equal(weight, source.blocks[0].mlp.fc1.weight)
 
 
-def test_weights_that_are_not_there_or_not_the_teachers_are_clear_errors(emkum, tmp_path):
-    with pytest.raises(FileNotFoundError, match="teacher.pretrained='none.pth'.*can't be had"):
+def test_missing_weights_and_those_of_another_model_are_clear_errors(emkum, tmp_path):
+    with pytest.raises(FileNotFoundError, match="teacher.pretrained='none.pth'.*can't be loaded"):
         emkum(pretrained='none.pth').init_weights()
     file = tmp_path / 'other.pth'
     torch.save({'blocks.0.norm1.weight': torch.zeros(TEACHER_WIDTH)}, file)
@@ -273,15 +276,15 @@ def test_weights_that_are_not_there_or_not_the_teachers_are_clear_errors(emkum, 
 
 
 @torch.no_grad()
-def test_any_model_of_timm_teaches():
+def test_any_model_of_timm_can_be_the_teacher():
     images = torch.randn(2, 3, 32, 32)
     for arch, options in (
         ('vit_tiny_patch16_224', dict(img_size=32, global_pool='token')),
         ('resnet10t', {}),
     ):
         teacher = TimmTeacher(arch, pretrained=False, **options).eval()
-        found = teacher(images)
-        assert found.shape == (2, teacher.embed_dims)
+        actual = teacher(images)
+        assert actual.shape == (2, teacher.embed_dims)
     vit = timm.create_model('vit_tiny_patch16_224', img_size=32, num_classes=0).eval()
     teacher = TimmTeacher('vit_tiny_patch16_224', False, img_size=32, global_pool='token').eval()
     teacher.model.load_state_dict(vit.state_dict())
@@ -291,7 +294,7 @@ def test_any_model_of_timm_teaches():
 # learning
 
 
-def test_a_few_samples_are_learned(emkum, batch):
+def test_it_overfits_a_few_samples(emkum, batch):
     model, data = emkum('tte_post'), batch(size=6)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(60):
@@ -341,15 +344,15 @@ def train_on_rank(rank, config, data, folder):
     distributed.destroy_process_group()
 
 
-def test_two_ranks_are_one_process_with_the_joint_batch(emkum_config, batch, tmp_path):
+def test_two_ranks_equal_one_process_with_the_joint_batch(emkum_config, batch, tmp_path):
     config = emkum_config('tte_post')
     data = batch(size=6, image_ids=[1, 2, 3, 4, 1, 5])
     mp.spawn(train_on_rank, (config, data, str(tmp_path)), nprocs=2)
     losses, gradients = losses_and_gradients(config, data)
     ranks = [torch.load(tmp_path / f'{rank}.pth', weights_only=True) for rank in range(2)]
     for name, expected in losses.items():
-        found = (ranks[0][0][name] + ranks[1][0][name]) / 2
-        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4, msg=name)
+        actual = (ranks[0][0][name] + ranks[1][0][name]) / 2
+        torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-4, msg=name)
     for name, expected in gradients.items():
-        found = (ranks[0][1][name] + ranks[1][1][name]) / 2
-        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3, msg=name)
+        actual = (ranks[0][1][name] + ranks[1][1][name]) / 2
+        torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-3, msg=name)

@@ -37,30 +37,30 @@ def pair():
     return make
 
 
-def literal_attention(attention, norm, asking, context, mask):
+def literal_attention(attention, norm, queries, context, mask):
     """One row: softmax(q k / √d) v, head by head, token by token."""
-    query, key, value = (getattr(attention, name) for name in ('query', 'key', 'value'))
+    query, key, value = (attention.q_proj, attention.k_proj, attention.v_proj)
     size = WIDTH // HEADS
     rows = []
-    for token in asking:
+    for token in queries:
         heads = []
         for head in range(HEADS):
             part = slice(head * size, (head + 1) * size)
             q = query(token)[part]
-            seen = [other for other, real in zip(context, mask, strict=True) if real]
-            logits = torch.stack([q @ key(other)[part] / size**0.5 for other in seen])
-            values = torch.stack([value(other)[part] for other in seen])
+            tokens = [x for x, is_real in zip(context, mask, strict=True) if is_real]
+            logits = torch.stack([q @ key(x)[part] / size**0.5 for x in tokens])
+            values = torch.stack([value(x)[part] for x in tokens])
             heads.append(logits.softmax(0) @ values)
-        rows.append(norm(token + attention.output(torch.cat(heads))))
+        rows.append(norm(token + attention.out_proj(torch.cat(heads))))
     return torch.stack(rows)
 
 
-def literal_rest(layer, tokens, mask):
+def literal_encoder_layer(layer, tokens, mask):
     """Self-attention and feed-forward of one row."""
-    seen = literal_attention(layer.self_attention, layer.self_norm, tokens, tokens, mask)
+    attended = literal_attention(layer.self_attention, layer.self_norm, tokens, tokens, mask)
     feed = layer.feed_forward
-    hidden = torch.nn.functional.gelu(feed.expand(seen))
-    return feed.norm(seen + feed.contract(hidden))
+    hidden = torch.nn.functional.gelu(feed.fc1(attended))
+    return feed.norm(attended + feed.fc2(hidden))
 
 
 @torch.no_grad()
@@ -70,7 +70,7 @@ def test_a_layer_is_cross_attention_of_its_inputs_then_self_attention_then_feed_
 ):
     image, text = pair(counts=[5, 3])
     encoder = make_encoder(share_cross_attention=shared).eval()
-    found = encoder(image, text, NONE)
+    actual = encoder(image, text, NONE)
     for row in range(2):
         v, h = image.embeddings[row], text.embeddings[row]
         regions, words = image.attention_mask[row], text.attention_mask[row]
@@ -78,30 +78,30 @@ def test_a_layer_is_cross_attention_of_its_inputs_then_self_attention_then_feed_
             to_image, to_text = layer.cross_attention[0], layer.cross_attention[-1]
             crossed = literal_attention(to_image.attention, to_image.norm, h, v, regions)
             v = literal_attention(to_text.attention, to_text.norm, v, h, words)
-            h = literal_rest(layer.text_layer, crossed, words)
-            v = literal_rest(layer.image_layer, v, regions)
-        torch.testing.assert_close(found.text_tokens[row][words], h[words], atol=1e-4, rtol=1e-4)
+            h = literal_encoder_layer(layer.text_layer, crossed, words)
+            v = literal_encoder_layer(layer.image_layer, v, regions)
+        torch.testing.assert_close(actual.text_tokens[row][words], h[words], atol=1e-4, rtol=1e-4)
         torch.testing.assert_close(
-            found.image_tokens[row][regions], v[regions], atol=1e-4, rtol=1e-4
+            actual.image_tokens[row][regions], v[regions], atol=1e-4, rtol=1e-4
         )
 
 
-def test_both_directions_have_one_set_of_weights_unless_told_otherwise():
+def test_both_directions_share_their_weights_unless_switched_off():
     sizes = {
         shared: sum(p.numel() for p in make_encoder(1, share_cross_attention=shared).parameters())
         for shared in (True, False)
     }
-    one = 4 * (WIDTH * WIDTH + WIDTH) + 2 * WIDTH  # Q, K, V, output, norm
-    assert sizes[False] - sizes[True] == one
+    cross_attention = 4 * (WIDTH * WIDTH + WIDTH) + 2 * WIDTH  # Q, K, V, output, norm
+    assert sizes[False] - sizes[True] == cross_attention
 
 
 @torch.no_grad()
-def test_without_the_image_stream_the_words_are_the_same(pair):
+def test_without_the_image_stream_the_words_do_not_change(pair):
     image, text = pair()
     encoder = make_encoder().eval()
-    whole, words = encoder(image, text, NONE), encoder(image, text, NONE, need_image=False)
-    assert words.image_tokens is None
-    assert words.text_tokens.equal(whole.text_tokens)
+    expected, actual = encoder(image, text, NONE), encoder(image, text, NONE, need_image=False)
+    assert actual.image_tokens is None
+    assert actual.text_tokens.equal(expected.text_tokens)
 
 
 @torch.no_grad()
@@ -130,24 +130,24 @@ def test_padded_regions_change_no_output(pair, build_position, name):
 
 
 @pytest.mark.parametrize('name', REGION_POSITIONS[1:])
-def test_positions_change_words_and_regions_and_learn(pair, build_position, name):
+def test_positions_change_words_and_regions_and_get_gradients(pair, build_position, name):
     image, text = pair()
     position, encoder = build_position(name), make_encoder().eval()
-    found, plain = encoder(image, text, position), encoder(image, text, NONE)
-    assert not torch.allclose(found.text_tokens, plain.text_tokens, atol=1e-4)
-    assert not torch.allclose(found.image_tokens, plain.image_tokens, atol=1e-4)
-    (found.text_tokens.sum() + found.image_tokens.square().sum()).backward()
+    actual, plain = encoder(image, text, position), encoder(image, text, NONE)
+    assert not torch.allclose(actual.text_tokens, plain.text_tokens, atol=1e-4)
+    assert not torch.allclose(actual.image_tokens, plain.image_tokens, atol=1e-4)
+    (actual.text_tokens.sum() + actual.image_tokens.square().sum()).backward()
     for parameter in position.parameters():
         assert parameter.grad.isfinite().all() and parameter.grad.any()
 
 
 @torch.no_grad()
-def test_a_new_position_leaves_the_encoder_as_it_is(pair, build_position):
+def test_a_new_position_changes_no_output(pair, build_position):
     image, text = pair()
     encoder = make_encoder().eval()
-    found = encoder(image, text, build_position('ace_rpe', random=False))
+    actual = encoder(image, text, build_position('ace_rpe', random=False))
     plain = encoder(image, text, NONE)
-    torch.testing.assert_close(found.text_tokens, plain.text_tokens, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(actual.text_tokens, plain.text_tokens, atol=1e-5, rtol=1e-5)
 
 
 def test_half_precision_gives_finite_tokens(pair, build_position):

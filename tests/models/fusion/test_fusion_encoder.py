@@ -12,18 +12,18 @@ from xmodal.structures import Tokens
 WIDTH, DEPTH = 32, 2
 NONE = NoPosition(DEPTH, WIDTH, 2)
 BERT_NAMES = {
-    'self_attention.query': 'attention.self.query',
-    'self_attention.key': 'attention.self.key',
-    'self_attention.value': 'attention.self.value',
-    'self_attention.output': 'attention.output.dense',
+    'self_attention.q_proj': 'attention.self.query',
+    'self_attention.k_proj': 'attention.self.key',
+    'self_attention.v_proj': 'attention.self.value',
+    'self_attention.out_proj': 'attention.output.dense',
     'self_norm': 'attention.output.LayerNorm',
-    'cross_attention.query': 'crossattention.self.query',
-    'cross_attention.key': 'crossattention.self.key',
-    'cross_attention.value': 'crossattention.self.value',
-    'cross_attention.output': 'crossattention.output.dense',
+    'cross_attention.q_proj': 'crossattention.self.query',
+    'cross_attention.k_proj': 'crossattention.self.key',
+    'cross_attention.v_proj': 'crossattention.self.value',
+    'cross_attention.out_proj': 'crossattention.output.dense',
     'cross_norm': 'crossattention.output.LayerNorm',
-    'feed_forward.expand': 'intermediate.dense',
-    'feed_forward.contract': 'output.dense',
+    'feed_forward.fc1': 'intermediate.dense',
+    'feed_forward.fc2': 'output.dense',
     'feed_forward.norm': 'output.LayerNorm',
 }
 
@@ -45,10 +45,9 @@ def bert_layers(encoder):
         attn_implementation='eager',
     )
     layers = []
-    for index, own in enumerate(encoder.layers):
-        layer, weights = BertLayer(config, layer_idx=index).eval(), own.state_dict()
-        renamed = {}
-        for name, value in weights.items():
+    for index, fusion_layer in enumerate(encoder.layers):
+        layer, renamed = BertLayer(config, layer_idx=index).eval(), {}
+        for name, value in fusion_layer.state_dict().items():
             module, parameter = name.rsplit('.', 1)
             renamed[f'{BERT_NAMES[module]}.{parameter}'] = value
         layer.load_state_dict(renamed)
@@ -66,25 +65,25 @@ def test_the_albef_layout_without_position_is_bert_with_cross_attention(tokens):
     )
     for layer in bert_layers(encoder):
         expected = layer(expected, padding, image.embeddings)
-    found = encoder(image, text, NONE)
-    torch.testing.assert_close(found.text_tokens, expected, atol=1e-4, rtol=1e-4)
-    assert found.image_tokens.equal(image.embeddings)
+    actual = encoder(image, text, NONE)
+    torch.testing.assert_close(actual.text_tokens, expected, atol=1e-4, rtol=1e-4)
+    assert actual.image_tokens.equal(image.embeddings)
 
 
 def test_only_the_albef_layout_projects_the_cross_attention():
     for streams, projects in (('text', True), ('both', False)):
         names = [name for name, _ in make_encoder(streams).named_parameters()]
-        assert any('cross_attention.output' in name for name in names) == projects
+        assert any('cross_attention.out_proj' in name for name in names) == projects
 
 
 @torch.no_grad()
-def test_patches_take_the_same_steps_as_words(tokens):
+def test_patches_pass_through_the_layers_as_words_do(tokens):
     image, text = tokens(lengths=[6, 6])
     encoder = make_encoder('both', depth=1).eval()
-    straight = encoder(image, text, NONE)
-    crossed = encoder(text._replace(attention_mask=None), image._replace(attention_mask=None), NONE)
-    torch.testing.assert_close(straight.image_tokens, crossed.text_tokens)
-    torch.testing.assert_close(straight.text_tokens, crossed.image_tokens)
+    fused = encoder(image, text, NONE)
+    swapped = encoder(text._replace(attention_mask=None), image._replace(attention_mask=None), NONE)
+    torch.testing.assert_close(fused.image_tokens, swapped.text_tokens)
+    torch.testing.assert_close(fused.text_tokens, swapped.image_tokens)
 
 
 @pytest.mark.parametrize('streams', ['both', 'text'])
@@ -113,52 +112,54 @@ def test_every_position_runs_with_finite_gradients(tokens, build_position, posit
 def test_padding_changes_nothing(tokens, build_position, position_name, streams):
     image, text = tokens(lengths=[6, 3])
     encoder, position = make_encoder(streams).eval(), build_position(position_name)
-    other = text.embeddings.clone()
-    other[1, 3:] = 100 * torch.randn(3, WIDTH)
+    noise = text.embeddings.clone()
+    noise[1, 3:] = 100 * torch.randn(3, WIDTH)
     alone = [
         Tokens(image.embeddings[1:], None, image.grid_size),
         Tokens(text.embeddings[1:, :3], text.attention_mask[1:, :3]),
     ]
-    found = encoder(image, text, position)
-    noisy = encoder(image, text._replace(embeddings=other), position)
+    actual = encoder(image, text, position)
+    noisy = encoder(image, text._replace(embeddings=noise), position)
     short = encoder(*alone, position)
-    torch.testing.assert_close(noisy.image_tokens, found.image_tokens)
-    torch.testing.assert_close(noisy.text_tokens[1, :3], found.text_tokens[1, :3])
-    torch.testing.assert_close(short.image_tokens[0], found.image_tokens[1], atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(short.text_tokens[0], found.text_tokens[1, :3], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(noisy.image_tokens, actual.image_tokens)
+    torch.testing.assert_close(noisy.text_tokens[1, :3], actual.text_tokens[1, :3])
+    torch.testing.assert_close(short.image_tokens[0], actual.image_tokens[1], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        short.text_tokens[0], actual.text_tokens[1, :3], atol=1e-4, rtol=1e-4
+    )
 
 
 @torch.no_grad()
 @pytest.mark.parametrize('streams', ['both', 'text'])
 @pytest.mark.parametrize('mode', ['ace_rpe', 'ace_rpe bias', 'ace_rpe learned', 'uniform'])
-def test_a_new_position_leaves_the_encoder_as_it_is(tokens, build_position, mode, streams):
+def test_a_new_position_changes_no_output(tokens, build_position, mode, streams):
     image, text = tokens()
     encoder = make_encoder(streams).eval()
     expected = encoder(image, text, NONE)
-    found = encoder(image, text, build_position(mode, random=False))
-    torch.testing.assert_close(found.text_tokens, expected.text_tokens)
-    torch.testing.assert_close(found.image_tokens, expected.image_tokens)
+    actual = encoder(image, text, build_position(mode, random=False))
+    torch.testing.assert_close(actual.text_tokens, expected.text_tokens)
+    torch.testing.assert_close(actual.image_tokens, expected.image_tokens)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize('streams', ['both', 'text'])
-def test_pairs_are_fused_as_if_expanded(tokens, build_position, position_name, streams):
+def test_pairs_are_fused_like_rows_of_a_batch(tokens, build_position, position_name, streams):
     (image, _), (_, text) = tokens(batch=2), tokens(batch=3)
     pairs = torch.tensor([[0, 0], [1, 2], [0, 2], [1, 1], [0, 0]])
     encoder, position = make_encoder(streams).eval(), build_position(position_name)
-    found = encoder(image, text, position, pairs)
+    actual = encoder(image, text, position, pairs)
     expected = encoder(image.select(pairs[:, 0]), text.select(pairs[:, 1]), position)
-    torch.testing.assert_close(found.text_tokens, expected.text_tokens, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(found.image_tokens, expected.image_tokens, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(actual.text_tokens, expected.text_tokens, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(actual.image_tokens, expected.image_tokens, atol=1e-4, rtol=1e-4)
 
 
 @torch.no_grad()
-def test_leaving_out_the_image_changes_no_word(tokens, build_position):
+def test_without_the_image_stream_the_words_do_not_change(tokens, build_position):
     image, text = tokens()
     encoder, position = make_encoder().eval(), build_position('ace_rpe')
-    whole, words = (encoder(image, text, position, need_image=x) for x in (True, False))
-    assert words.image_tokens is None
-    torch.testing.assert_close(words.text_tokens, whole.text_tokens)
+    expected, actual = (encoder(image, text, position, need_image=x) for x in (True, False))
+    assert actual.image_tokens is None
+    torch.testing.assert_close(actual.text_tokens, expected.text_tokens)
 
 
 @torch.no_grad()
@@ -191,9 +192,9 @@ def test_bfloat16_autocast_stays_near_float32(tokens, build_position, position_n
     encoder, position = make_encoder(streams), build_position(position_name)
     expected = encoder(image, text, position).text_tokens
     with torch.autocast('cpu', torch.bfloat16):
-        found = encoder(image, text, position).text_tokens
-    assert (found.float() - expected).abs().mean() < 0.1 * expected.abs().mean()
-    found.float().sum().backward()
+        actual = encoder(image, text, position).text_tokens
+    assert (actual.float() - expected).abs().mean() < 0.1 * expected.abs().mean()
+    actual.float().sum().backward()
     assert image.embeddings.grad.isfinite().all() and text.embeddings.grad.isfinite().all()
 
 
@@ -202,7 +203,7 @@ def test_an_unknown_layout_is_an_error():
         FusionEncoder(streams='image')
 
 
-# several images
+# texts with several images
 
 
 @torch.no_grad()
@@ -213,66 +214,64 @@ def test_several_images_are_literal_passes_through_each_layer(
 ):
     images, (_, text) = [tokens()[0] for _ in range(count)], tokens()
     encoder, position = make_encoder(streams).eval(), build_position(position_name)
-    found = encoder.fuse_images(images, text, position)
+    actual = encoder.fuse_images(images, text, position)
 
     words = [position.embed_inputs(image, text) for image in images][0][1]
     patches = [position.embed_inputs(image, text)[0] for image in images]
     relations = [position.relate(image, words) for image in patches]
     for index, layer in enumerate(encoder.layers):
         project = layer.cross_attention.project
-        for place in range(count):
-            own, relation = patches[place], relations[place]
+        for k in range(count):
+            image, relation = patches[k], relations[k]
             bias = position.self_bias(index, words)
             words = words._replace(
                 embeddings=layer.attend_self(words.embeddings, words.attention_mask, bias)
             )
             if streams == 'both':
-                bias = position.self_bias(index, own)
-                own = own._replace(embeddings=layer.attend_self(own.embeddings, None, bias))
-            seeing, _ = layer.attend_cross(
+                bias = position.self_bias(index, image)
+                image = image._replace(embeddings=layer.attend_self(image.embeddings, None, bias))
+            new_words, _ = layer.attend_cross(
                 words.embeddings,
                 project(words.embeddings),
-                project(own.embeddings),
+                project(image.embeddings),
                 None,
                 position.cross_terms(index, relation, 'text'),
                 False,
             )
             if streams == 'both':
-                seen, _ = layer.attend_cross(
-                    own.embeddings,
-                    project(own.embeddings),
+                new_patches, _ = layer.attend_cross(
+                    image.embeddings,
+                    project(image.embeddings),
                     project(words.embeddings),
                     words.attention_mask,
                     position.cross_terms(index, relation, 'image'),
                     False,
                 )
-                own = own._replace(embeddings=seen)
-            words, patches[place] = words._replace(embeddings=seeing), own
-    assert len(found) == count
-    for place, fused in enumerate(found):
+                image = image._replace(embeddings=new_patches)
+            words, patches[k] = words._replace(embeddings=new_words), image
+    assert len(actual) == count
+    for k, fused in enumerate(actual):
         torch.testing.assert_close(fused.text_tokens, words.embeddings, atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(
-            fused.image_tokens, patches[place].embeddings, atol=1e-4, rtol=1e-4
-        )
+        torch.testing.assert_close(fused.image_tokens, patches[k].embeddings, atol=1e-4, rtol=1e-4)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize('streams', ['both', 'text'])
-def test_one_of_several_images_is_the_encoder_itself(tokens, build_position, streams):
+def test_a_single_image_is_fused_as_by_forward(tokens, build_position, streams):
     image, text = tokens()
     encoder, position = make_encoder(streams).eval(), build_position('ace_rpe')
-    (found,) = encoder.fuse_images([image], text, position, need_attentions=True)
+    (actual,) = encoder.fuse_images([image], text, position, need_attentions=True)
     expected = encoder(image, text, position, need_attentions=True)
-    torch.testing.assert_close(found.text_tokens, expected.text_tokens)
-    torch.testing.assert_close(found.image_tokens, expected.image_tokens)
-    torch.testing.assert_close(found.attentions, expected.attentions)
+    torch.testing.assert_close(actual.text_tokens, expected.text_tokens)
+    torch.testing.assert_close(actual.image_tokens, expected.image_tokens)
+    torch.testing.assert_close(actual.attentions, expected.attentions)
 
 
 @torch.no_grad()
-def test_each_image_relates_to_the_words_by_its_own_position(tokens, build_position):
+def test_each_image_has_a_separate_relation_to_the_words(tokens, build_position):
     images, (_, text) = [tokens()[0] for _ in range(2)], tokens()
     encoder, position = make_encoder().eval(), build_position('ace_rpe')
-    found = encoder.fuse_images(images, text, position, need_image=False)
-    for image, fused in zip(images, found, strict=True):
+    actual = encoder.fuse_images(images, text, position, need_image=False)
+    for image, fused in zip(images, actual, strict=True):
         torch.testing.assert_close(fused.relation, position.relate(image, text))
         assert fused.image_tokens is None

@@ -1,4 +1,4 @@
-"""Answers out of a table."""
+"""Answers chosen from a table."""
 
 import json
 import math
@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from xmodal.models.heads import AnswerTableHead
-from xmodal.models.heads.answer_table import UNKNOWN, AnswerTable
+from xmodal.models.heads.answer_list import AnswerTable
+from xmodal.models.heads.answer_table import UNKNOWN
 
 TABLE = ['', 'yes', 'no', 'teddy bear', 'gray', '2']
 
@@ -27,10 +28,10 @@ def make_head(tmp_path):
     return make
 
 
-def test_answers_are_found_by_their_text_or_written_as_the_table_or_vqa_writes_them():
+def test_answers_are_found_by_their_text_or_by_the_normalised_forms_of_lxmert_and_vqa():
     table = AnswerTable([*TABLE, 'Yes'])
-    found = [table.find(a) for a in ('yes', 'Yes', 'A teddy bear.', 'grey', 'two', 'teddy-bear')]
-    assert found == [1, 6, 3, 4, 5, 3]
+    answers = ('yes', 'Yes', 'A teddy bear.', 'grey', 'two', 'teddy-bear')
+    assert [table.find(answer) for answer in answers] == [1, 6, 3, 4, 5, 3]
     assert table.find('dog') is None
 
 
@@ -38,23 +39,23 @@ def test_the_first_of_equal_answers_counts():
     assert AnswerTable(['no', 'yes', 'yes', 'Yes.']).find('yes') == 1
 
 
-def test_scores_are_weights_and_unknown_answers_count_for_nothing(make_head):
+def test_target_scores_are_the_weights_and_unknown_answers_are_left_out(make_head):
     head = make_head()
     answers = [['yes', 'Yes.', 'dog'], ['dog'], []]
     targets = head.targets(answers, [[0.6, 0.6, 0.3], [1.0], []])
     assert targets.tolist() == [[0, 1, 0, 0, 0, 0], [0] * 6, [0] * 6]
 
 
-def test_an_answer_is_drawn_in_proportion_to_its_weight_among_those_of_the_table(make_head):
+def test_an_answer_of_the_table_is_sampled_in_proportion_to_its_weight(make_head):
     head = make_head()
     answers, weights = [['yes', 'no', 'dog']] * 4000 + [['dog'], []], [[0.9, 0.3, 1.0]] * 4000
-    labels = head.draw(answers, [*weights, [1.0], []])
+    labels = head.sample_labels(answers, [*weights, [1.0], []])
     assert labels[4000:].tolist() == [UNKNOWN, UNKNOWN]
     assert set(labels[:4000].tolist()) == {1, 2}
     assert (labels[:4000] == 1).float().mean().item() == pytest.approx(0.75, abs=0.03)
 
 
-def test_the_loss_of_labels_is_the_mean_over_those_known(make_head):
+def test_the_loss_of_labels_is_the_mean_over_the_known_ones(make_head):
     head, logits = make_head(loss_weight=2.0), torch.randn(4, 6)
     labels = torch.tensor([1, UNKNOWN, 5, UNKNOWN])
     logs = head.label_loss(logits, labels)
@@ -94,20 +95,20 @@ def test_the_best_answers_come_with_probabilities(make_head):
     assert len(best) == 6 and sum(p for _, p in best) == pytest.approx(1)
 
 
-def test_another_table_gets_the_weights_of_the_same_answers_and_zeros_for_others(make_head):
+def test_another_table_gets_the_weights_of_equal_answers_and_zeros_for_new_ones(make_head):
     source, pooled = make_head(), torch.randn(3, 8)
     target = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'])
     target.load_state_dict(source.state_dict())
-    expected, found = source(pooled), target(pooled)
+    expected, actual = source(pooled), target(pooled)
     for column, answer in ((0, '2'), (2, 'gray'), (3, 'no'), (4, 'teddy bear')):
-        torch.testing.assert_close(found[:, column], expected[:, TABLE.index(answer)])
-    assert (found[:, 1] == 0).all()
-    again = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'])
-    again.load_state_dict(target.state_dict())
-    assert again(pooled).equal(found)
+        torch.testing.assert_close(actual[:, column], expected[:, TABLE.index(answer)])
+    assert (actual[:, 1] == 0).all()
+    reloaded = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'])
+    reloaded.load_state_dict(target.state_dict())
+    assert reloaded(pooled).equal(actual)
 
 
-def test_the_same_table_is_loaded_as_it_is(make_head):
+def test_an_equal_table_is_loaded_unchanged(make_head):
     source, target = make_head(), make_head()
     target.load_state_dict(source.state_dict())
     assert target.classifier[3].weight.equal(source.classifier[3].weight)

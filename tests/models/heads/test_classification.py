@@ -1,13 +1,10 @@
-"""The classification head."""
-
-import math
+"""The classification heads."""
 
 import pytest
 import torch
 from torch import nn
 
-from xmodal.models.heads import ClassificationHead
-from xmodal.structures import DataSample
+from xmodal.models.heads import ClassificationHead, PooledClassificationHead
 
 
 def test_classes_come_from_cls_through_one_hidden_layer():
@@ -21,31 +18,16 @@ def test_classes_come_from_cls_through_one_hidden_layer():
 
 @pytest.mark.parametrize('weight', [0.0, 0.4, 1.0])
 def test_targets_are_shared_between_labels_and_teacher(weight):
-    logits, teacher = torch.randn(6, 3), torch.randn(6, 3)
+    logits, teacher_logits = torch.randn(6, 3), torch.randn(6, 3)
     labels = torch.randint(3, (6,))
     expected = 0.0
-    for own, other, label in zip(logits, teacher, labels, strict=True):
-        target = weight * other.softmax(0)
+    for row, teacher_row, label in zip(logits, teacher_logits, labels, strict=True):
+        target = weight * teacher_row.softmax(0)
         target[label] += 1 - weight
-        expected -= (target * own.log_softmax(0)).sum() / 6
-    found = ClassificationHead(4, 3).loss(logits, labels, teacher, weight)
-    torch.testing.assert_close(found['loss_classification'], expected)
-    assert found['accuracy'] == (logits.argmax(1) == labels).float().mean()
-
-
-def test_a_prediction_is_the_likeliest_class_and_its_probabilities():
-    samples = ClassificationHead(4, 3).predict(
-        torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]), [DataSample(), DataSample()]
-    )
-    assert [sample.predicted for sample in samples] == [1, 0]
-    weights = [math.exp(x) for x in (0, 2, 1)]
-    expected = torch.tensor(weights) / sum(weights)
-    torch.testing.assert_close(samples[0].probabilities, expected)
-
-
-def test_logits_that_are_not_finite_are_no_prediction():
-    with pytest.raises(ValueError, match='logits are not finite'):
-        ClassificationHead(4, 2).predict(torch.tensor([[torch.nan, 0.0]]), [DataSample()])
+        expected -= (target * row.log_softmax(0)).sum() / 6
+    actual = ClassificationHead(4, 3).loss(logits, labels, teacher_logits, weight)
+    torch.testing.assert_close(actual['loss_classification'], expected)
+    assert actual['accuracy'] == (logits.argmax(1) == labels).float().mean()
 
 
 def test_without_a_teacher_labels_are_the_targets():
@@ -53,3 +35,12 @@ def test_without_a_teacher_labels_are_the_targets():
     head = ClassificationHead(4, 3)
     alone = head.loss(logits, labels, None, 0.4)['loss_classification']
     torch.testing.assert_close(alone, nn.functional.cross_entropy(logits, labels))
+
+
+def test_the_images_of_a_text_are_classified_together():
+    head = PooledClassificationHead(4, num_classes=3, images=2)
+    pooled = torch.randn(6, 4)
+    expected = [
+        head.classifier(torch.cat([pooled[2 * text], pooled[2 * text + 1]])) for text in range(3)
+    ]
+    torch.testing.assert_close(head(pooled), torch.stack(expected))

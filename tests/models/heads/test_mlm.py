@@ -1,5 +1,7 @@
 """Masked language modelling."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -8,6 +10,7 @@ from xmodal.models.heads import MLMHead
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 SPECIAL = torch.tensor([0, 1, 2, 3, 4])
+PREPROCESSOR = SimpleNamespace(special_ids=SPECIAL, mask_id=MASK)
 
 
 def make_head(mask_probability=0.15, vocab_size=50):
@@ -21,69 +24,70 @@ def long_text(length=100_000):
     return ids
 
 
-def test_fifteen_in_a_hundred_words_are_chosen():
+def test_15_percent_of_the_words_are_targets():
     ids = long_text()
-    chosen = make_head().mask(ids, SPECIAL, MASK).chosen
-    assert chosen.float().mean().item() == pytest.approx(0.15, abs=0.005)
+    targets = make_head().mask_words(ids, PREPROCESSOR).targets
+    assert targets.float().mean().item() == pytest.approx(0.15, abs=0.005)
 
 
-def test_chosen_words_become_mask_or_random_or_stay():
+def test_targets_become_mask_or_a_random_word_or_stay():
     ids = long_text()
-    hidden, chosen = make_head().mask(ids, SPECIAL, MASK)
-    before, after = ids[chosen], hidden[chosen]
-    masked = (after == MASK).float().mean().item()
-    kept = (after == before).float().mean().item()
-    assert masked == pytest.approx(0.8 + 0.1 / 50, abs=0.01)
-    assert kept == pytest.approx(0.1 + 0.1 / 50, abs=0.01)
+    masked, targets = make_head().mask_words(ids, PREPROCESSOR)
+    before, after = ids[targets], masked[targets]
+    mask_share = (after == MASK).float().mean().item()
+    kept_share = (after == before).float().mean().item()
+    assert mask_share == pytest.approx(0.8 + 0.1 / 50, abs=0.01)
+    assert kept_share == pytest.approx(0.1 + 0.1 / 50, abs=0.01)
     random_words = after[(after != MASK) & (after != before)]
     assert random_words.unique().numel() > 40
 
 
-def test_words_that_are_not_chosen_stay():
+def test_words_that_are_no_targets_stay():
     ids = long_text(1000)
-    hidden, chosen = make_head().mask(ids, SPECIAL, MASK)
-    assert hidden[~chosen].equal(ids[~chosen])
+    masked, targets = make_head().mask_words(ids, PREPROCESSOR)
+    assert masked[~targets].equal(ids[~targets])
 
 
-def test_special_tokens_and_padding_are_never_chosen():
+def test_special_tokens_and_padding_are_never_targets():
     ids = long_text(1000)
-    hidden, chosen = make_head(mask_probability=1.0).mask(ids, SPECIAL, MASK)
+    masked, targets = make_head(mask_probability=1.0).mask_words(ids, PREPROCESSOR)
     special = torch.isin(ids, SPECIAL)
-    assert chosen.equal(~special)
-    assert hidden[special].equal(ids[special])
+    assert targets.equal(~special)
+    assert masked[special].equal(ids[special])
 
 
 def test_the_decoder_is_tied_to_the_word_vectors():
     head = make_head()
     words, table = torch.randn(3, 8), torch.randn(50, 8, requires_grad=True)
     logits = head(words, table)
-    hidden = head.norm(torch.nn.functional.gelu(head.transform(words)))
-    torch.testing.assert_close(logits, hidden @ table.T + head.bias)
+    masked = head.norm(torch.nn.functional.gelu(head.transform(words)))
+    torch.testing.assert_close(logits, masked @ table.T + head.bias)
     logits.sum().backward()
     assert table.grad.any()
 
 
 @pytest.mark.parametrize('alpha', [0.0, 0.4])
 def test_the_loss_mixes_words_and_the_teachers_softmax(alpha):
-    logits, teacher = torch.randn(5, 50), torch.randn(5, 50)
+    logits, teacher_logits = torch.randn(5, 50), torch.randn(5, 50)
     targets = torch.randint(50, (5,))
     log_probabilities = logits.log_softmax(1)
-    soft = -(teacher.softmax(1) * log_probabilities).sum(1).mean()
+    soft = -(teacher_logits.softmax(1) * log_probabilities).sum(1).mean()
     hard = -log_probabilities[torch.arange(5), targets].mean()
-    found = make_head().loss(logits, targets, teacher, alpha)['loss_mlm']
-    torch.testing.assert_close(found, (1 - alpha) * hard + alpha * soft)
+    actual = make_head().word_loss(logits, targets, teacher_logits, alpha)['loss_mlm']
+    torch.testing.assert_close(actual, (1 - alpha) * hard + alpha * soft)
 
 
 def test_without_a_teacher_the_loss_is_cross_entropy():
     logits, targets = torch.randn(5, 50), torch.randint(50, (5,))
-    found = make_head().loss(logits, targets, None, 0.0)['loss_mlm']
-    torch.testing.assert_close(found, cross_entropy(logits, targets))
+    actual = make_head().word_loss(logits, targets, None, 0.0)['loss_mlm']
+    torch.testing.assert_close(actual, cross_entropy(logits, targets))
 
 
-def test_where_no_word_was_chosen_the_loss_is_zero_and_so_is_its_gradient():
+def test_without_a_target_the_loss_and_its_gradient_are_zero():
     head, table = make_head(), torch.randn(50, 8, requires_grad=True)
     logits = head(torch.zeros(0, 8), table)
-    loss = head.loss(logits, torch.zeros(0, dtype=torch.int64), logits.detach(), 0.4)['loss_mlm']
+    no_targets = torch.zeros(0, dtype=torch.int64)
+    loss = head.word_loss(logits, no_targets, logits.detach(), 0.4)['loss_mlm']
     loss.backward()
     assert loss == 0
     assert (table.grad == 0).all()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from xmodal.models.layers.attention import Attention
-from xmodal.models.necks.position import CrossTerms, LowRank
+from xmodal.structures import CrossTerms, LowRank
 
 WIDTH, NUM_HEADS, GROUPS = 12, 3, 4
 QUERIES, KEYS = 5, 7
@@ -34,14 +34,14 @@ def low_rank(*shape):
     )
 
 
-def literal(attention, asking, context, mask, query=0, key=0, value=0, pairs=None, bias=None):
+def literal(attention, query_tokens, context, mask, query=0, key=0, value=0, pairs=None, bias=None):
     """One head and one pair at a time; additions are to tokens, ``pairs`` is (B, Lq, Lk, D)."""
     query, key, value = (
         layer(tokens + extra)
         for layer, tokens, extra in (
-            (attention.query, asking, query),
-            (attention.key, context, key),
-            (attention.value, context, value),
+            (attention.q_proj, query_tokens, query),
+            (attention.k_proj, context, key),
+            (attention.v_proj, context, value),
         )
     )
     width = WIDTH // NUM_HEADS
@@ -58,45 +58,47 @@ def literal(attention, asking, context, mask, query=0, key=0, value=0, pairs=Non
                     logits.append(logit / math.sqrt(width) if mask[b, j] else -math.inf)
                 probabilities = torch.tensor(logits, dtype=torch.float64).softmax(0)
                 for j in range(KEYS):
-                    told = value[b, j, part]
+                    pair_value = value[b, j, part]
                     if pairs is not None:
-                        told = told + pairs[b, i, j, part]
-                    attended[b, i, part] += probabilities[j] * told
-    return attention.output(attended)
+                        pair_value = pair_value + pairs[b, i, j, part]
+                    attended[b, i, part] += probabilities[j] * pair_value
+    return attention.out_proj(attended)
 
 
-def attend(attention, asking, context, mask, **kwargs):
-    asking = attention.project(asking, answer=False)
-    context = attention.project(context, ask=False)
-    return attention(asking, context, mask, **kwargs)
+def attend(attention, query_tokens, context, mask, **kwargs):
+    query = attention.project(query_tokens, context=False)
+    context = attention.project(context, query=False)
+    return attention(query, context, mask, **kwargs)
 
 
 @torch.no_grad()
 @pytest.mark.parametrize('need_weights', [False, True])
 def test_without_terms_it_is_plain_attention(attention, inputs, need_weights):
-    found, _ = attend(attention, *inputs, need_weights=need_weights)
-    torch.testing.assert_close(found, literal(attention, *inputs))
+    actual, _ = attend(attention, *inputs, need_weights=need_weights)
+    torch.testing.assert_close(actual, literal(attention, *inputs))
 
 
 @torch.no_grad()
 @pytest.mark.parametrize('need_weights', [False, True])
 @pytest.mark.parametrize('role', ['query', 'key', 'value'])
-def test_an_addition_is_made_to_the_tokens_before_projection(attention, inputs, role, need_weights):
+def test_a_term_is_added_to_the_tokens_before_they_are_projected(
+    attention, inputs, role, need_weights
+):
     term = low_rank(2, QUERIES if role == 'query' else KEYS)
-    found, _ = attend(
+    actual, _ = attend(
         attention, *inputs, terms=CrossTerms(**{role: term}), need_weights=need_weights
     )
     torch.testing.assert_close(
-        found, literal(attention, *inputs, **{role: term.features @ term.weight})
+        actual, literal(attention, *inputs, **{role: term.features @ term.weight})
     )
 
 
 @torch.no_grad()
 def test_a_pairs_term_is_added_to_the_values_pair_by_pair(attention, inputs):
     term = low_rank(2, QUERIES, KEYS)
-    found, _ = attend(attention, *inputs, terms=CrossTerms(pairs=term))
+    actual, _ = attend(attention, *inputs, terms=CrossTerms(pairs=term))
     torch.testing.assert_close(
-        found, literal(attention, *inputs, pairs=term.features @ term.weight)
+        actual, literal(attention, *inputs, pairs=term.features @ term.weight)
     )
 
 
@@ -104,8 +106,8 @@ def test_a_pairs_term_is_added_to_the_values_pair_by_pair(attention, inputs):
 @pytest.mark.parametrize('need_weights', [False, True])
 def test_a_bias_is_added_before_the_logits_are_scaled(attention, inputs, need_weights):
     bias = torch.randn(2, 1, QUERIES, KEYS, dtype=torch.float64)
-    found, _ = attend(attention, *inputs, terms=CrossTerms(bias=bias), need_weights=need_weights)
-    torch.testing.assert_close(found, literal(attention, *inputs, bias=bias))
+    actual, _ = attend(attention, *inputs, terms=CrossTerms(bias=bias), need_weights=need_weights)
+    torch.testing.assert_close(actual, literal(attention, *inputs, bias=bias))
 
 
 @torch.no_grad()
@@ -117,13 +119,13 @@ def test_all_terms_together(attention, inputs):
         low_rank(2, QUERIES, KEYS),
         torch.randn(2, 1, QUERIES, KEYS, dtype=torch.float64),
     )
-    whole = {
+    materialised = {
         name: term.features @ term.weight
         for name, term in terms._asdict().items()
         if name != 'bias'
     }
-    found, _ = attend(attention, *inputs, terms=terms)
-    torch.testing.assert_close(found, literal(attention, *inputs, bias=terms.bias, **whole))
+    actual, _ = attend(attention, *inputs, terms=terms)
+    torch.testing.assert_close(actual, literal(attention, *inputs, bias=terms.bias, **materialised))
 
 
 @torch.no_grad()
@@ -140,11 +142,11 @@ def test_dropout_acts_in_training_alone(inputs):
     attention = Attention(WIDTH, NUM_HEADS, dropout=0.5).double()
     term = CrossTerms(pairs=low_rank(2, QUERIES, KEYS))
     with torch.no_grad():
-        trained = [attend(attention, *inputs, terms=term)[0] for _ in range(2)]
+        in_training = [attend(attention, *inputs, terms=term)[0] for _ in range(2)]
         attention.eval()
-        tested = [attend(attention, *inputs, terms=term)[0] for _ in range(2)]
-    assert not trained[0].equal(trained[1])
-    assert tested[0].equal(tested[1])
+        in_evaluation = [attend(attention, *inputs, terms=term)[0] for _ in range(2)]
+    assert not in_training[0].equal(in_training[1])
+    assert in_evaluation[0].equal(in_evaluation[1])
 
 
 def test_no_output_projection_leaves_none_of_its_parameters():
@@ -164,9 +166,9 @@ def test_a_number_of_heads_that_does_not_divide_the_width_is_an_error():
 @pytest.mark.parametrize('need_weights', [False, True])
 def test_half_precision_stays_half_precision(inputs, need_weights):
     attention = Attention(WIDTH, NUM_HEADS).bfloat16()
-    asking, context, mask = inputs
-    found, _ = attend(
-        attention, asking.bfloat16(), context.bfloat16(), mask, need_weights=need_weights
+    query_tokens, context, mask = inputs
+    actual, _ = attend(
+        attention, query_tokens.bfloat16(), context.bfloat16(), mask, need_weights=need_weights
     )
-    assert found.dtype == torch.bfloat16
-    assert found.isfinite().all()
+    assert actual.dtype == torch.bfloat16
+    assert actual.isfinite().all()

@@ -16,27 +16,27 @@ def test_patches_are_those_of_the_convolutions_row_by_row():
     hidden = conv2d(images, first.weight, first.bias, stride=2, padding=1).clamp(min=0)
     assert hidden.shape[1] == 4  # half the width
     expected = conv2d(hidden, second.weight, second.bias, stride=2, padding=1)
-    found = stem(images)
-    assert found.shape == (2, 9, 8)
+    actual = stem(images)
+    assert actual.shape == (2, 9, 8)
     for row in range(3):
         for column in range(3):
-            torch.testing.assert_close(found[:, 3 * row + column], expected[:, :, row, column])
+            torch.testing.assert_close(actual[:, 3 * row + column], expected[:, :, row, column])
 
 
-def test_a_patch_that_no_halving_gives_is_an_error():
+def test_a_patch_size_that_is_no_power_of_2_is_an_error():
     with pytest.raises(ValueError, match='power of 2, got 12'):
         ConvStem(patch_size=12, embed_dims=8, image_size=24)
 
 
 @torch.no_grad()
-def test_an_encoder_takes_it_in_the_place_of_its_patches():
+def test_an_encoder_uses_it_instead_of_its_patch_embedding():
     encoder = ViTImageEncoder(
         image_size=24, patch_size=8, embed_dim=16, num_heads=2, depth=1, conv_stem=True
     ).eval()
     images = torch.randn(2, 3, 24, 24)
-    found = encoder(images)
-    assert found.embeddings.shape == (2, 10, 16) and found.grid_size == (3, 3)
+    actual = encoder(images)
+    assert actual.embeddings.shape == (2, 10, 16) and actual.grid_size == (3, 3)
     vit = encoder.vit
     tokens = torch.cat([vit.cls_token.expand(2, -1, -1), vit.patch_embed(images)], 1)
     expected = vit.norm(vit.blocks(tokens + vit.pos_embed))
-    torch.testing.assert_close(found.embeddings, expected)
+    torch.testing.assert_close(actual.embeddings, expected)

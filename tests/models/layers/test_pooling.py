@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import softmax
 
-from xmodal.models.necks import GPOPooling
+from xmodal.models.layers import GPOPooling
 from xmodal.registry import MODELS
 
 WIDTH = 6
@@ -27,12 +27,12 @@ def build(name):
 def literal_gpo(pooling, tokens):
     """One set (L, D): the k-th largest of each dimension times θ_k."""
     length, dims = len(tokens), pooling.position_dims
-    places = torch.zeros(length, dims)
-    for place in range(length):
+    ranks = torch.zeros(length, dims)
+    for rank in range(length):
         for i in range(0, dims, 2):
-            places[place, i] = math.sin(place / 10000 ** (i / dims))
-            places[place, i + 1] = math.cos(place / 10000 ** (i / dims))
-    states = pooling.gru(places[None])[0][0]
+            ranks[rank, i] = math.sin(rank / 10000 ** (i / dims))
+            ranks[rank, i + 1] = math.cos(rank / 10000 ** (i / dims))
+    states = pooling.gru(ranks[None])[0][0]
     half = states.shape[1] // 2
     scores = pooling.linear((states[:, :half] + states[:, half:]) / 2)[:, 0]
     weights = softmax(scores / 0.1, 0)
@@ -54,12 +54,12 @@ def test_each_set_is_pooled_over_its_real_tokens(sets, name, literal):
     expected = torch.stack([literal(pooling, x[real]) for x, real in zip(*sets, strict=True)])
     torch.testing.assert_close(pooling(*sets), expected, atol=1e-5, rtol=1e-5)
     assert pooling.out_dims == WIDTH
-    whole = sets[0][1:2]
-    torch.testing.assert_close(pooling(whole)[0], expected[1], atol=1e-5, rtol=1e-5)
+    full_set = sets[0][1:2]
+    torch.testing.assert_close(pooling(full_set)[0], expected[1], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize('name', POOLINGS)
-def test_what_stands_in_padding_changes_nothing(sets, name):
+def test_the_content_of_padding_changes_nothing(sets, name):
     pooling, (embeddings, mask) = build(name), sets
     results = []
     for filling in (0.0, 1e4, -1e4, math.nan):
@@ -99,6 +99,6 @@ def test_the_weights_of_gpo_learn_and_sum_to_1(sets):
     assert all(parameter.grad.any() for parameter in pooling.parameters())
 
 
-def test_an_odd_width_of_places_is_a_clear_error():
+def test_an_odd_width_of_the_sine_encoding_is_a_clear_error():
     with pytest.raises(ValueError, match='position_dims=7, expected an even number'):
         GPOPooling(WIDTH, position_dims=7)

@@ -10,11 +10,12 @@ from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, Regions
 
 WIDTH, FEATURES, OBJECTS, ATTRIBUTES, WORDS = 32, 12, 9, 4, 7
 ANSWERS = ['yes', 'no', 'red', 'blue', '2']
+POSITIONS = {'AnchorRelativePosition': dict(type='AnchorRelativePosition', groups=4)}
 
 
 @pytest.fixture
 def answer_list(tmp_path):
-    """A table of five answers."""
+    """A file of five answers."""
     file = tmp_path / 'answers.json'
     file.write_text(json.dumps(ANSWERS))
     return str(file)
@@ -24,7 +25,7 @@ def answer_list(tmp_path):
 def backbone():
     """Makes the arguments of a tiny backbone."""
 
-    def make(position='none', dropout=0.0, depth=2, **fusion):
+    def make(position='NoPosition', dropout=0.0, depth=2, **fusion):
         return dict(
             image_encoder=dict(
                 type='ObjectEncoder',
@@ -55,7 +56,7 @@ def backbone():
                 dropout=dropout,
                 **fusion,
             ),
-            position=dict(type=position, groups=4) if '_' in position else dict(type=position),
+            position=POSITIONS.get(position) or dict(type=position),
         )
 
     return make
@@ -64,7 +65,7 @@ def backbone():
 @pytest.fixture
 def heads(answer_list):
     """Makes the heads of a pre-training, by name."""
-    every = dict(
+    configs_by_name = dict(
         mlm=dict(type='LxmertMLMHead', mask_probability=0.5),
         objects=dict(
             type='ObjectHead', num_objects=OBJECTS, num_attributes=ATTRIBUTES, mask_probability=0.5
@@ -73,11 +74,11 @@ def heads(answer_list):
         answers=dict(type='AnswerTableHead', answer_list=answer_list),
     )
 
-    def make(names=tuple(every), **objects):
-        chosen = {name: dict(every[name]) for name in names}
-        if 'objects' in chosen:
-            chosen['objects'].update(objects)
-        return chosen
+    def make(names=tuple(configs_by_name), **objects):
+        configs = {name: dict(configs_by_name[name]) for name in names}
+        if 'objects' in configs:
+            configs['objects'].update(objects)
+        return configs
 
     return make
 
@@ -91,7 +92,9 @@ def preprocessor(vocabulary):
 def build_pretrainer(backbone, heads, preprocessor):
     """Builds a tiny pre-trainer."""
 
-    def make(names=('mlm', 'objects', 'matching', 'answers'), position='none', depth=2, **objects):
+    def make(
+        names=('mlm', 'objects', 'matching', 'answers'), position='NoPosition', depth=2, **objects
+    ):
         return MODELS.build(
             dict(
                 type='LxmertPretrainer',
@@ -163,16 +166,16 @@ def region_batch():
 
 
 @pytest.fixture
-def asked():
+def questions():
     """Makes samples with answers and their weights; none for a text that is no question."""
 
     def make(*answers):
         samples = []
-        for own in answers:
-            own = own or {}
-            own = own if isinstance(own, dict) else {own: 1.0}
+        for weights in answers:
+            weights = weights or {}
+            weights = weights if isinstance(weights, dict) else {weights: 1.0}
             sample = DataSample()
-            sample.answers, sample.answer_weights = list(own), list(own.values())
+            sample.answers, sample.answer_weights = list(weights), list(weights.values())
             samples.append(sample)
         return samples
 

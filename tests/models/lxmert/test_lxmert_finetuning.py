@@ -1,4 +1,4 @@
-"""LXMERT fine-tuned: answers out of a table, and statements over two images."""
+"""LXMERT fine-tuned: answers chosen from a table, and statements about two images."""
 
 import json
 
@@ -12,8 +12,8 @@ HEADS = ('mlm', 'objects', 'matching', 'answers')
 
 
 @pytest.fixture
-def build_classifier(build, answer_list):
-    """Builds a tiny answer classifier."""
+def build_vqa(build, answer_list):
+    """Builds a tiny model for questions."""
 
     def make(loss='bce', file=answer_list):
         head = dict(type='AnswerTableHead', answer_list=file, loss=loss)
@@ -23,8 +23,8 @@ def build_classifier(build, answer_list):
 
 
 @pytest.fixture
-def build_reasoner(build):
-    """Builds a tiny reasoner over two images."""
+def build_nlvr(build):
+    """Builds a tiny model for statements about two images."""
     return lambda: build('LxmertNLVR', dict(type='PooledClassificationHead'))
 
 
@@ -35,26 +35,26 @@ def labelled(labels):
     return samples
 
 
-def row(batch, text, images):
+def select_text(batch, text, images):
     """The part of a batch with one text and its images."""
-    regions = batch.regions
-    own = regions._replace(
+    regions = batch.images
+    selected = regions._replace(
         features=regions.features[images],
         attention_mask=regions.attention_mask[images],
         boxes=regions.boxes[images],
         labels=None,
     )
     rest = [x[text : text + 1] for x in batch[1:]]
-    return ImageTextBatch(own, *rest)
+    return ImageTextBatch(selected, *rest)
 
 
 @pytest.mark.parametrize('loss', ['ce', 'bce'])
 def test_it_overfits_a_few_questions_and_predicts_their_answers(
-    build_classifier, region_batch, asked, loss
+    build_vqa, region_batch, questions, loss
 ):
-    model, batch = build_classifier(loss), region_batch(size=6)
+    model, batch = build_vqa(loss), region_batch(size=6)
     answers = ['yes', 'no', 'red', 'blue', '2', 'yes']
-    samples = asked(*answers)
+    samples = questions(*answers)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(60):
         logs = model(batch, samples, mode='loss')
@@ -69,46 +69,48 @@ def test_it_overfits_a_few_questions_and_predicts_their_answers(
         assert best[0] == sample.predicted and 0 <= second[1] <= best[1] <= 1
 
 
-def test_the_answers_begin_with_what_pre_training_knows_of_each(
-    build_pretrainer, build_classifier, region_batch, tmp_path
+def test_each_answer_starts_with_its_weights_of_the_pre_training(
+    build_pretrainer, build_vqa, region_batch, tmp_path
 ):
     source, batch = build_pretrainer(HEADS).eval(), region_batch()
     for parameter in source.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
     file = tmp_path / 'others.json'
     file.write_text(json.dumps(['dog', 'Blue', 'yes']))
-    model = build_classifier(file=str(file)).eval()
+    model = build_vqa(file=str(file)).eval()
     model.load_state_dict(source.state_dict(), strict=False)
     pooled = source.backbone.pool(source(batch))
     expected = source.heads['answers'](pooled)
-    found = model(batch)
-    torch.testing.assert_close(found[:, [1, 2]], expected[:, [3, 0]], atol=1e-6, rtol=1e-5)
-    assert (found[:, 0] == 0).all()
+    actual = model(batch)
+    torch.testing.assert_close(actual[:, [1, 2]], expected[:, [3, 0]], atol=1e-6, rtol=1e-5)
+    assert (actual[:, 0] == 0).all()
 
 
 @torch.no_grad()
-def test_each_image_meets_the_statement_alone_and_the_head_sees_both(build_reasoner, region_batch):
-    model, batch = build_reasoner().eval(), region_batch(size=3, images_per_text=2)
+def test_each_image_is_fused_with_the_statement_alone_and_the_head_reads_both(
+    build_nlvr, region_batch
+):
+    model, batch = build_nlvr().eval(), region_batch(size=3, images_per_text=2)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
-    found = model(batch)
+    actual = model(batch)
     head = model.heads['classification'].classifier
     for text in range(3):
         pooled = []
         for image in (2 * text, 2 * text + 1):
-            one = row(batch, text, [image])
+            row = select_text(batch, text, [image])
             fused = model.backbone.fuse(
-                model.backbone.encode_image(one.regions),
-                model.backbone.encode_text(one.input_ids, one.attention_mask),
+                model.backbone.encode_image(row.images),
+                model.backbone.encode_text(row.input_ids, row.attention_mask),
             )
             pooled.append(model.backbone.pool(fused)[0])
         hidden = gelu(head[0](torch.cat(pooled)))
         hidden = layer_norm(hidden, hidden.shape, head[2].weight, head[2].bias, 1e-12)
-        torch.testing.assert_close(found[text], head[3](hidden), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(actual[text], head[3](hidden), atol=1e-5, rtol=1e-5)
 
 
-def test_it_overfits_a_few_statements(build_reasoner, region_batch):
-    model, batch = build_reasoner(), region_batch(size=6, images_per_text=2)
+def test_it_overfits_a_few_statements(build_nlvr, region_batch):
+    model, batch = build_nlvr(), region_batch(size=6, images_per_text=2)
     samples = labelled([0, 1, 1, 0, 1, 0])
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(40):
@@ -121,22 +123,22 @@ def test_it_overfits_a_few_statements(build_reasoner, region_batch):
     assert [sample.predicted for sample in predicted] == [0, 1, 1, 0, 1, 0]
 
 
-def test_it_begins_with_the_network_of_the_pre_training(build_pretrainer, build_reasoner):
-    source, model = build_pretrainer(HEADS), build_reasoner()
-    left = model.load_state_dict(source.state_dict(), strict=False)
-    assert all(name.startswith('heads.classification') for name in left.missing_keys)
+def test_it_starts_with_the_backbone_of_the_pre_training(build_pretrainer, build_nlvr):
+    source, model = build_pretrainer(HEADS), build_nlvr()
+    result = model.load_state_dict(source.state_dict(), strict=False)
+    assert all(name.startswith('heads.classification') for name in result.missing_keys)
     assert model.backbone.pooler.weight.equal(source.backbone.pooler.weight)
 
 
-def test_another_number_of_images_is_refused(build_reasoner, region_batch):
+def test_another_number_of_images_is_refused(build_nlvr, region_batch):
     with pytest.raises(ValueError, match='3 images for 3 texts, but head.images=2'):
-        build_reasoner()(region_batch(size=3))
+        build_nlvr()(region_batch(size=3))
 
 
-def test_in_fine_tuning_only_the_last_layers_image_stream_is_idle(
-    build_classifier, region_batch, asked
+def test_in_fine_tuning_only_the_image_stream_of_the_last_layer_gets_no_gradient(
+    build_vqa, region_batch, questions
 ):
-    model = build_classifier()
-    model(region_batch(), asked(*['yes'] * 4), mode='loss')['loss_answers'].backward()
+    model = build_vqa()
+    model(region_batch(), questions(*['yes'] * 4), mode='loss')['loss_answers'].backward()
     idle = {name for name, parameter in model.named_parameters() if parameter.grad is None}
     assert idle and all(name.startswith('backbone.fusion.layers.1.image_layer') for name in idle)

@@ -1,4 +1,4 @@
-"""LXMERT with the same weights as transformers' own, through the converter and back."""
+"""LXMERT with weights of transformers' LXMERT, through the converter and back."""
 
 import json
 
@@ -21,7 +21,7 @@ WIDTH, FEATURES, OBJECTS, ATTRIBUTES, ANSWERS = 32, 12, 9, 4, 5
 TASKS = ('mlm', 'objects', 'matching', 'answers')
 
 
-def theirs(kind, **switches):
+def make_transformers_model(kind, **switches):
     """One of transformers' models, with random weights."""
     config = LxmertConfig(
         vocab_size=40,
@@ -48,16 +48,16 @@ def theirs(kind, **switches):
 
 
 def load(model, source):
-    """Gives our model their weights; every one of ours must have been found."""
-    converted, left, missing = lxmert.convert(source.state_dict(), model.state_dict())
-    assert not left
+    """Loads converted weights, none of which may be left over; returns the missing names."""
+    converted, unconverted, missing = lxmert.convert(source.state_dict(), model.state_dict())
+    assert not unconverted
     model.load_state_dict(converted, strict=False)
     return missing
 
 
-def show(batch, padded=True):
+def transformers_arguments(batch, padded=True):
     """The arguments of transformers' models."""
-    regions = batch.regions
+    regions = batch.images
     return dict(
         input_ids=batch.input_ids,
         attention_mask=batch.attention_mask.long(),
@@ -70,95 +70,106 @@ def show(batch, padded=True):
 @torch.no_grad()
 @pytest.mark.parametrize('padded', [False, True])
 def test_outputs_equal_those_of_transformers(build_pretrainer, region_batch, padded):
-    model, source = build_pretrainer(TASKS).eval(), theirs(LxmertModel).eval()
+    model, source = build_pretrainer(TASKS).eval(), make_transformers_model(LxmertModel).eval()
     missing = load(model, source)
     assert all(name.startswith('heads.') for name in missing)
     batch = region_batch()
     if padded:
-        batch.regions.attention_mask[1, 3:] = False
+        batch.images.attention_mask[1, 3:] = False
     fused = model(batch)
-    expected = source(**show(batch, padded))
+    expected = source(**transformers_arguments(batch, padded))
     close = dict(atol=1e-5, rtol=1e-5)
-    words, seen = batch.attention_mask, batch.regions.attention_mask
+    words, regions = batch.attention_mask, batch.images.attention_mask
     torch.testing.assert_close(fused.text_tokens[words], expected.language_output[words], **close)
-    torch.testing.assert_close(fused.image_tokens[seen], expected.vision_output[seen], **close)
+    torch.testing.assert_close(
+        fused.image_tokens[regions], expected.vision_output[regions], **close
+    )
     torch.testing.assert_close(model.backbone.pool(fused), expected.pooled_output, **close)
 
 
 def freeze(monkeypatch, model, batch):
-    """Takes the chance out of the pre-training; returns what is hidden, and the labels."""
-    words = torch.rand(batch.input_ids.shape) < 0.5
-    words &= ~torch.isin(batch.input_ids, model.special_ids)
-    hidden = batch.input_ids.masked_fill(words, 4)
-    chosen = torch.rand(batch.regions.attention_mask.shape) < 0.5
-    masked = batch.regions._replace(
-        features=batch.regions.features.masked_fill(chosen[..., None], 0)
+    """Replaces random masks and labels by fixed ones, and returns them."""
+    target_words = torch.rand(batch.input_ids.shape) < 0.5
+    target_words &= ~torch.isin(batch.input_ids, model.data_preprocessor.special_ids)
+    masked_ids = batch.input_ids.masked_fill(target_words, 4)
+    target_regions = torch.rand(batch.images.attention_mask.shape) < 0.5
+    masked_regions = batch.images._replace(
+        features=batch.images.features.masked_fill(target_regions[..., None], 0)
     )
     matched = torch.tensor([True, False, True, True])
     answers = torch.tensor([3, 1, 0, -1])
     heads = model.heads
-    monkeypatch.setattr(heads['mlm'], 'mask', lambda *_: MaskedText(hidden, words))
-    monkeypatch.setattr(heads['objects'], 'mask', lambda _: MaskedRegions(masked, chosen))
-    monkeypatch.setattr(heads['matching'], 'draw', lambda _: (torch.arange(4), matched))
-    monkeypatch.setattr(heads['answers'], 'draw', lambda *_: answers)
+    monkeypatch.setattr(heads['mlm'], 'mask_words', lambda *_: MaskedText(masked_ids, target_words))
+    monkeypatch.setattr(
+        heads['objects'], 'mask_regions', lambda _: MaskedRegions(masked_regions, target_regions)
+    )
+    monkeypatch.setattr(heads['matching'], 'sample_texts', lambda _: (torch.arange(4), matched))
+    monkeypatch.setattr(heads['answers'], 'sample_labels', lambda *_: answers)
     ignored = answers.masked_fill(~matched | (answers < 0), -100)
-    return hidden, words, masked, chosen, matched, ignored
+    return masked_ids, target_words, masked_regions, target_regions, matched, ignored
 
 
 def test_losses_and_gradients_equal_those_of_transformers(
-    build_pretrainer, region_batch, asked, monkeypatch
+    build_pretrainer, region_batch, questions, monkeypatch
 ):
     model = build_pretrainer(
         TASKS, feature_loss='smooth_l1', label_scope='all', confidence_weight=True
     )
-    source = theirs(LxmertForPreTraining)
+    source = make_transformers_model(LxmertForPreTraining)
     assert not load(model, source)
     batch = region_batch()
-    hidden, words, masked, chosen, matched, answers = freeze(monkeypatch, model, batch)
-    logs = model(batch, asked(*[None] * 4), mode='loss')
-    found = sum(value for name, value in logs.items() if name.startswith('loss'))
-    found.backward()
-    labels = batch.regions.labels
+    masked_ids, target_words, masked_regions, target_regions, matched, answers = freeze(
+        monkeypatch, model, batch
+    )
+    logs = model(batch, questions(*[None] * 4), mode='loss')
+    actual = sum(value for name, value in logs.items() if name.startswith('loss'))
+    actual.backward()
+    labels = batch.images.labels
     expected = source(
-        **show(batch._replace(input_ids=hidden, regions=masked), padded=False),
-        labels=batch.input_ids.masked_fill(~words, -100),
+        **transformers_arguments(
+            batch._replace(input_ids=masked_ids, images=masked_regions), padded=False
+        ),
+        labels=batch.input_ids.masked_fill(~target_words, -100),
         obj_labels={
             'obj': (labels.objects, labels.object_confidences),
             'attr': (labels.attributes, labels.attribute_confidences),
-            'feat': (batch.regions.features, chosen.float()),
+            'feat': (batch.images.features, target_regions.float()),
         },
         matched_label=matched.long(),
         ans=answers,
     ).loss
     expected.backward()
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
     gradients = {
         lxmert.released_name(name): parameter.grad for name, parameter in source.named_parameters()
     }
     for name, parameter in model.named_parameters():
-        wanted = gradients[lxmert.their_name(name)]
-        found = parameter.grad
+        expected_gradient = gradients[lxmert.their_name(name)]
+        actual = parameter.grad
         if name.endswith(('position_embeddings.weight', 'token_type_embeddings.weight')):
-            found, wanted = found[1:], wanted[1:]  # their row 0 never learns
-        torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4, msg=name)
+            actual, expected_gradient = (
+                actual[1:],
+                expected_gradient[1:],
+            )  # their row 0 never learns
+        torch.testing.assert_close(actual, expected_gradient, atol=1e-5, rtol=1e-4, msg=name)
 
 
 def test_answers_equal_those_of_transformers(build, answer_list, region_batch):
     model = build('LxmertVQA', dict(type='AnswerTableHead', answer_list=answer_list)).eval()
-    source = theirs(LxmertForQuestionAnswering).eval()
+    source = make_transformers_model(LxmertForQuestionAnswering).eval()
     assert not load(model, source)
     batch = region_batch()
-    expected = source(**show(batch)).question_answering_score
+    expected = source(**transformers_arguments(batch)).question_answering_score
     torch.testing.assert_close(model(batch), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize('dialect', ['released', 'transformers'])
-def test_there_and_back_is_the_same(build_pretrainer, dialect):
+def test_export_and_conversion_are_inverse(build_pretrainer, dialect):
     model = build_pretrainer(TASKS)
-    exported, left = lxmert.export(model.state_dict(), dialect)
-    assert not left
+    exported, unconverted = lxmert.export(model.state_dict(), dialect)
+    assert not unconverted
     if dialect == 'transformers':
-        theirs(LxmertForPreTraining).load_state_dict(exported)  # strict
+        make_transformers_model(LxmertForPreTraining).load_state_dict(exported)  # strict
     else:
         exported = {f'module.{name}': value for name, value in exported.items()}
         assert {'module.bert.encoder.visn_fc.visn_fc.weight', 'module.cls.predictions.bias'} < set(
@@ -166,20 +177,20 @@ def test_there_and_back_is_the_same(build_pretrainer, dialect):
         )
         exported = {name.removeprefix('module.'): value for name, value in exported.items()}
     target = {name: torch.zeros_like(x) for name, x in model.state_dict().items()}
-    converted, left, missing = lxmert.convert(exported, target)
-    assert not left and not missing
+    converted, unconverted, missing = lxmert.convert(exported, target)
+    assert not unconverted and not missing
     for name, value in model.state_dict().items():
         if not name.endswith('_extra_state'):
             assert converted[name].equal(value)
 
 
 def test_a_folder_saved_by_transformers_is_read(build_pretrainer, tmp_path):
-    source = theirs(LxmertForPreTraining)
+    source = make_transformers_model(LxmertForPreTraining)
     source.save_pretrained(tmp_path)
     weights = lxmert.read_weights(tmp_path / 'model.safetensors')
     model = build_pretrainer(TASKS)
-    converted, left, missing = lxmert.convert(weights, model.state_dict())
-    assert not left and not missing
+    converted, unconverted, missing = lxmert.convert(weights, model.state_dict())
+    assert not unconverted and not missing
     expected = source.answer_head.logit_fc[3].weight
     assert converted['heads.answers.classifier.3.weight'].equal(expected)
 
@@ -200,7 +211,7 @@ def test_weights_of_another_size_are_an_error_that_names_the_answer_list(build_p
         lxmert.convert(weights, model.state_dict())
 
 
-def test_two_cross_attentions_have_no_name_in_lxmert(backbone, preprocessor, heads):
+def test_separate_cross_attentions_cannot_be_exported(backbone, preprocessor, heads):
     model = MODELS.build(
         dict(
             type='LxmertPretrainer',
@@ -242,7 +253,7 @@ def test_a_file_is_converted_with_and_without_module(
 def test_the_published_model_has_228_051_752_parameters(tmp_path, vocabulary):
     config = Config.fromfile('configs/lxmert/pretrain.py').model
     answers = tmp_path / 'all_ans.json'
-    answers.write_text(json.dumps([f'answer {number}' for number in range(9500)]))
+    answers.write_text(json.dumps([f'answer {index}' for index in range(9500)]))
     config.heads.answers.answer_list = str(answers)
     config.data_preprocessor.tokenizer.pretrained = vocabulary
     with torch.device('meta'):

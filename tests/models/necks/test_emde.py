@@ -23,10 +23,10 @@ def literal_regions(pooling, token):
         region = 0
         for bit in range(BITS):
             hyperplane = BITS * n + bit
-            place = sum(
+            projection = sum(
                 x * pooling.directions[d, hyperplane].item() for d, x in enumerate(token.tolist())
             )
-            region += 2**bit * (place > pooling.thresholds[hyperplane].item())
+            region += 2**bit * (projection > pooling.thresholds[hyperplane].item())
         regions.append(region)
     return regions
 
@@ -34,13 +34,15 @@ def literal_regions(pooling, token):
 def test_a_token_lies_in_one_region_of_each_partition():
     tokens = torch.randn(2, 9, WIDTH)
     pooling = fitted(tokens)
-    found = pooling.assign(tokens)
-    assert found.shape == (2, 9, N, 2**BITS)
-    assert set(found.unique().tolist()) == {0, 1}
+    actual = pooling.assign(tokens)
+    assert actual.shape == (2, 9, N, 2**BITS)
+    assert set(actual.unique().tolist()) == {0, 1}
     for b in range(2):
         for token in range(9):
-            assert found[b, token].argmax(-1).tolist() == literal_regions(pooling, tokens[b, token])
-    assert (found.sum(-1) == 1).all()
+            assert actual[b, token].argmax(-1).tolist() == literal_regions(
+                pooling, tokens[b, token]
+            )
+    assert (actual.sum(-1) == 1).all()
 
 
 def test_a_sketch_counts_real_tokens_and_adds():
@@ -61,47 +63,47 @@ def test_a_sketch_counts_real_tokens_and_adds():
 def test_a_hyperplane_lies_at_its_share_of_the_real_tokens():
     tokens, mask = 5 + torch.randn(40, 50, WIDTH).exp(), torch.rand(40, 50) < 0.5
     pooling = fitted(tokens.masked_fill(~mask[..., None], -1e4), mask)
-    places = tokens[mask] @ pooling.directions
-    share = (places <= pooling.thresholds).float().mean(0)
+    projections = tokens[mask] @ pooling.directions
+    share = (projections <= pooling.thresholds).float().mean(0)
     torch.testing.assert_close(share, pooling.shares, atol=0.005, rtol=0)
 
 
 def test_regions_follow_the_density_of_the_data():
-    # Nearly all tokens lie in a lump far from the origin: fixed hyperplanes would not part them.
+    # The tokens lie close together, far from the origin: fixed hyperplanes would not separate them.
     tokens = 100 + 0.01 * torch.randn(1, 2000, WIDTH)
     assert (fitted(tokens).assign(tokens).sum((0, 1)) > 0).float().mean() > 0.5
 
 
-def test_a_seed_gives_the_same_partitions_and_another_gives_others():
+def test_equal_seeds_give_equal_partitions_and_another_seed_others():
     tokens = torch.randn(2, 9, WIDTH)
-    one, same, other = fitted(tokens), fitted(tokens), fitted(tokens, seed=1)
-    assert one.sketch(tokens).equal(same.sketch(tokens))
-    assert not one.directions.equal(other.directions)
+    pooling, equal_seed, other_seed = fitted(tokens), fitted(tokens), fitted(tokens, seed=1)
+    assert pooling.sketch(tokens).equal(equal_seed.sketch(tokens))
+    assert not pooling.directions.equal(other_seed.directions)
 
 
 def literal_thresholds(pooling, tokens):
-    """Between the two of the sorted tokens that have the hyperplane's share below them."""
-    found = []
+    """Midway between the two sorted tokens at the hyperplane's share."""
+    thresholds = []
     for hyperplane, share in enumerate(pooling.shares.tolist()):
-        places = sorted(
+        projections = sorted(
             sum(x * pooling.directions[d, hyperplane].item() for d, x in enumerate(token.tolist()))
             for token in tokens
         )
-        below = int(share * (len(places) - 1))
-        found.append((places[below] + places[below + 1]) / 2)
-    return found
+        below = int(share * (len(projections) - 1))
+        thresholds.append((projections[below] + projections[below + 1]) / 2)
+    return thresholds
 
 
-def test_the_first_batch_of_training_places_the_hyperplanes_by_its_real_tokens_for_good():
+def test_the_real_tokens_of_the_first_training_batch_fix_the_hyperplanes():
     pooling = EMDE(WIDTH, partitions=N, bits=BITS)
     tokens, mask = torch.randn(3, 8, WIDTH) + 4, torch.rand(3, 8) < 0.7
     tokens[~mask] = -1e4
     pooling(tokens, mask)
-    placed = pooling.thresholds.clone()
-    assert placed.tolist() == pytest.approx(literal_thresholds(pooling, tokens[mask]), abs=1e-5)
+    thresholds = pooling.thresholds.clone()
+    assert thresholds.tolist() == pytest.approx(literal_thresholds(pooling, tokens[mask]), abs=1e-5)
     pooling(tokens + 1, mask)
     pooling.eval()(tokens + 1, mask)
-    assert pooling.thresholds.equal(placed)
+    assert pooling.thresholds.equal(thresholds)
 
 
 def fit_on_rank(rank, init, folder):
@@ -113,7 +115,7 @@ def fit_on_rank(rank, init, folder):
     torch.distributed.destroy_process_group()
 
 
-def test_all_ranks_take_the_hyperplanes_of_the_first(tmp_path):
+def test_all_ranks_use_the_hyperplanes_of_the_first(tmp_path):
     torch.multiprocessing.start_processes(
         fit_on_rank, (tmp_path / 'init', tmp_path), nprocs=2, start_method='fork'
     )
@@ -124,16 +126,16 @@ def test_all_ranks_take_the_hyperplanes_of_the_first(tmp_path):
     assert first.tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_bfloat16_autocast_places_the_same_hyperplanes():
+def test_under_bfloat16_autocast_the_hyperplanes_do_not_change():
     tokens = torch.randn(3, 8, WIDTH)
     pooling, other = fitted(tokens), EMDE(WIDTH, partitions=N, bits=BITS)
     with torch.autocast('cpu', torch.bfloat16):
-        found = other(tokens)
+        actual = other(tokens)
     assert other.thresholds.equal(pooling.thresholds)
-    assert found.equal(pooling(tokens))
+    assert actual.equal(pooling(tokens))
 
 
-def test_before_it_is_fitted_it_is_not_evaluated():
+def test_evaluation_before_fitting_is_an_error():
     with pytest.raises(RuntimeError, match='EMDE is not fitted: train, call fit'):
         EMDE(WIDTH).eval()(torch.randn(2, 3, WIDTH))
 

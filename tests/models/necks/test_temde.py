@@ -30,7 +30,7 @@ class Coder(nn.Module):
         return soft_assignments
 
 
-class ListedTEmde(nn.Module):
+class ListedTEMDE(nn.Module):
     """Lines 27-38 of Listing 1; mended: super().__init__() is called, forward has self."""
 
     def __init__(self):
@@ -57,7 +57,7 @@ def make(**options):
 
 def make_pair(**options):
     """A pooling, and the listing with its weights."""
-    listed, pooling = ListedTEmde(), make(**options)
+    listed, pooling = ListedTEMDE(), make(**options)
     listed.coder.load_state_dict(pooling.state_dict())
     return pooling, listed
 
@@ -72,7 +72,7 @@ def sets():
 
 
 @pytest.mark.parametrize('mode', ['train', 'eval'])
-def test_one_item_is_listing_1(mode):
+def test_one_item_equals_listing_1(mode):
     pooling, listed = (model.train(mode == 'train') for model in make_pair())
     tokens = torch.randn(6, WIDTH)
     torch.testing.assert_close(pooling(tokens[None]), listed(tokens), atol=1e-5, rtol=1e-5)
@@ -81,7 +81,7 @@ def test_one_item_is_listing_1(mode):
 
 
 @torch.no_grad()
-def test_items_of_many_lengths_are_the_listing_item_by_item(sets):
+def test_items_of_different_lengths_equal_the_listing_item_by_item(sets):
     pooling, listed = (model.eval() for model in make_pair())
     expected = torch.cat([listed(x[real]) for x, real in zip(*sets, strict=True)])
     torch.testing.assert_close(pooling(*sets), expected, atol=1e-5, rtol=1e-5)
@@ -102,24 +102,24 @@ def test_per_item_statistics_are_those_of_calling_the_listing_item_by_item(sets)
     pooling, listed = make_pair(bn_scope='per_item')
     embeddings, mask = sets
     mask[1] = torch.arange(7) < 2  # the listing's batch norm refuses an item of one token
-    found = pooling(embeddings, mask)
+    actual = pooling(embeddings, mask)
     expected = torch.cat([listed(x[real]) for x, real in zip(embeddings, mask, strict=True)])
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(actual, expected, atol=1e-4, rtol=1e-4)
     for name, buffer in listed.coder.bn1.named_buffers():
         torch.testing.assert_close(pooling.bn1.get_buffer(name), buffer)
-    for loss in (found, expected):
+    for loss in (actual, expected):
         (loss * torch.arange(N * K)).sum().backward()
     for name, parameter in listed.coder.named_parameters():
-        found = pooling.get_parameter(name).grad
-        torch.testing.assert_close(found, parameter.grad, atol=1e-3, rtol=1e-3)
+        actual = pooling.get_parameter(name).grad
+        torch.testing.assert_close(actual, parameter.grad, atol=1e-3, rtol=1e-3)
 
 
-def test_per_item_takes_items_of_one_token_and_of_none():
+def test_per_item_statistics_accept_items_of_one_token_and_of_none():
     pooling = make(bn_scope='per_item')
     mask = torch.tensor([[True, False, False], [False] * 3, [True] * 3])
-    found = pooling(torch.randn(3, 3, WIDTH), mask)
-    found.sum().backward()
-    assert found.isfinite().all() and (found[1] == 0).all()
+    actual = pooling(torch.randn(3, 3, WIDTH), mask)
+    actual.sum().backward()
+    assert actual.isfinite().all() and (actual[1] == 0).all()
     assert all(buffer.isfinite().all() for buffer in pooling.buffers())
     assert all(parameter.grad.isfinite().all() for parameter in pooling.parameters())
     assert pooling.bn1.num_batches_tracked == 2
@@ -136,9 +136,9 @@ def test_assignments_of_a_token_sum_to_1_in_every_partition(sets):
 @pytest.mark.parametrize(('scope', 'parts'), [('partition', N), ('sketch', 1)])
 def test_the_norm_is_1_a_partition_or_a_sketch(sets, scope, parts):
     pooling = make(norm_scope=scope)
-    found = pooling(*sets)
-    assert found.shape == (4, pooling.out_dims)
-    torch.testing.assert_close(found.view(4, parts, -1).norm(dim=-1), torch.ones(4, parts))
+    actual = pooling(*sets)
+    assert actual.shape == (4, pooling.out_dims)
+    torch.testing.assert_close(actual.view(4, parts, -1).norm(dim=-1), torch.ones(4, parts))
 
 
 @torch.no_grad()
@@ -146,8 +146,8 @@ def test_the_norm_is_1_a_partition_or_a_sketch(sets, scope, parts):
 def test_the_order_of_tokens_does_not_matter(sets, options):
     embeddings, mask = sets
     pooling, order = make(**options), torch.randperm(7)
-    found = pooling(embeddings[:, order], mask[:, order])
-    torch.testing.assert_close(found, pooling(embeddings, mask), atol=1e-5, rtol=1e-5)
+    actual = pooling(embeddings[:, order], mask[:, order])
+    torch.testing.assert_close(actual, pooling(embeddings, mask), atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()
@@ -162,7 +162,7 @@ def test_the_sketch_of_a_union_is_the_sum_of_the_sketches(sets):
 
 @pytest.mark.parametrize('bn_scope', ['batch', 'per_item'])
 @pytest.mark.parametrize('mode', ['train', 'eval'])
-def test_what_stands_in_padding_changes_nothing(sets, bn_scope, mode):
+def test_the_content_of_padding_changes_nothing(sets, bn_scope, mode):
     embeddings, mask = sets
     results = []
     pooling = make(bn_scope=bn_scope).train(mode == 'train')
@@ -212,22 +212,22 @@ def test_zero_tokens_and_empty_sets_give_finite_values_and_gradients():
     tokens.requires_grad_()
     mask = torch.tensor([[True] * 4, [True] * 4, [False] * 4])
     pooling = make()
-    found = pooling(tokens, mask)
-    (found * torch.arange(N * K)).sum().backward()
-    assert found.isfinite().all() and (found[2] == 0).all()
+    actual = pooling(tokens, mask)
+    (actual * torch.arange(N * K)).sum().backward()
+    assert actual.isfinite().all() and (actual[2] == 0).all()
     assert tokens.grad.isfinite().all()
     assert all(parameter.grad.isfinite().all() for parameter in pooling.parameters())
 
 
 @torch.no_grad()
-def test_a_shared_projection_compares_one_place_with_all_centroids_of_a_partition():
+def test_a_shared_projection_compares_one_point_with_all_centroids_of_a_partition():
     pooling = make(shared_projection=True).eval()
     assert pooling.l1.out_features == N * D
     token = torch.randn(WIDTH)
-    places = pooling.bn1(pooling.l1(token)[None]).view(N, D)
+    projections = pooling.bn1(pooling.l1(token)[None]).view(N, D)
     centroids = pooling.centroids.view(N, K, D)
     distance = torch.tensor(
-        [[(places[n] - centroids[n, k]).square().sum() for k in range(K)] for n in range(N)]
+        [[(projections[n] - centroids[n, k]).square().sum() for k in range(K)] for n in range(N)]
     )
     expected = torch.softmax(-pooling.temp * distance, -1)
     torch.testing.assert_close(pooling.assign(token[None, None])[0, 0], expected)
@@ -274,9 +274,9 @@ def test_bfloat16_autocast_stays_near_float32(sets, bn_scope):
     other.load_state_dict(pooling.state_dict())
     expected = pooling(*sets)
     with torch.autocast('cpu', torch.bfloat16):
-        found = other(*sets)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, expected, atol=0.05, rtol=0.05)
+        actual = other(*sets)
+    assert actual.dtype == torch.float32
+    torch.testing.assert_close(actual, expected, atol=0.05, rtol=0.05)
     torch.testing.assert_close(other.bn1.running_var, pooling.bn1.running_var, atol=0, rtol=0.01)
 
 

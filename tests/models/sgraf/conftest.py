@@ -27,7 +27,7 @@ def pooling(request):
 
 @pytest.fixture
 def build():
-    """Builds a similarity in evaluation mode whose biases and statistics are no trivial ones."""
+    """Builds a similarity in evaluation mode with random biases and statistics."""
 
     def make(reasoning='SAF', pooling='t_emde', dropout=0.4, **options):
         config = POOLINGS[pooling]

@@ -29,8 +29,8 @@ SIMILARITIES = {
 @pytest.fixture
 def words_file(tmp_path):
     names = ['<pad>', '<start>', '<end>', '<unk>', 'a', 'red', 'dog', 'runs']
-    numbers = {name: number for number, name in enumerate(names)}
-    (tmp_path / 'vocab.json').write_text(json.dumps({'word2idx': numbers}))
+    word_ids = {name: word_id for word_id, name in enumerate(names)}
+    (tmp_path / 'vocab.json').write_text(json.dumps({'word2idx': word_ids}))
     return str(tmp_path / 'vocab.json')
 
 
@@ -63,12 +63,12 @@ def matcher(words_file):
 
 @pytest.fixture
 def regions_batch():
-    """Four images, the first and the last of which are one, with a caption each."""
+    """Four images with a caption each; the first and the last image are equal."""
     lengths = torch.tensor([5, 3, 5, 4])
     mask = torch.arange(5) < lengths[:, None]
     image_ids = torch.tensor([1, 2, 3, 1])
     return ImageTextBatch(
-        regions=Regions(torch.randn(4, 3, 7), torch.ones(4, 3, dtype=torch.bool)),
+        images=Regions(torch.randn(4, 3, 7), torch.ones(4, 3, dtype=torch.bool)),
         input_ids=torch.randint(4, 8, (4, 5)).masked_fill(~mask, 0),
         attention_mask=mask,
         image_ids=image_ids,
@@ -79,27 +79,29 @@ def regions_batch():
 
 @pytest.mark.parametrize('similarity', list(SIMILARITIES))
 @pytest.mark.parametrize('loss', ['TripletLoss', 'InfoNCELoss'])
-def test_the_loss_is_the_heads_over_all_pairs(matcher, regions_batch, similarity, loss):
+def test_the_loss_is_that_of_the_loss_module_over_all_pairs(
+    matcher, regions_batch, similarity, loss
+):
     model = matcher(similarity, dict(type=loss)).eval()
     batch = regions_batch
-    images = model.encode_image(batch.regions)
+    images = model.encode_image(batch.images)
     texts = model.encode_text(batch.input_ids, batch.attention_mask)
     logits = torch.cat(
         [
-            model.similarity(images, Tokens(texts.embeddings[t : t + 1, : int(own.sum())]))
-            for t, own in enumerate(batch.attention_mask)
+            model.similarity(images, Tokens(texts.embeddings[t : t + 1, : int(mask.sum())]))
+            for t, mask in enumerate(batch.attention_mask)
         ],
         1,
     )
     torch.testing.assert_close(model(batch), logits)
-    same = torch.eye(4, dtype=torch.bool)
-    same[0, 3] = same[3, 0] = True
+    positives = torch.eye(4, dtype=torch.bool)
+    positives[0, 3] = positives[3, 0] = True
     scores = logits if loss == 'InfoNCELoss' or similarity == 'pooled' else logits.sigmoid()
-    expected = model.head.loss(scores, same)
-    found = model(batch, mode='loss')
-    assert found.keys() == expected.keys()
-    for name in found:
-        torch.testing.assert_close(found[name], expected[name])
+    expected = model.loss_module(scores, positives)
+    actual = model(batch, mode='loss')
+    assert actual.keys() == expected.keys()
+    for name in actual:
+        torch.testing.assert_close(actual[name], expected[name])
 
 
 @pytest.mark.parametrize('similarity', list(SIMILARITIES))
@@ -118,12 +120,12 @@ def test_a_step_of_gradient_descent_lowers_the_loss(matcher, regions_batch, simi
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_samples_become_scores(matcher):
+def test_samples_pass_through_preprocessor_and_model(matcher):
     model = matcher().eval()
     samples = []
-    for number, text in enumerate(['a red dog', 'dog runs']):
-        sample = DataSample(metainfo=dict(image_path=f'{number}', sample_index=number))
-        sample.image_id, sample.text = number, text
+    for index, text in enumerate(['a red dog', 'dog runs']):
+        sample = DataSample(metainfo=dict(image_path=f'{index}', sample_index=index))
+        sample.image_id, sample.text = index, text
         samples.append(sample)
     regions = Regions(torch.randn(2, 3, 7), torch.ones(2, 3, dtype=torch.bool))
     data = model.data_preprocessor(dict(inputs=regions, data_samples=samples))
@@ -135,7 +137,7 @@ def test_encoders_of_two_widths_are_an_error(matcher):
         matcher(text_dims=6)
 
 
-def test_prediction_is_left_to_the_loop(matcher, regions_batch):
+def test_predict_is_no_mode_of_the_matcher(matcher, regions_batch):
     with pytest.raises(ValueError, match="mode='predict'.*RetrievalLoop"):
         matcher()(regions_batch, mode='predict')
 

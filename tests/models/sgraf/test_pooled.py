@@ -34,20 +34,20 @@ def module(request):
 @torch.no_grad()
 def test_scores_are_cosines_of_projected_poolings(module):
     images, captions = token_sets([5, 2, 7]), token_sets([6, 3, 20, 6])
-    found = score_all_pairs(module, padded(images), PackedTexts.from_list(captions))
-    assert found.equal(module.to_scores(found))
+    actual = score_all_pairs(module, padded(images), PackedTexts.from_list(captions))
+    assert actual.equal(module.to_scores(actual))
     for i, regions in enumerate(images):
         image = module.image_proj(module.image_pooling(regions[None]))
         for t, words in enumerate(captions):
             text = module.text_proj(module.text_pooling(words[None]))
             expected = cosine_similarity(image, text)[0]
-            assert found[i, t].item() == pytest.approx(expected.item(), abs=1e-6)
+            assert actual[i, t].item() == pytest.approx(expected.item(), abs=1e-6)
 
 
-def test_training_gives_the_same_scores_with_gradients(module):
+def test_training_gives_equal_scores_with_gradients(module):
     images, captions = padded(token_sets([5, 2, 7])), padded(token_sets([6, 3, 20]))
-    found = module(images, captions)
+    actual = module(images, captions)
     expected = score_all_pairs(module, images, PackedTexts.from_padded(*captions[:2]))
-    torch.testing.assert_close(found.detach(), expected)
-    found.sum().backward()
+    torch.testing.assert_close(actual.detach(), expected)
+    actual.sum().backward()
     assert all(value.grad is not None for value in module.parameters())

@@ -10,31 +10,31 @@ from xmodal.models.sgraf.products import batched_product, product
 
 @pytest.mark.parametrize('shape', [(7, 5), (2, 3, 5), (1, 5), (4, 1, 2, 5)])
 @pytest.mark.parametrize('has_bias', [False, True])
-def test_a_product_is_the_same_in_and_outside_a_graph(shape, has_bias):
+def test_a_product_does_not_depend_on_whether_there_is_a_graph(shape, has_bias):
     x, weight, bias = torch.randn(shape), torch.randn(6, 5), torch.randn(6) if has_bias else None
     expected = linear(x.double(), weight.double(), bias if bias is None else bias.double())
     for grad in (True, False):
         with torch.set_grad_enabled(grad):
-            found = product(x, weight, bias)
-            torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
+            actual = product(x, weight, bias)
+            torch.testing.assert_close(actual.double(), expected, atol=1e-6, rtol=1e-5)
             # Of a transposed view.
-            found = product(x.mT.contiguous().mT, weight.T.contiguous().T, bias)
-            torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
+            actual = product(x.mT.contiguous().mT, weight.T.contiguous().T, bias)
+            torch.testing.assert_close(actual.double(), expected, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize('batch', [1, 3])
-def test_a_batched_product_is_that_of_each_pair(batch):
+def test_a_batched_product_multiplies_each_pair(batch):
     x, y = torch.randn(batch, 4, 3), torch.randn(batch, 3, 5)
     with torch.no_grad():
-        for one, other, found in zip(x, y, batched_product(x, y), strict=True):
-            torch.testing.assert_close(found, one @ other)
+        for left, right, actual in zip(x, y, batched_product(x, y), strict=True):
+            torch.testing.assert_close(actual, left @ right)
 
 
 @pytest.mark.parametrize('words', [(4, 6), (3, 4, 6)])
-def test_the_projected_difference_has_right_gradients(words):
+def test_values_and_gradients_of_the_projected_difference_are_right(words):
     sizes = (3, 4, 5), (3, 5, 6), words, (7, 6), (7,)
     inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
-    a, regions, own, weight, bias = inputs
-    expected = linear((a @ regions - own) ** 2, weight, bias)
+    attention, regions, word_tokens, weight, bias = inputs
+    expected = linear((attention @ regions - word_tokens) ** 2, weight, bias)
     torch.testing.assert_close(ProjectedDifference.apply(*inputs), expected)
     assert torch.autograd.gradcheck(ProjectedDifference.apply, inputs)

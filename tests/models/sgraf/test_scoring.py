@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 import torch
-from literal import literal_logits
+from literal_sgraf import literal_logits
 from token_sets import REGIONS, WIDTH, padded, token_sets
 
-from xmodal.models.sgraf import engine, score_all_pairs
+from xmodal.models.sgraf import all_pairs, score_all_pairs
 from xmodal.structures import PackedTexts, Tokens
 
 TIGHT = dict(atol=2e-6, rtol=1e-5)
@@ -17,9 +17,9 @@ TIGHT = dict(atol=2e-6, rtol=1e-5)
 def test_scores_are_those_of_the_literal_loop(build, reasoning, pooling, images, captions):
     module = build(reasoning, pooling)
     expected = literal_logits(module, images, captions)
-    found = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
+    actual = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     assert expected.std() > 0.01
-    torch.testing.assert_close(found.double(), expected, **TIGHT)
+    torch.testing.assert_close(actual.double(), expected, **TIGHT)
 
 
 @torch.no_grad()
@@ -27,10 +27,10 @@ def test_scores_are_those_of_the_literal_loop(build, reasoning, pooling, images,
 def test_scores_do_not_depend_on_the_tiles(build, reasoning, images, captions, tile):
     module = build(reasoning)
     expected = literal_logits(module, images, captions)
-    found = score_all_pairs(
+    actual = score_all_pairs(
         module, Tokens(torch.stack(images)), PackedTexts.from_list(captions), tile=tile
     )
-    torch.testing.assert_close(found.double(), expected, **TIGHT)
+    torch.testing.assert_close(actual.double(), expected, **TIGHT)
 
 
 @torch.no_grad()
@@ -39,36 +39,36 @@ def test_images_may_have_any_number_of_regions(build, reasoning, pooling, captio
     images = token_sets([5, 2, 7, 1])
     module = build(reasoning, pooling)
     expected = literal_logits(module, images, captions)
-    # What stands in the padding must not matter.
+    # The content of padding must not matter.
     for filling in (0.0, 3.0):
-        found = score_all_pairs(
+        actual = score_all_pairs(
             module, padded(images, filling), PackedTexts.from_padded(*padded(captions, filling)[:2])
         )
-        torch.testing.assert_close(found.double(), expected, **TIGHT)
+        torch.testing.assert_close(actual.double(), expected, **TIGHT)
 
 
 @torch.no_grad()
 def test_self_attention_leaves_out_padding(build, captions):
     images = token_sets([REGIONS, 2])
     module = build('SAF', 'self_attention')
-    found = score_all_pairs(module, padded(images, 3.0), PackedTexts.from_list(captions))
-    # The literal batch norm has the place of a region as its channel, so it gets them all.
-    own = module.global_pooling.image
-    own.local_norm.running_mean = own.local_norm.running_mean[:2]
-    own.local_norm.running_var = own.local_norm.running_var[:2]
-    own.local_norm.weight.data = own.local_norm.weight[:2]
-    own.local_norm.bias.data = own.local_norm.bias[:2]
+    actual = score_all_pairs(module, padded(images, 3.0), PackedTexts.from_list(captions))
+    # The channels of the batch norm are the indices of regions: the literal one gets two of them.
+    pooling_layer = module.global_pooling.image
+    pooling_layer.local_norm.running_mean = pooling_layer.local_norm.running_mean[:2]
+    pooling_layer.local_norm.running_var = pooling_layer.local_norm.running_var[:2]
+    pooling_layer.local_norm.weight.data = pooling_layer.local_norm.weight[:2]
+    pooling_layer.local_norm.bias.data = pooling_layer.local_norm.bias[:2]
     expected = literal_logits(module, images[1:], captions)
-    torch.testing.assert_close(found[1:].double(), expected, **TIGHT)
+    torch.testing.assert_close(actual[1:].double(), expected, **TIGHT)
 
 
 @torch.no_grad()
 def test_one_image_and_one_word_are_enough(build, reasoning, pooling):
     module = build(reasoning, pooling)
     images, captions = token_sets([REGIONS]), token_sets([1])
-    found = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
+    actual = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     expected = literal_logits(module, images, captions)
-    torch.testing.assert_close(found.double(), expected, **TIGHT)
+    torch.testing.assert_close(actual.double(), expected, **TIGHT)
 
 
 @torch.no_grad()
@@ -78,9 +78,9 @@ def test_zero_rows_give_finite_scores(build, reasoning, pooling, images, caption
     captions[0][1] = 0
     captions[1][:] = 0
     module = build(reasoning, pooling)
-    found = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
-    assert found.isfinite().all()
-    torch.testing.assert_close(found.double(), literal_logits(module, images, captions), **TIGHT)
+    actual = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
+    assert actual.isfinite().all()
+    torch.testing.assert_close(actual.double(), literal_logits(module, images, captions), **TIGHT)
 
 
 @torch.no_grad()
@@ -90,12 +90,12 @@ def test_half_precision_products_keep_the_order_of_scores(
 ):
     module = build(reasoning, pooling)
     expected = literal_logits(module, images, captions)
-    found = score_all_pairs(
+    actual = score_all_pairs(
         module, Tokens(torch.stack(images)), PackedTexts.from_list(captions), dtype=dtype
     )
-    assert found.dtype == torch.float32
+    assert actual.dtype == torch.float32
     # Differences of rows and columns are what ranks; those of a pair alone are small.
-    error = (found.double() - expected).std() / expected.std()
+    error = (actual.double() - expected).std() / expected.std()
     assert 0 < error < (0.1 if dtype == torch.bfloat16 else 0.02)
 
 
@@ -141,9 +141,9 @@ def test_two_processes_score_what_one_does(build, reasoning, images, captions, m
     module = build(reasoning)
     expected = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     shares = []
-    monkeypatch.setattr(engine, 'all_reduce', shares.append)
+    monkeypatch.setattr(all_pairs, 'all_reduce', shares.append)
     for rank in range(2):
-        monkeypatch.setattr(engine, 'get_dist_info', lambda rank=rank: (rank, 2))
+        monkeypatch.setattr(all_pairs, 'get_dist_info', lambda rank=rank: (rank, 2))
         score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     assert all(share.any() for share in shares)
     assert torch.equal(sum(shares), expected)
@@ -155,7 +155,7 @@ def test_a_compiled_tile_gives_the_same_scores(build, images, captions, monkeypa
     monkeypatch.setattr(torch, 'compile', compiled)
     module = build('SGR')
     expected = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
-    found = score_all_pairs(
+    actual = score_all_pairs(
         module, Tokens(torch.stack(images)), PackedTexts.from_list(captions), compile=True
     )
-    torch.testing.assert_close(found, expected, **TIGHT)
+    torch.testing.assert_close(actual, expected, **TIGHT)

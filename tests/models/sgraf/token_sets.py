@@ -16,7 +16,7 @@ def token_sets(lengths, width=WIDTH):
 
 
 def padded(sets, filling=0.0):
-    """The same as one batch."""
+    """Token sets as one batch."""
     embeddings = pad_sequence(sets, batch_first=True, padding_value=filling)
-    lengths = torch.tensor([len(own) for own in sets])
+    lengths = torch.tensor([len(tokens) for tokens in sets])
     return Tokens(embeddings, torch.arange(embeddings.shape[1]) < lengths[:, None])

@@ -1,4 +1,4 @@
-"""What the contrastive vectors are made of."""
+"""The image and text embeddings of the ALBEF family."""
 
 import pytest
 import torch
@@ -28,19 +28,17 @@ def build_pooled(config):
 
 
 def test_a_pooling_without_a_gradient_is_refused(build_pooled):
-    with pytest.raises(ValueError, match='pooling=EMDE, .*no gradient.*use TEMDE'):
+    with pytest.raises(ValueError, match="pooling.type='EMDE' .*stops the gradient.*use 'TEMDE'"):
         build_pooled(dict(type='EMDE', partitions=2, bits=2))
 
 
 @torch.no_grad()
-def test_by_default_vectors_are_projections_of_cls_and_there_are_no_weights_of_a_pooling(
-    build, batch
-):
-    backbone, one = build().backbone.eval(), batch()
+def test_by_default_embeddings_are_projections_of_cls_without_a_pooling(build, batch):
+    backbone, data = build().backbone.eval(), batch()
     assert not [name for name in backbone.state_dict() if 'pooling' in name]
     for encoded, projection in (
-        (backbone.encode_image(one.images), backbone.image_proj),
-        (backbone.encode_text(one.input_ids, one.attention_mask), backbone.text_proj),
+        (backbone.encode_image(data.images), backbone.image_proj),
+        (backbone.encode_text(data.input_ids, data.attention_mask), backbone.text_proj),
     ):
         expected = normalize(projection(encoded.tokens.embeddings[:, 0]), dim=-1)
         torch.testing.assert_close(encoded.embedding, expected)
@@ -48,23 +46,25 @@ def test_by_default_vectors_are_projections_of_cls_and_there_are_no_weights_of_a
 
 @torch.no_grad()
 @pytest.mark.parametrize('name', list(POOLINGS))
-def test_vectors_are_projections_of_the_real_tokens_without_cls(build_pooled, batch, name):
-    backbone, one = build_pooled(POOLINGS[name]).backbone.eval(), batch()
-    image = backbone.encode_image(one.images)
-    text = backbone.encode_text(one.input_ids, one.attention_mask)
+def test_with_a_pooling_embeddings_are_projections_of_the_pooled_tokens_without_cls(
+    build_pooled, batch, name
+):
+    backbone, data = build_pooled(POOLINGS[name]).backbone.eval(), batch()
+    image = backbone.encode_image(data.images)
+    text = backbone.encode_text(data.input_ids, data.attention_mask)
     for row in range(4):
-        words = text.tokens.embeddings[row, one.attention_mask[row]][1:]
+        words = text.tokens.embeddings[row, data.attention_mask[row]][1:]
         patches = image.tokens.embeddings[row, 1:]
-        for found, tokens, pooling, projection in (
+        for encoded, tokens, pooling, projection in (
             (text, words, backbone.text_pooling, backbone.text_proj),
             (image, patches, backbone.image_pooling, backbone.image_proj),
         ):
             expected = normalize(projection(pooling(tokens[None])), dim=-1)[0]
-            torch.testing.assert_close(found.embedding[row], expected, atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(encoded.embedding[row], expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize('momentum', [0.9, None])
-def test_contrast_trains_the_poolings_of_both_modalities(build_pooled, batch, momentum):
+def test_the_contrastive_loss_trains_the_poolings_of_both_modalities(build_pooled, batch, momentum):
     model = build_pooled(POOLINGS['TEMDE'], momentum=momentum)
     losses = model.loss(batch())
     losses['loss_itc'].backward()

@@ -13,12 +13,12 @@ def build(config):
     """Builds a tiny classifier of three classes."""
 
     def make(position='ace_rpe', momentum=0.9, **others):
-        whole = config(position, **others)
+        pretraining = config(position, **others)
         return MODELS.build(
             dict(
                 type='AlbefClassifier',
-                data_preprocessor=whole['data_preprocessor'],
-                backbone=whole['backbone'],
+                data_preprocessor=pretraining['data_preprocessor'],
+                backbone=pretraining['backbone'],
                 head=dict(type='ClassificationHead', num_classes=3),
                 momentum=momentum,
             )
@@ -66,18 +66,18 @@ def test_it_overfits_a_few_pairs(build, batch, streams):
         loss.backward()
         optimizer.step()
         model.update_momentum()
-    found = model.eval()(data, labelled([0] * 6), mode='predict')
-    assert [sample.predicted for sample in found] == [0, 1, 2, 2, 1, 0]
+    predicted = model.eval()(data, labelled([0] * 6), mode='predict')
+    assert [sample.predicted for sample in predicted] == [0, 1, 2, 2, 1, 0]
     assert loss < 0.1
 
 
-def test_predictions_are_the_largest_probability(build, batch):
+def test_the_class_with_the_largest_probability_is_predicted(build, batch):
     model, data = build().eval(), batch(size=4)
     with torch.no_grad():
-        found = model(data, labelled([0] * 4), mode='predict')
+        actual = model(data, labelled([0] * 4), mode='predict')
         expected = model(data).softmax(1)
-    torch.testing.assert_close(torch.stack([s.probabilities for s in found]), expected)
-    assert [s.predicted for s in found] == expected.argmax(1).tolist()
+    torch.testing.assert_close(torch.stack([s.probabilities for s in actual]), expected)
+    assert [s.predicted for s in actual] == expected.argmax(1).tolist()
 
 
 def test_the_teachers_softmax_is_part_of_the_target(build, batch):
@@ -90,26 +90,30 @@ def test_the_teachers_softmax_is_part_of_the_target(build, batch):
         backbone = model.teacher.module['backbone']
         image = backbone.encode_image(data.images).tokens
         text = backbone.encode_text(data.input_ids, data.attention_mask).tokens
-        teacher = model.teacher.module['classification'](backbone.fuse(image, text).text_tokens)
-        found = model(data, labelled(labels.tolist()), mode='loss')['loss_classification']
-    expected = 0.6 * cross_entropy(logits, labels) + 0.4 * cross_entropy(logits, teacher.softmax(1))
-    torch.testing.assert_close(found, expected)
-    assert not torch.allclose(teacher, logits)
+        teacher_logits = model.teacher.module['classification'](
+            backbone.fuse(image, text).text_tokens
+        )
+        actual = model(data, labelled(labels.tolist()), mode='loss')['loss_classification']
+    expected = 0.6 * cross_entropy(logits, labels) + 0.4 * cross_entropy(
+        logits, teacher_logits.softmax(1)
+    )
+    torch.testing.assert_close(actual, expected)
+    assert not torch.allclose(teacher_logits, logits)
 
 
-def test_a_pre_trained_checkpoint_starts_network_and_teacher(build, config, batch):
+def test_a_pre_trained_checkpoint_initialises_backbone_and_teacher(build, config, batch):
     pretrained = MODELS.build(config(heads=['itc', 'mlm']))
     for parameter in pretrained.teacher.parameters():
         parameter.mul_(0.5)
     model = build()
     model.load_state_dict(pretrained.state_dict(), strict=False)
-    for ours, theirs in (
+    for loaded, source in (
         (model.backbone, pretrained.backbone),
         (model.teacher.module['backbone'], pretrained.teacher.module['backbone']),
         (model.teacher.module['classification'], model.heads['classification']),
     ):
-        for name, value in theirs.state_dict().items():
-            assert torch.equal(ours.state_dict()[name], value), name
+        for name, value in source.state_dict().items():
+            assert torch.equal(loaded.state_dict()[name], value), name
 
 
 def test_an_unknown_mode_is_an_error(build, batch):

@@ -1,11 +1,11 @@
-"""From data samples to tensors."""
+"""From images and texts to a batch."""
 
 import json
 
 import pytest
 import torch
 
-from xmodal.models.base.preprocessor import build_tokenizer, text_identity
+from xmodal.models.base import build_tokenizer, text_identity
 from xmodal.registry import MODELS
 
 CLS, SEP = 2, 3
@@ -35,18 +35,19 @@ def test_images_are_normalised(preprocessor, samples):
     torch.testing.assert_close(images[1, 2], expected)
 
 
-def test_texts_of_another_vocabulary_are_warned_of_once(preprocessor, samples, monkeypatch):
-    told = []
+def test_texts_of_another_vocabulary_give_one_warning(preprocessor, samples, monkeypatch):
+    warnings = []
     monkeypatch.setattr(
-        'xmodal.models.base.preprocessor.print_log', lambda text, *_, **__: told.append(text)
+        'xmodal.models.base.image_preprocessor.print_log',
+        lambda text, *_, **__: warnings.append(text),
     )
     preprocessor()(samples(['word0 word2 word1 word0 strange']))
-    assert not told
+    assert not warnings
     foreign = preprocessor()
     for _ in range(2):
         foreign(samples(['a strange word0', 'text']))
-    (text,) = told
-    assert text.startswith('75% of the words of the first 2 texts are unknown')
+    (warning,) = warnings
+    assert warning.startswith('75% of the words of the first 2 texts are unknown')
 
 
 def test_texts_are_tokenised_and_padded(preprocessor, samples):
@@ -66,7 +67,7 @@ def test_albef_texts_have_no_sep(preprocessor, samples):
     assert batch.input_ids.tolist() == [[CLS, 5, 6], [CLS, 7, 0]]
 
 
-def test_identities_tell_images_and_captions_apart(preprocessor, samples):
+def test_images_and_captions_have_identities(preprocessor, samples):
     batch = preprocessor()(samples(['word0', 'word1', 'word0']))['inputs']
     assert batch.image_ids.tolist() == [0, 1, 2]
     assert batch.text_image_ids.tolist() == [0, 1, 2]
@@ -81,13 +82,13 @@ def test_in_test_mode_an_image_brings_all_its_captions(preprocessor, samples):
     assert batch.text_image_ids.tolist() == [0, 0, 1, 2, 2, 2]
 
 
-def test_the_identity_of_a_text_is_the_same_in_every_process():
+def test_the_identity_of_a_text_does_not_depend_on_the_process():
     assert text_identity('a red ring') == text_identity('a red ring') != text_identity('a ring')
     assert text_identity('a red ring') == 5363382719747995163  # not Python's seeded hash
     assert 0 <= text_identity('') < 2**63
 
 
-def test_a_directory_and_a_file_give_the_same_tokens(vocabulary, tmp_path):
+def test_a_directory_and_a_file_give_equal_tokens(vocabulary, tmp_path):
     build_tokenizer(vocabulary).save_pretrained(tmp_path)
     ids = [build_tokenizer(x)('word3 word4')['input_ids'] for x in (vocabulary, str(tmp_path))]
     assert ids[0] == ids[1]
@@ -100,13 +101,13 @@ def test_a_vocabulary_that_is_not_there_is_a_clear_error(tmp_path):
 
 def test_a_roberta_tokenizer_reads_byte_pairs(tmp_path):
     words = ['<s>', '<pad>', '</s>', '<unk>', 'a', 'b', 'ab', 'Ġ', 'Ġab', '<mask>']
-    numbers = {word: number for number, word in enumerate(words)}
-    (tmp_path / 'vocab.json').write_text(json.dumps(numbers))
+    word_ids = {word: word_id for word_id, word in enumerate(words)}
+    (tmp_path / 'vocab.json').write_text(json.dumps(word_ids))
     (tmp_path / 'merges.txt').write_text('#version: 0.2\na b\nĠ ab\n')
     tokenizer = build_tokenizer(str(tmp_path), family='roberta')
-    found = tokenizer(['ab ab', 'a'], padding='longest')
-    assert found['input_ids'] == [[0, 6, 8, 2], [0, 4, 2, 1]]
-    assert found['attention_mask'] == [[1, 1, 1, 1], [1, 1, 1, 0]]
+    actual = tokenizer(['ab ab', 'a'], padding='longest')
+    assert actual['input_ids'] == [[0, 6, 8, 2], [0, 4, 2, 1]]
+    assert actual['attention_mask'] == [[1, 1, 1, 1], [1, 1, 1, 0]]
 
 
 def test_another_family_of_tokenizers_is_an_error():

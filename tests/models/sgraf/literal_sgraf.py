@@ -100,7 +100,7 @@ def literal_logits(module, images, captions, training=False):
     for words in captions:
         nodes = [nodes_of_pair(module, regions.double(), words.double()) for regions in images]
         if hasattr(module.reasoning, 'steps'):
-            vectors = torch.stack([reason_by_graph(module, own) for own in nodes])
+            vectors = torch.stack([reason_by_graph(module, of_pair) for of_pair in nodes])
         else:
             vectors = filter_caption(module, torch.stack(nodes), training)
         columns.append(dense(module.output, vectors)[:, 0])

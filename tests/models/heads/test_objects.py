@@ -32,23 +32,23 @@ def random_regions(images=3, regions=7, counts=None):
     )
 
 
-def literal_losses(head, tokens, regions, chosen, feature_loss, label_scope, confidence_weight):
+def literal_losses(head, tokens, regions, targets, feature_loss, label_scope, confidence_weight):
     """Region by region, as Sec. 3.1 and the released code have it."""
     losses = dict.fromkeys(('loss_features', 'loss_objects', 'loss_attributes'), 0.0)
     labels = regions.labels
     for b, r in regions.attention_mask.nonzero().tolist():
-        hidden = head.norm(torch.nn.functional.gelu(head.transform(tokens[b, r])))
-        if chosen[b, r]:
-            error = head.decoders['features'](hidden) - regions.features[b, r]
+        masked = head.norm(torch.nn.functional.gelu(head.transform(tokens[b, r])))
+        if targets[b, r]:
+            error = head.decoders['features'](masked) - regions.features[b, r]
             huber = torch.where(error.abs() < 1, error**2 / 2, error.abs() - 0.5)
             losses['loss_features'] += (error**2 if feature_loss == 'l2' else huber).mean()
-        if label_scope == 'masked' and not chosen[b, r]:
+        if label_scope == 'masked' and not targets[b, r]:
             continue
         for name, classes, confidences in (
             ('objects', labels.objects, labels.object_confidences),
             ('attributes', labels.attributes, labels.attribute_confidences),
         ):
-            error = -head.decoders[name](hidden).log_softmax(0)[classes[b, r]]
+            error = -head.decoders[name](masked).log_softmax(0)[classes[b, r]]
             losses[f'loss_{name}'] += error * (confidences[b, r] if confidence_weight else 1)
     expected = regions.attention_mask.sum() * head.mask_probability
     return {name: loss / expected for name, loss in losses.items()}
@@ -57,53 +57,55 @@ def literal_losses(head, tokens, regions, chosen, feature_loss, label_scope, con
 @pytest.mark.parametrize('feature_loss', ['l2', 'smooth_l1'])
 @pytest.mark.parametrize('label_scope', ['masked', 'all'])
 @pytest.mark.parametrize('confidence_weight', [False, True])
-def test_losses_are_those_of_every_region_by_itself(feature_loss, label_scope, confidence_weight):
+def test_losses_are_sums_over_the_regions_one_by_one(feature_loss, label_scope, confidence_weight):
     switches = dict(
         feature_loss=feature_loss, label_scope=label_scope, confidence_weight=confidence_weight
     )
     head, regions = make_head(**switches), random_regions(counts=[7, 4, 6])
-    tokens, chosen = torch.randn(3, 7, WIDTH), torch.rand(3, 7) < 0.4
-    chosen &= regions.attention_mask
-    found = head.loss(tokens, regions, chosen)
-    torch.testing.assert_close(found, literal_losses(head, tokens, regions, chosen, **switches))
+    tokens, targets = torch.randn(3, 7, WIDTH), torch.rand(3, 7) < 0.4
+    targets &= regions.attention_mask
+    actual = head.region_loss(tokens, regions, targets)
+    torch.testing.assert_close(actual, literal_losses(head, tokens, regions, targets, **switches))
 
 
-def test_of_100_000_regions_15_in_a_hundred_are_chosen_80_10_10():
+def test_15_percent_of_the_regions_are_targets_80_10_10():
     regions = Regions(
         torch.arange(1, 100_001).float().view(100, 1000, 1),
         torch.ones(100, 1000).bool(),
         torch.rand(100, 1000, 4),
     )
-    hidden, chosen = ObjectHead(WIDTH, 1).mask(regions)
-    assert chosen.float().mean().item() == pytest.approx(0.15, abs=0.005)
-    before, after = regions.features[chosen], hidden.features[chosen]
+    masked, targets = ObjectHead(WIDTH, 1).mask_regions(regions)
+    assert targets.float().mean().item() == pytest.approx(0.15, abs=0.005)
+    before, after = regions.features[targets], masked.features[targets]
     assert (after == 0).float().mean().item() == pytest.approx(0.8, abs=0.01)
     assert (after == before).float().mean().item() == pytest.approx(0.1, abs=0.01)
     others = after[(after != 0) & (after != before)]
     assert others.unique().numel() > 1000  # regions of the whole batch
-    assert hidden.features[~chosen].equal(regions.features[~chosen])
-    assert hidden.boxes is regions.boxes
+    assert masked.features[~targets].equal(regions.features[~targets])
+    assert masked.boxes is regions.boxes
 
 
-def test_padding_is_neither_chosen_nor_drawn_in_the_place_of_a_region():
+def test_padding_is_neither_a_target_nor_a_replacement():
     regions = random_regions(images=50, regions=20, counts=[10] * 50)
     regions.features[:, 10:] = 99
-    hidden, chosen = make_head(mask_probability=1.0).mask(regions)
-    assert chosen.equal(regions.attention_mask)
-    assert (hidden.features[:, :10] != 99).all()
+    masked, targets = make_head(mask_probability=1.0).mask_regions(regions)
+    assert targets.equal(regions.attention_mask)
+    assert (masked.features[:, :10] != 99).all()
 
 
-def test_the_regions_themselves_stay_as_they_are():
+def test_masking_leaves_the_regions_of_the_batch_unchanged():
     regions = random_regions()
     before = regions.features.clone()
-    make_head(mask_probability=1.0).mask(regions)
+    make_head(mask_probability=1.0).mask_regions(regions)
     assert regions.features.equal(before)
 
 
 @pytest.mark.parametrize('scope', ['all', 'masked'])
-def test_without_a_hidden_region_features_cost_nothing_and_classes_only_where_all_count(scope):
+def test_without_a_target_only_classes_of_all_regions_are_learned(scope):
     head, regions = make_head(label_scope=scope), random_regions()
-    losses = head.loss(torch.randn(3, 7, WIDTH), regions, torch.zeros(3, 7, dtype=torch.bool))
+    losses = head.region_loss(
+        torch.randn(3, 7, WIDTH), regions, torch.zeros(3, 7, dtype=torch.bool)
+    )
     sum(losses.values()).backward()
     assert losses['loss_features'] == 0
     assert all((p.grad == 0).all() for p in head.decoders['features'].parameters())
@@ -116,18 +118,18 @@ def test_without_a_hidden_region_features_cost_nothing_and_classes_only_where_al
     'tasks',
     [['features'], ['objects'], ['attributes'], ['objects', 'attributes'], ['features', 'objects']],
 )
-def test_each_subset_of_tasks_has_its_own_weights_and_log_keys(tasks):
+def test_each_subset_of_tasks_has_its_weights_and_log_keys(tasks):
     head = make_head(tasks=tasks)
-    losses = head.loss(torch.randn(3, 7, WIDTH), random_regions(), torch.ones(3, 7).bool())
+    losses = head.region_loss(torch.randn(3, 7, WIDTH), random_regions(), torch.ones(3, 7).bool())
     assert set(losses) == {f'loss_{task}' for task in tasks}
     assert set(head.decoders) == set(tasks)
 
 
-def test_features_alone_need_no_labels_and_labels_do():
-    regions, chosen = random_regions()._replace(labels=None), torch.ones(3, 7).bool()
-    make_head(tasks=['features']).loss(torch.randn(3, 7, WIDTH), regions, chosen)
+def test_only_classes_need_labels():
+    regions, targets = random_regions()._replace(labels=None), torch.ones(3, 7).bool()
+    make_head(tasks=['features']).region_loss(torch.randn(3, 7, WIDTH), regions, targets)
     with pytest.raises(ValueError, match="'objects', but the regions have no labels"):
-        make_head().loss(torch.randn(3, 7, WIDTH), regions, chosen)
+        make_head().region_loss(torch.randn(3, 7, WIDTH), regions, targets)
 
 
 @pytest.mark.parametrize(

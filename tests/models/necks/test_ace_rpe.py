@@ -1,4 +1,4 @@
-"""The position plug-ins, each against its literal meaning."""
+"""ACE-RPE and its control against the materialised embedding."""
 
 import math
 
@@ -7,7 +7,6 @@ import torch
 
 from xmodal import functional as F
 from xmodal.models.fusion import FusionEncoder
-from xmodal.models.necks.position import AbsoluteEmbedding, RelativeBias
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
@@ -25,11 +24,11 @@ def literal_cross_attention(layer, position, index, image, text, queries):
     index = 0 if position.shared else index
     real = text.attention_mask
     embedding = {
-        role: relation.placed.double() @ weight[index] for role, weight in position.weight.items()
+        role: relation.features.double() @ weight[index] for role, weight in position.weight.items()
     }
-    no_embedding = torch.zeros(*relation.placed.shape[:3], 32, dtype=torch.float64)
+    no_embedding = torch.zeros(*relation.features.shape[:3], 32, dtype=torch.float64)
     from_text = queries == 'text'
-    asking, context, mask = (text, image, None) if from_text else (image, text, real)
+    query_tokens, context, mask = (text, image, None) if from_text else (image, text, real)
 
     def mean(role, over_words):
         e = embedding.get(role, no_embedding)
@@ -39,9 +38,9 @@ def literal_cross_attention(layer, position, index, image, text, queries):
         return e.mean(1)
 
     attention = layer.cross_attention
-    query = attention.query(asking.embeddings + mean('query', over_words=not from_text))
-    key = attention.key(context.embeddings + mean('key', over_words=from_text))
-    value = attention.value(context.embeddings + mean('value', over_words=from_text))
+    query = attention.q_proj(query_tokens.embeddings + mean('query', over_words=not from_text))
+    key = attention.k_proj(context.embeddings + mean('key', over_words=from_text))
+    value = attention.v_proj(context.embeddings + mean('value', over_words=from_text))
     split = (2, 16)
     query, key, value = (x.unflatten(-1, split) for x in (query, key, value))
     logits = torch.einsum('bihd,bjhd->bhij', query, key)
@@ -51,11 +50,11 @@ def literal_cross_attention(layer, position, index, image, text, queries):
     logits = logits / 16**0.5
     if mask is not None:
         logits = logits.masked_fill(~mask[:, None, None], -math.inf)
-    told = embedding.get('value', no_embedding)
-    told = (told.transpose(1, 2) if from_text else told).unflatten(-1, split)
-    told = value[:, None] + told  # (B, Lq, Lk, H, d)
-    attended = torch.einsum('bhij,bijhd->bihd', logits.softmax(-1), told).flatten(2)
-    tokens = layer.cross_norm(asking.embeddings + attention.output(attended))
+    pair_values = embedding.get('value', no_embedding)
+    pair_values = (pair_values.transpose(1, 2) if from_text else pair_values).unflatten(-1, split)
+    pair_values = value[:, None] + pair_values  # (B, Lq, Lk, H, d)
+    attended = torch.einsum('bhij,bijhd->bihd', logits.softmax(-1), pair_values).flatten(2)
+    tokens = layer.cross_norm(query_tokens.embeddings + attention.out_proj(attended))
     return layer.feed_forward(tokens)
 
 
@@ -74,7 +73,7 @@ def literal_cross_attention(layer, position, index, image, text, queries):
         'ace_rpe bias',
     ],
 )
-def test_a_layer_with_factors_is_one_with_the_materialised_embedding(
+def test_a_layer_with_factors_equals_one_with_the_materialised_embedding(
     double_tokens, build_position, name, queries
 ):
     image, text = double_tokens()
@@ -84,19 +83,18 @@ def test_a_layer_with_factors_is_one_with_the_materialised_embedding(
         torch.nn.init.normal_(parameter, std=0.2)
     layer = encoder.layers[1]
     relation = position.relate(image, text)
-    sides = {'image': image, 'text': text}
-    asking, context = sides.pop(queries), next(iter(sides.values()))
+    query_tokens, context = (text, image) if queries == 'text' else (image, text)
     project = layer.cross_attention.project
-    found, _ = layer.attend_cross(
-        asking.embeddings,
-        project(asking.embeddings),
+    actual, _ = layer.attend_cross(
+        query_tokens.embeddings,
+        project(query_tokens.embeddings),
         project(context.embeddings),
         context.attention_mask,
         position.cross_terms(1, relation, queries),
         False,
     )
     expected = literal_cross_attention(layer, position, 1, image, text, queries)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
 
 
 def test_the_relation_is_equations_3_to_7(tokens, build_position):
@@ -118,7 +116,7 @@ def test_no_reachable_path_is_longer_than_the_farthest(tokens, build_position):
     assert distance[distance.isfinite()].max() <= 2 * 20 + math.sqrt(2) + 2
 
 
-def test_uniform_depends_on_no_token(tokens, build_position):
+def test_the_uniform_position_does_not_depend_on_tokens(tokens, build_position):
     position = build_position('uniform')
     image, text = tokens()
     other_image, other_text = tokens()
@@ -132,18 +130,34 @@ def test_statistics_are_shares_of_real_pairs(tokens, build_position, name):
     image, text = tokens(batch=3)
     position = build_position(name)
     relation = position.relate(image, text)
-    found = position.statistics(relation, text)
+    actual = position.statistics(relation, text.attention_mask)
     for b in range(3):
         words = int(text.attention_mask[b].sum())
         masked = relation.distance[b, 1:, 1:words].isinf().float().mean()
-        torch.testing.assert_close(found['masked_share'][b], masked)
+        torch.testing.assert_close(actual['masked_share'][b], masked)
         if name == 'ace_rpe':
             anchors = (relation.similarity[b, 1:, 1:words] >= 0.05).float().mean()
-            torch.testing.assert_close(found['anchor_share'][b], anchors)
-    assert ('anchor_share' in found) == (name == 'ace_rpe')
+            torch.testing.assert_close(actual['anchor_share'][b], anchors)
+    assert ('anchor_share' in actual) == (name == 'ace_rpe')
 
 
-def test_a_layer_has_weights_of_its_own_unless_shared(build_position):
+def test_statistics_of_regions_leave_out_padded_regions(build_position):
+    boxes = torch.rand(2, 4, 4)
+    image_mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    text_mask = torch.tensor([[True] * 5, [True, True, True, False, False]])
+    image = Tokens(torch.randn(2, 4, 32), image_mask, boxes=boxes)
+    text = Tokens(torch.randn(2, 5, 32), text_mask)
+    position = build_position('ace_rpe')
+    relation = position.relate(image, text)
+    actual = position.statistics(relation, text_mask, image_mask)
+    for b, (regions, words) in enumerate([(4, 5), (2, 3)]):
+        masked = relation.distance[b, :regions, 1:words].isinf().float().mean()
+        anchors = (relation.similarity[b, :regions, 1:words] >= 0.05).float().mean()
+        torch.testing.assert_close(actual['masked_share'][b], masked)
+        torch.testing.assert_close(actual['anchor_share'][b], anchors)
+
+
+def test_each_layer_has_separate_weights_unless_shared(build_position):
     assert build_position('ace_rpe').weight['query'].shape == (2, 4, 32)
     assert build_position('ace_rpe shared').weight['query'].shape == (1, 4, 32)
     assert build_position('ace_rpe learned').weight['query'].shape == (2, 8, 32)
@@ -164,77 +178,4 @@ def test_switched_off_roles_have_no_weights(build_position):
 )
 def test_a_wrong_switch_is_named(wrong, message):
     with pytest.raises(ValueError, match=message):
-        MODELS.build({'type': 'ace_rpe', **wrong, **SIZES})
-
-
-# positions of one modality
-
-
-def test_absolute_position_adds_an_embedding_to_every_token(tokens, build_position):
-    image, text = tokens()
-    position = build_position('ape')
-    found_image, found_text = position.embed_inputs(image, text)
-    table = position.absolute
-    torch.testing.assert_close(
-        found_image.embeddings, image.embeddings + table.image_position.expand(2, -1, -1)
-    )
-    torch.testing.assert_close(
-        found_text.embeddings, text.embeddings + table.text_position[:, :6].expand(2, -1, -1)
-    )
-
-
-def test_absolute_position_is_resampled_for_another_grid():
-    table = AbsoluteEmbedding(4, (3, 3), 8)
-    with torch.no_grad():
-        table.image_position[:, 0] = 7.0
-        table.image_position[:, 1:] = torch.arange(3.0).repeat(3)[:, None]  # the column
-    image = Tokens(torch.zeros(1, 1 + 24, 4), None, (4, 6))
-    found = table(image, Tokens(torch.zeros(1, 2, 4)))[0].embeddings[0, :, 0]
-    assert found[0] == 7
-    grid = found[1:].view(4, 6)
-    assert (grid.diff(dim=1) > 0).all()
-    torch.testing.assert_close(grid, grid[:1].expand(4, -1), atol=1e-5, rtol=0)
-
-
-def test_a_text_longer_than_the_table_is_an_error(tokens, build_position):
-    image, text = tokens(words=9)
-    with pytest.raises(ValueError, match='a text of 9 tokens, but fusion position max_length=8'):
-        build_position('ape').embed_inputs(image, text)
-
-
-@torch.no_grad()
-def test_relative_bias_of_an_image_depends_on_the_offset_alone():
-    bias = RelativeBias(num_heads=2, max_offset=1, axes=2)
-    torch.nn.init.normal_(bias.table)
-    found = bias((3, 4))
-    assert found.shape == (1, 2, 13, 13)
-    places = [(row, column) for row in range(3) for column in range(4)]
-    by_offset = {}
-    for a, here in enumerate(places):
-        for b, there in enumerate(places):
-            offset = tuple(max(-1, min(1, x - y)) for x, y in zip(here, there, strict=True))
-            by_offset.setdefault(offset, []).append(found[0, :, 1 + a, 1 + b])
-    values = {offset: torch.stack(group) for offset, group in by_offset.items()}
-    assert all((group == group[0]).all() for group in values.values())
-    assert len({tuple(group[0].tolist()) for group in values.values()}) == 9
-    cls = torch.cat([found[0, :, 0], found[0, :, :, 0]], -1)
-    assert (cls == cls[:, :1]).all()
-
-
-@torch.no_grad()
-def test_relative_bias_of_a_text_tells_left_from_right():
-    bias = RelativeBias(num_heads=1, max_offset=2, axes=1)
-    torch.nn.init.normal_(bias.table)
-    found = bias((5,))[0, 0, 1:, 1:]
-    for a in range(5):
-        for b in range(5):
-            assert found[a, b] == bias.table[0, max(-2, min(2, a - b)) + 2]
-
-
-def test_a_plug_in_that_overrides_nothing_changes_nothing(tokens, build_position):
-    image, text = tokens()
-    position = build_position('none')
-    assert position.embed_inputs(image, text) == (image, text)
-    assert position.relate(image, text) is None
-    assert position.self_bias(0, text) is None
-    assert all(term is None for term in position.cross_terms(0, None, 'text'))
+        MODELS.build({'type': 'AnchorRelativePosition', **wrong, **SIZES})

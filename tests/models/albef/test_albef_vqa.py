@@ -1,4 +1,4 @@
-"""Answers, written and ranked, against transformers' decoder and literal loops."""
+"""Generated and ranked answers against transformers' decoder and literal loops."""
 
 import json
 from functools import lru_cache
@@ -8,7 +8,7 @@ import torch
 from transformers import BertConfig, BertLMHeadModel
 
 from xmodal.models import AlbefVQA
-from xmodal.models.albef.vqa import _read
+from xmodal.models.albef.vqa import _encode_question
 from xmodal.registry import MODELS
 
 WIDTH = 32
@@ -29,7 +29,8 @@ ANSWERS = [
 def make_model(config, tmp_path):
     """A tiny model, with an answer list where one is given.
 
-    Its decoder's weights are ``spread``: as they begin they are too small to tell answers apart.
+    Its decoder's weights get the deviation ``spread``: with the initial ones all answers are about
+    equally likely.
     """
 
     def make(streams='both', answers=None, momentum=0.9, dropout=0.0, spread=0.3, **options):
@@ -42,29 +43,36 @@ def make_model(config, tmp_path):
         for parameter in model.decoder.parameters() if spread else ():
             torch.nn.init.normal_(parameter, std=spread)
         if model.teacher:
-            model.teacher.copy_from(model._momentum_modules())
+            model.teacher.copy_from(model.online_modules())
         return model
 
     return make
 
 
 @pytest.fixture
-def asked(samples):
-    """A batch of questions with answers and weights, from the preprocessor of a model."""
+def question_batch(samples):
+    """Makes a batch of questions with answers and weights, by the preprocessor of a model."""
 
-    def ask(model, given=(('word1', 'word4 word5 word6'), ('word2',), ('word8', 'word7', 'word1'))):
-        data = samples([f'word{10 + i} word20' for i in range(len(given))])
-        for sample, answers in zip(data['data_samples'], given, strict=True):
+    def make(
+        model,
+        answers_by_question=(
+            ('word1', 'word4 word5 word6'),
+            ('word2',),
+            ('word8', 'word7', 'word1'),
+        ),
+    ):
+        data = samples([f'word{10 + i} word20' for i in range(len(answers_by_question))])
+        for sample, answers in zip(data['data_samples'], answers_by_question, strict=True):
             sample.answers = list(answers)
             sample.answer_weights = [1 / (i + 2) for i in range(len(answers))]
         return model.data_preprocessor(data, False)
 
-    return ask
+    return make
 
 
 @lru_cache(maxsize=1)
-def as_transformers(decoder):
-    """transformers' own decoder with the same weights."""
+def to_transformers(decoder):
+    """transformers' decoder with equal weights."""
     layers = decoder.layers
     reference = BertLMHeadModel(
         BertConfig(
@@ -79,22 +87,26 @@ def as_transformers(decoder):
         )
     ).eval()
     reference.bert.embeddings.load_state_dict(decoder.embeddings.state_dict())
-    for ours, theirs in zip(layers, reference.bert.encoder.layer, strict=True):
+    for layer, target_layer in zip(layers, reference.bert.encoder.layer, strict=True):
         for attention, norm, target in (
-            (ours.self_attention, ours.self_norm, theirs.attention),
-            (ours.cross_attention, ours.cross_norm, theirs.crossattention),
+            (layer.self_attention, layer.self_norm, target_layer.attention),
+            (layer.cross_attention, layer.cross_norm, target_layer.crossattention),
         ):
-            for name in ('query', 'key', 'value'):
-                getattr(target.self, name).load_state_dict(getattr(attention, name).state_dict())
-            if isinstance(attention.output, torch.nn.Identity):
+            for name, projection in (
+                ('query', attention.q_proj),
+                ('key', attention.k_proj),
+                ('value', attention.v_proj),
+            ):
+                getattr(target.self, name).load_state_dict(projection.state_dict())
+            if isinstance(attention.out_proj, torch.nn.Identity):
                 torch.nn.init.eye_(target.output.dense.weight)
                 torch.nn.init.zeros_(target.output.dense.bias)
             else:
-                target.output.dense.load_state_dict(attention.output.state_dict())
+                target.output.dense.load_state_dict(attention.out_proj.state_dict())
             target.output.LayerNorm.load_state_dict(norm.state_dict())
-        theirs.intermediate.dense.load_state_dict(ours.feed_forward.expand.state_dict())
-        theirs.output.dense.load_state_dict(ours.feed_forward.contract.state_dict())
-        theirs.output.LayerNorm.load_state_dict(ours.feed_forward.norm.state_dict())
+        target_layer.intermediate.dense.load_state_dict(layer.feed_forward.fc1.state_dict())
+        target_layer.output.dense.load_state_dict(layer.feed_forward.fc2.state_dict())
+        target_layer.output.LayerNorm.load_state_dict(layer.feed_forward.norm.state_dict())
     words = reference.cls.predictions
     words.transform.dense.load_state_dict(decoder.words.transform.state_dict())
     words.transform.LayerNorm.load_state_dict(decoder.words.norm.state_dict())
@@ -107,7 +119,7 @@ def as_transformers(decoder):
 def word_logits(model, question, ids):
     """Logits (L, vocabulary) of one question and one answer, by transformers."""
     embeddings, mask = question.embeddings, question.attention_mask
-    return as_transformers(model.decoder)(
+    return to_transformers(model.decoder)(
         torch.tensor([ids]), encoder_hidden_states=embeddings, encoder_attention_mask=mask.long()
     ).logits[0]
 
@@ -122,32 +134,32 @@ def word_losses(model, question, text):
     """−log p of each word piece after [CLS], one at a time."""
     ids = pieces(model, text)
     logits = word_logits(model, question, ids[:-1]).log_softmax(-1)
-    return [-logits[place, word] for place, word in enumerate(ids[1:])]
+    return [-logits[position, word] for position, word in enumerate(ids[1:])]
 
 
 def each_question(model, batch):
-    question = _read(model.backbone, batch)
+    question = _encode_question(model.backbone, batch)
     return [question.select(torch.tensor([row])) for row in range(len(question.embeddings))]
 
 
 @pytest.mark.parametrize('streams', ['both', 'text'])
 @torch.no_grad()
-def test_the_decoder_is_transformers_decoder(make_model, asked, streams):
+def test_the_decoder_is_transformers_decoder(make_model, question_batch, streams):
     model = make_model(streams).eval()
-    question = _read(model.backbone, asked(model)['inputs'])
+    question = _encode_question(model.backbone, question_batch(model)['inputs'])
     ids = torch.randint(5, 40, (3, 2, 4))
     logits = model.decoder.logits(model.decoder(ids, question))
     for row in range(3):
-        own = question.select(torch.tensor([row]))
+        one_question = question.select(torch.tensor([row]))
         for answer in range(2):
-            expected = word_logits(model, own, ids[row, answer].tolist())
+            expected = word_logits(model, one_question, ids[row, answer].tolist())
             torch.testing.assert_close(logits[row, answer], expected, atol=1e-4, rtol=1e-4)
 
 
 @torch.no_grad()
-def test_the_loss_is_the_weighted_sum_over_answers_and_words_a_question(make_model, asked):
+def test_the_loss_is_the_weighted_sum_over_answers_and_words_a_question(make_model, question_batch):
     model = make_model().eval()
-    data = asked(model)
+    data = question_batch(model)
     expected = 0
     for question, sample in zip(
         each_question(model, data['inputs']), data['data_samples'], strict=True
@@ -159,47 +171,49 @@ def test_the_loss_is_the_weighted_sum_over_answers_and_words_a_question(make_mod
 
 
 @torch.no_grad()
-def test_distillation_mixes_in_the_teacher_s_words(make_model, asked):
+def test_distillation_adds_the_teachers_soft_targets(make_model, question_batch):
     model = make_model().eval()
-    data = asked(model)
+    data = question_batch(model)
     for parameter in model.teacher.parameters():
         parameter.add_(0.1 * torch.randn_like(parameter))
     expected = 0
     questions = each_question(model, data['inputs'])
-    taught = model.teacher.module
-    teacher_questions = _read(taught['backbone'], data['inputs'])
+    teacher = model.teacher.module
+    teacher_questions = _encode_question(teacher['backbone'], data['inputs'])
     for row, sample in enumerate(data['data_samples']):
         for text, weight in zip(sample.answers, sample.answer_weights, strict=True):
             ids = torch.tensor([[pieces(model, text)]])
-            own = questions[row]
-            teacher_own = teacher_questions.select(torch.tensor([row]))
-            teacher = taught['decoder']
-            soft = teacher.logits(teacher(ids[..., :-1], teacher_own))[0, 0].softmax(-1)
-            logs = model.decoder.logits(model.decoder(ids[..., :-1], own))[0, 0].log_softmax(-1)
+            teacher_question = teacher_questions.select(torch.tensor([row]))
+            decoder = teacher['decoder']
+            soft = decoder.logits(decoder(ids[..., :-1], teacher_question))[0, 0].softmax(-1)
+            logits = model.decoder.logits(model.decoder(ids[..., :-1], questions[row]))[0, 0]
             hard = torch.nn.functional.one_hot(ids[0, 0, 1:], 40)
-            expected -= weight * ((0.6 * hard + 0.4 * soft) * logs).sum()
+            expected -= weight * ((0.6 * hard + 0.4 * soft) * logits.log_softmax(-1)).sum()
     model.distillation_weight = 0.4
     loss = model(**data, mode='loss')['loss_answer']
     torch.testing.assert_close(loss, expected / 3, atol=1e-4, rtol=1e-4)
 
 
-def test_training_reaches_every_part_but_the_contrastive_projections(make_model, asked):
+def test_gradients_reach_every_parameter_but_the_contrastive_projections(
+    make_model, question_batch
+):
     model = make_model(dropout=0.1).train()
     model.distillation_weight = 0.4
     with torch.autocast('cpu', torch.bfloat16):
-        loss = model(**asked(model), mode='loss')['loss_answer']
+        loss = model(**question_batch(model), mode='loss')['loss_answer']
     loss.backward()
+    idle = ('backbone.image_proj', 'backbone.text_proj')
     for name, parameter in model.named_parameters():
-        if parameter.requires_grad and '_projection' not in name:
+        if parameter.requires_grad and not name.startswith(idle):
             assert parameter.grad is not None and parameter.grad.isfinite().all(), name
     assert all(parameter.grad is None for parameter in model.teacher.parameters())
 
 
 @pytest.mark.parametrize('answer_batch', [1, 7, 1000])
 @torch.no_grad()
-def test_ranking_is_a_loop_over_all_answers(make_model, asked, answer_batch):
+def test_ranking_is_a_loop_over_all_answers(make_model, question_batch, answer_batch):
     model = make_model(answers=ANSWERS, answer_batch=answer_batch, report=4).eval()
-    data = asked(model)
+    data = question_batch(model)
     predicted = model(**data, mode='predict')
     for question, sample in zip(each_question(model, data['inputs']), predicted, strict=True):
         likelihood = {
@@ -214,9 +228,9 @@ def test_ranking_is_a_loop_over_all_answers(make_model, asked, answer_batch):
 
 
 @torch.no_grad()
-def test_candidates_are_the_answers_with_the_likeliest_first_word(make_model, asked):
+def test_candidates_are_the_answers_with_the_likeliest_first_word(make_model, question_batch):
     model = make_model(answers=ANSWERS, candidates=3, report=9).eval()
-    data = asked(model)
+    data = question_batch(model)
     predicted = model(**data, mode='predict')
     for question, sample in zip(each_question(model, data['inputs']), predicted, strict=True):
         losses = {text: word_losses(model, question, text) for text in ANSWERS}
@@ -227,28 +241,28 @@ def test_candidates_are_the_answers_with_the_likeliest_first_word(make_model, as
 
 
 @torch.no_grad()
-def test_keys_and_values_of_a_question_are_there_once_whatever_the_number_of_answers(
-    make_model, asked
+def test_keys_and_values_of_a_question_are_computed_once_for_all_answers(
+    make_model, question_batch
 ):
     model = make_model(answers=ANSWERS, answer_batch=1000).eval()
-    seen = []
+    shapes = []
     for layer in model.decoder.layers:
-        for projection in (layer.cross_attention.key, layer.cross_attention.value):
-            projection.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape))
+        for projection in (layer.cross_attention.k_proj, layer.cross_attention.v_proj):
+            projection.register_forward_hook(lambda _, inputs, __: shapes.append(inputs[0].shape))
         layer.cross_attention.register_forward_hook(
-            lambda _, inputs, __: seen.append(inputs[1].key.shape)
+            lambda _, inputs, __: shapes.append(inputs[1].key.shape)
         )
-    data = asked(model)
+    data = question_batch(model)
     model(**data, mode='predict')
     questions, words = data['inputs'].input_ids.shape
-    assert seen and set(seen) == {(questions, words, WIDTH)}
+    assert shapes and set(shapes) == {(questions, words, WIDTH)}
 
 
 @torch.no_grad()
-def test_answers_are_written_word_by_word_to_the_end(make_model, asked):
+def test_answers_are_generated_word_by_word_up_to_sep(make_model, question_batch):
     model = make_model(max_answer_length=5).eval()
     tokenizer = model.data_preprocessor.tokenizer
-    data = asked(model)
+    data = question_batch(model)
     predicted = model(**data, mode='predict')
     for question, sample in zip(each_question(model, data['inputs']), predicted, strict=True):
         ids, probability = [tokenizer.cls_token_id], 1.0
@@ -260,11 +274,11 @@ def test_answers_are_written_word_by_word_to_the_end(make_model, asked):
         assert sample.top_answers == [(sample.predicted, pytest.approx(probability, rel=1e-3))]
 
 
-def test_it_learns_a_few_samples_by_heart(make_model, asked):
+def test_it_overfits_a_few_samples(make_model, question_batch):
     listed = ['word1', 'word2', 'word3 word4', 'word5']
     model = make_model(answers=listed, momentum=None, spread=None)
-    given = ('word1', 'word3 word4', 'word5', 'word2')
-    data = asked(model, [(answer,) for answer in given])
+    answers_by_question = ('word1', 'word3 word4', 'word5', 'word2')
+    data = question_batch(model, [(answer,) for answer in answers_by_question])
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()
     for _ in range(80):
@@ -274,18 +288,22 @@ def test_it_learns_a_few_samples_by_heart(make_model, asked):
         optimizer.step()
     assert loss < 0.1
     model.eval()
-    assert [sample.predicted for sample in model(**data, mode='predict')] == list(given)
+    assert [sample.predicted for sample in model(**data, mode='predict')] == list(
+        answers_by_question
+    )
     model.answer_list = []
-    assert [sample.predicted for sample in model(**data, mode='predict')] == list(given)
+    assert [sample.predicted for sample in model(**data, mode='predict')] == list(
+        answers_by_question
+    )
 
 
-def test_a_pre_trained_checkpoint_starts_network_decoder_and_teacher(make_model, build):
+def test_a_pre_trained_checkpoint_initialises_backbone_decoder_and_teacher(make_model, build):
     pretrained = build(momentum=0.9)
     for parameter in pretrained.parameters():
         torch.nn.init.normal_(parameter)
     model = make_model()
-    found = model.load_state_dict(pretrained.state_dict(), strict=False)
-    assert not found.missing_keys
+    result = model.load_state_dict(pretrained.state_dict(), strict=False)
+    assert not result.missing_keys
     backbone, heads = pretrained.backbone.state_dict(), pretrained.heads.state_dict()
     for name, value in model.decoder.state_dict().items():
         part, rest = name.split('.', 1)
@@ -301,23 +319,23 @@ def test_a_pre_trained_checkpoint_starts_network_decoder_and_teacher(make_model,
         assert torch.equal(value, teacher[name])
 
 
-def test_its_own_checkpoint_loads_as_it_is(make_model):
-    model, other = make_model(), make_model()
-    torch.nn.init.normal_(model.decoder.words.bias)
-    other.load_state_dict(model.state_dict())
-    for name, value in model.state_dict().items():
-        assert torch.equal(value, other.state_dict()[name]), name
+def test_a_checkpoint_with_a_decoder_loads_unchanged(make_model):
+    source, model = make_model(), make_model()
+    torch.nn.init.normal_(source.decoder.words.bias)
+    model.load_state_dict(source.state_dict())
+    for name, value in source.state_dict().items():
+        assert torch.equal(value, model.state_dict()[name]), name
 
 
-def test_pretrained_encoders_start_the_decoder_too(make_model):
+def test_pretrained_encoders_initialise_the_decoder(make_model):
     model = make_model()
     model.init_weights()
-    for one, other in (
+    for copied, source in (
         (model.decoder.layers, model.backbone.fusion.layers),
         (model.decoder.embeddings, model.backbone.text_encoder.bert.embeddings),
     ):
-        for name, value in one.state_dict().items():
-            assert torch.equal(value, other.state_dict()[name]), name
+        for name, value in copied.state_dict().items():
+            assert torch.equal(value, source.state_dict()[name]), name
 
 
 @pytest.mark.parametrize(
@@ -329,7 +347,7 @@ def test_pretrained_encoders_start_the_decoder_too(make_model):
         ('["word1", ""]', ValueError, "'', of 0 word pieces; expected 1 to .*length=2"),
     ],
 )
-def test_a_list_that_does_not_do_is_an_error(config, tmp_path, content, error, message):
+def test_an_unusable_answer_list_is_an_error(config, tmp_path, content, error, message):
     file = tmp_path / 'list.json'
     if content:
         file.write_text(content)

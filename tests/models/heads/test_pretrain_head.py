@@ -1,0 +1,82 @@
+"""The protocol of a pre-training objective: what is built, what is asked and what is refused."""
+
+import pytest
+import torch
+from torch import nn
+
+from xmodal.models.heads import PretrainHead, PretrainHeads
+from xmodal.registry import MODELS
+
+SIZES = dict(embed_dims=8, vocab_size=40, patch_size=4)
+
+
+@MODELS.register_module()
+class ConstantHead(PretrainHead):
+    """Logs a constant by a name that its config gives."""
+
+    def __init__(self, value=1.0, name='loss_constant'):
+        super().__init__()
+        self.value, self.name = value, name
+
+    def loss(self, model, step):
+        return {self.name: torch.tensor(self.value)}
+
+
+@MODELS.register_module()
+class SizedHead(PretrainHead):
+    """Asks for two of the model's sizes."""
+
+    def __init__(self, embed_dims, vocab_size, scale=1.0):
+        super().__init__()
+        self.sizes, self.scale = (embed_dims, vocab_size), scale
+
+
+def test_a_constructor_gets_the_sizes_that_it_asks_for():
+    heads = PretrainHeads(
+        dict(sized=dict(type='SizedHead', scale=0.5), constant=dict(type='ConstantHead')), SIZES
+    )
+    assert heads['sized'].sizes == (8, 40) and heads['sized'].scale == 0.5
+    assert heads['constant'].value == 1.0
+
+
+def test_a_class_is_accepted_instead_of_its_name():
+    heads = PretrainHeads(dict(sized=dict(type=SizedHead)), SIZES)
+    assert heads['sized'].sizes == (8, 40)
+
+
+def test_values_of_all_active_heads_are_logged_in_the_order_of_the_config():
+    configs = dict(
+        first=dict(type=ConstantHead, value=1.0, name='loss_first'),
+        second=dict(type=ConstantHead, value=2.0, name='accuracy_second'),
+        third=dict(type=ConstantHead, value=3.0, name='loss_third'),
+    )
+    heads = PretrainHeads(configs, SIZES)
+    values = heads.loss(None, None)
+    assert {name: value.item() for name, value in values.items()} == {
+        'loss_first': 1.0,
+        'accuracy_second': 2.0,
+        'loss_third': 3.0,
+    }
+    heads.active = frozenset(['third', 'first'])
+    assert list(heads.loss(None, None)) == ['loss_first', 'loss_third']
+    assert heads.active_heads() == [heads['first'], heads['third']]
+
+
+def test_two_heads_that_log_one_name_are_refused():
+    configs = dict(first=dict(type=ConstantHead), second=dict(type=ConstantHead))
+    message = r"model\.heads\.second logs \['loss_constant'\], as another head does"
+    with pytest.raises(ValueError, match=message):
+        PretrainHeads(configs, SIZES).loss(None, None)
+
+
+def test_a_head_of_another_kind_is_refused():
+    message = r'model\.heads\.linear: Linear is no PretrainHead, whose loss\(model, step\)'
+    with pytest.raises(ValueError, match=message):
+        PretrainHeads(dict(linear=dict(type=nn.Linear, in_features=2, out_features=2)), SIZES)
+
+
+def test_a_head_that_is_none_is_left_out_and_no_head_at_all_is_refused():
+    heads = PretrainHeads(dict(constant=dict(type=ConstantHead), sized=None), SIZES)
+    assert list(heads) == ['constant']
+    with pytest.raises(ValueError, match='model.heads is empty'):
+        PretrainHeads(dict(sized=None), SIZES)

@@ -1,0 +1,38 @@
+"""The interface of a position, and the names of the positions of the package."""
+
+import pytest
+
+from xmodal.models.necks import (
+    AbsolutePosition,
+    AbsoluteRelativePosition,
+    AnchorRelativePosition,
+    NoPosition,
+    RelativePosition,
+    UniformPosition,
+)
+from xmodal.registry import MODELS
+
+
+def test_a_plug_in_that_overrides_nothing_changes_nothing(tokens, build_position):
+    image, text = tokens()
+    position = build_position('none')
+    assert position.embed_inputs(image, text) == (image, text)
+    assert position.relate(image, text) is None
+    assert position.self_bias(0, text) is None
+    assert all(term is None for term in position.cross_terms(0, None, 'text'))
+    assert position.statistics(None, text.attention_mask) == {}
+
+
+@pytest.mark.parametrize(
+    ('position', 'alias'),
+    [
+        (NoPosition, 'none'),
+        (AbsolutePosition, 'ape'),
+        (RelativePosition, 'rpe'),
+        (AbsoluteRelativePosition, 'ape+rpe'),
+        (UniformPosition, 'uniform'),
+        (AnchorRelativePosition, 'ace_rpe'),
+    ],
+)
+def test_a_position_is_registered_by_its_class_and_a_short_name(position, alias):
+    assert MODELS.get(position.__name__) is MODELS.get(alias) is position
