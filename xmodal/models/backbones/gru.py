@@ -68,7 +68,7 @@ class GruTextEncoder(Encoder):
         """
         if self.word_vectors is None:
             return
-        ids = Vocabulary.read(self.vocabulary).numbers
+        ids = Vocabulary.read(self.vocabulary).word_ids
         vocab_size, word_dims = self.embedding.weight.shape
         if len(ids) != vocab_size:
             raise ValueError(
