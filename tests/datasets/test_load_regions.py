@@ -77,5 +77,5 @@ def test_the_preprocessor_passes_labels_on(folder, tiny_world):
     preprocessor = RegionTextPreprocessor(dict(pretrained=vocabulary), max_length=8)
     data = stack_regions(samples)
     batch = preprocessor(data)['inputs']
-    assert torch.equal(batch.regions.labels.objects, data['inputs'].labels.objects)
-    assert torch.equal(batch.regions.boxes, data['inputs'].boxes)
+    assert torch.equal(batch.images.labels.objects, data['inputs'].labels.objects)
+    assert torch.equal(batch.images.boxes, data['inputs'].boxes)
