@@ -16,6 +16,6 @@ model = dict(
         image_encoder=dict(depth=12, arch='deit_base_patch16_224'),
         fusion=dict(streams='text'),
     ),
-    heads=dict(itc=dict(_delete_=True, type='ITCHead', temperature=0.07), ace=None),
+    heads=dict(itc=dict(type='ITCHead', temperature=0.07), ace=None),
 )
 load_from = 'work_dirs/albef/retrieval_coco.pth'

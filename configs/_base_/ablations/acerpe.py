@@ -7,7 +7,7 @@ reference = 'ace_rpe_lace'  # the method; rows whose configs equal its configs s
 # Tables 1 and 2: the position inside the fusion encoder. Only ace_rpe_lace, "ACE-RPE + L_ace", has
 # the anchor loss; it is the configs as they are and overrides nothing.
 # ALBEF's ITC in the place of L_ace; _delete_ replaces the ITC that a config has, or its None.
-without_lace = dict(itc=dict(_delete_=True, type='ITCHead'), ace=None)
+without_lace = dict(itc=dict(type='ITCHead'), ace=None)
 overrides = dict(
     # "None": no position in the fusion encoder.
     none=dict(

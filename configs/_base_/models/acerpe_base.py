@@ -32,7 +32,6 @@ model = dict(
         proj_dims=256,
     ),
     heads=dict(
-        itc=None,  # ALBEF's ITC, in the place of the anchor loss in rows without it
         ace=dict(type='AnchorHead', scale=2.0, token_scale=2.0, margin=0.05),  # λ, λ, δ
         itm=dict(type='ITMHead'),
         mlm=dict(type='MLMHead', mask_probability=0.15),

@@ -80,3 +80,18 @@ def test_a_head_that_is_none_is_left_out_and_no_head_at_all_is_refused():
     assert list(heads) == ['constant']
     with pytest.raises(ValueError, match='model.heads is empty'):
         PretrainHeads(dict(sized=None), SIZES)
+
+
+def test_the_order_of_the_heads_does_not_depend_on_the_config(config):
+    sorted_keys, reversed_keys = config(), config()
+    for model, reverse in ((sorted_keys, False), (reversed_keys, True)):
+        model['heads'] = dict(sorted(model['heads'].items(), reverse=reverse))
+    torch.manual_seed(0)
+    one = MODELS.build(sorted_keys)
+    torch.manual_seed(0)
+    other = MODELS.build(reversed_keys)
+    assert list(one.heads) == list(other.heads) == ['itc', 'ace', 'itm', 'mlm', 'mim']
+    assert one.contrastive_head is one.heads['itc']
+    assert other.contrastive_head is other.heads['itc']
+    for name, value in one.state_dict().items():
+        assert torch.equal(value, other.state_dict()[name]), name

@@ -21,6 +21,8 @@ class AnchorHead(ContrastiveHead):
         margin: δ of Eq. 2.
     """
 
+    order = 1
+
     def __init__(self, scale: float = 2.0, token_scale: float = 2.0, margin: float = 0.05) -> None:
         super().__init__()
         self.lambda_, self.token_lambda, self.margin = scale, token_scale, margin

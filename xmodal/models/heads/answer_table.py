@@ -35,6 +35,7 @@ class AnswerTableHead(PretrainHead):
         ValueError: when it is no list of answers, or ``loss`` is unknown.
     """
 
+    order = 7
     reads_image_tokens = False
 
     def __init__(

@@ -28,6 +28,8 @@ class ITCHead(ContrastiveHead):
         temperature: initial value of the learned temperature, kept in [0.001, 0.5].
     """
 
+    order = 0
+
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()
         self.temperature = LearnedTemperature(temperature, 0.001, 0.5)

@@ -22,6 +22,8 @@ class ITMHead(PretrainHead):
             after a long plateau.
     """
 
+    order = 2
+
     def __init__(self, embed_dims: int, hardness: float = 1.0) -> None:
         super().__init__()
         self.hardness = hardness

@@ -21,6 +21,7 @@ class LxmertITMHead(PretrainHead):
         replace_probability: share of texts replaced.
     """
 
+    order = 6
     reads_image_tokens = False
 
     def __init__(self, embed_dims: int, replace_probability: float = 0.5) -> None:

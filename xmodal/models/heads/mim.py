@@ -26,6 +26,8 @@ class MIMHead(PretrainHead):
             'image_encoder'.
     """
 
+    order = 4
+
     def __init__(
         self,
         embed_dims: int,

@@ -37,6 +37,7 @@ class MLMHead(PretrainHead):
         mask_probability: share of words that are targets.
     """
 
+    order = 3
     has_teacher = True
 
     def __init__(self, embed_dims: int, vocab_size: int, mask_probability: float = 0.15) -> None:

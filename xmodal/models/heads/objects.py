@@ -54,6 +54,8 @@ class ObjectHead(PretrainHead):
         ValueError: when a switch has an unknown value.
     """
 
+    order = 5
+
     def __init__(
         self,
         embed_dims: int,

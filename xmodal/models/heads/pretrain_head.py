@@ -16,10 +16,12 @@ class PretrainHead(nn.Module):
     ``embed_dims``, ``vocab_size``, ``patch_size`` or ``feature_dims`` gets it from the model.
 
     Attributes:
+        order: heads are built and called in this order, and then by name.
         has_teacher: whether the momentum teacher has a copy of the head (ALBEF family).
         reads_image_tokens: whether it reads the fused image tokens (LXMERT).
     """
 
+    order = 10
     has_teacher = False
     reads_image_tokens = True
 
@@ -42,6 +44,9 @@ class PretrainHead(nn.Module):
 class PretrainHeads(nn.ModuleDict):
     """The objectives of a pre-training, by name.
 
+    Their order does not depend on that of the config, whose keys MMEngine sorts when it saves it:
+    random draws and the optimizer's state stay where they are.
+
     Args:
         configs: of the heads, by name; None leaves out a head of an inherited config.
         sizes: of the model, for the constructors that ask for them.
@@ -55,15 +60,15 @@ class PretrainHeads(nn.ModuleDict):
 
     def __init__(self, configs: Mapping[str, dict | None], sizes: Mapping[str, int]) -> None:
         super().__init__()
-        for name, config in configs.items():
-            if config is not None:
-                self[name] = _build_head(name, config, sizes)
+        kinds = {name: _kind(config) for name, config in configs.items() if config is not None}
+        for name in sorted(kinds, key=lambda name: (getattr(kinds[name], 'order', 0), name)):
+            self[name] = _build_head(name, configs[name], kinds[name], sizes)
         if not self:
             raise ValueError(f'model.heads is empty: {dict(configs)}, expected at least one head')
         self.active = frozenset(self)
 
     def active_heads(self) -> list[PretrainHead]:
-        """The heads that are trained now, in the order of the config."""
+        """The heads that are trained now."""
         return [head for name, head in self.items() if name in self.active]
 
     def loss(self, model: nn.Module, step: PretrainStep | LxmertStep) -> dict[str, Tensor]:
@@ -86,9 +91,16 @@ class PretrainHeads(nn.ModuleDict):
         return values
 
 
-def _build_head(name: str, config: dict, sizes: Mapping[str, int]) -> PretrainHead:
+def _kind(config: Mapping) -> type | None:
+    """The class of a head; None where the config has none, of which its building tells."""
+    kind = config.get('type')
+    return MODELS.get(kind) if isinstance(kind, str) else kind
+
+
+def _build_head(
+    name: str, config: dict, kind: type | None, sizes: Mapping[str, int]
+) -> PretrainHead:
     """A head, with the sizes that its constructor asks for."""
-    kind = MODELS.get(config['type']) if isinstance(config['type'], str) else config['type']
     parameters = signature(kind).parameters if kind else {}
     wanted = {key: value for key, value in sizes.items() if key in parameters}
     head = MODELS.build({**config, **wanted})
