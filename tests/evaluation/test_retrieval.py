@@ -144,7 +144,7 @@ def test_the_loop_with_all_candidates_ranks_every_pair_by_itm(tiny_config, add):
             expected = yes - no
             if add:
                 cosine = (image.embedding * text.embedding).sum()
-                expected = expected + cosine / model.heads['itc'].temperature
+                expected = expected + cosine / model.heads['itc'].temperature()
             assert gallery.scores[i, t].item() == pytest.approx(expected.item(), abs=1e-4)
 
 
