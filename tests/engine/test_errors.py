@@ -157,7 +157,7 @@ def test_a_type_that_cannot_be_built_is_an_error(config, message):
     'options',
     [
         {'fsdp.units': ['Block']},  # a section of the runner's that the config lacks
-        {'variable': 2},  # the config's own
+        {'variable': 2},  # a variable of the config
         {'model.heads.itm.type': 'ITMHead', 'model.heads.itm.scale': 1},  # new, with its type
         {'optim_wrapper.paramwise_cfg.norm_decay_mult': 0},  # read by its name, without a type
         {'model.layers.0.width': 3},  # in a list
@@ -218,8 +218,8 @@ def test_the_default_loops_refuse_unknown_keys(tiny_config, name):
 
 def test_an_error_of_a_data_worker_is_told_without_the_workers_traceback(tiny_world, tmp_path):
     root = shutil.copytree(tiny_world, tmp_path / 'broken')
-    picture = root / 'images/test/000/test_000003.png'
-    picture.write_bytes(b'version https://git-lfs.github.com/spec/v1')
+    image = root / 'images/test/000/test_000003.png'
+    image.write_bytes(b'version https://git-lfs.github.com/spec/v1')
     dataset = AlbefJsonDataset(
         'albef/test.json',
         str(root),
@@ -229,4 +229,4 @@ def test_an_error_of_a_data_worker_is_told_without_the_workers_traceback(tiny_wo
     with pytest.raises(BrokenImageError) as raised:
         list(DataLoader(dataset, num_workers=1, collate_fn=list))
     sentence = explain(raised.value)
-    assert sentence.startswith(str(picture)) and 'Traceback' not in sentence
+    assert sentence.startswith(str(image)) and 'Traceback' not in sentence

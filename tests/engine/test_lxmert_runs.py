@@ -115,7 +115,7 @@ def test_the_presets_differ_where_paper_and_code_do():
 
 
 def build(model, tmp_path, vocabulary):
-    """A model without weights, with a table and a vocabulary of its own."""
+    """A model without weights, with a table and a separate vocabulary."""
     answers = tmp_path / 'answers.json'
     answers.write_text(json.dumps(['yes', 'no']))
     model = model.to_dict()
@@ -146,9 +146,9 @@ def test_every_config_builds_and_none_writes_where_another_does(file, tmp_path, 
 @pytest.mark.parametrize('table', ['table4', 'table5', 'tasks'])
 @pytest.mark.parametrize('preset', ['shapes', 'full'])
 def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tmp_path, vocabulary):
-    found = read_table(f'configs/lxmert/ablations/{table}.py', preset)
-    for row in found.rows:
-        for stage in found.stages.values():
+    ablation = read_table(f'configs/lxmert/ablations/{table}.py', preset)
+    for row in ablation.rows:
+        for stage in ablation.stages.values():
             model = build(row.config(stage).model, tmp_path, vocabulary)
             if stage.name == 'pretrain':
                 assert ('answers' in model.heads) == (row.name != 'p20')

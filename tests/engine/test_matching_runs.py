@@ -137,7 +137,7 @@ def test_scores_of_two_models_are_saved_and_averaged(shrink, tmp_path):
 
 
 def build(config, tmp_path, words=('a', 'dog')):
-    """The model of a config without weights, with a vocabulary of its own."""
+    """The model of a config without weights, with a separate vocabulary."""
     vocabulary = tmp_path / 'vocab.json'
     Vocabulary([*SPECIAL_WORDS, *words]).write(vocabulary)
     model = copy.deepcopy(config.model)
@@ -186,8 +186,8 @@ def test_the_model_of_every_config_is_what_its_name_says(file, tmp_path):
 def test_the_published_models_have_the_reference_s_number_of_parameters(name, millions, tmp_path):
     words = [f'word{number}' for number in range(8481 - len(SPECIAL_WORDS))]
     model = build(Config.fromfile(f'configs/temde/{name}.py'), tmp_path, words)
-    found = sum(p.numel() for p in model.parameters()) / 1e6
-    assert found == pytest.approx(millions, abs=0.02)
+    total = sum(p.numel() for p in model.parameters()) / 1e6
+    assert total == pytest.approx(millions, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -225,9 +225,9 @@ TABLES = [
 
 @pytest.mark.parametrize('table, preset', TABLES)
 def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tmp_path):
-    found = read_table(f'configs/temde/ablations/{table}.py', preset)
-    for row in found.rows:
-        for stage in found.stages.values():
+    ablation = read_table(f'configs/temde/ablations/{table}.py', preset)
+    for row in ablation.rows:
+        for stage in ablation.stages.values():
             build(row.config(stage), tmp_path)
 
 

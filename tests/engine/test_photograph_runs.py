@@ -1,4 +1,4 @@
-"""The tasks on a few photographs, from their configs; made-up pictures in the same files."""
+"""The tasks on a few photographs, from their configs; made-up images in the same files."""
 
 import json
 
@@ -59,7 +59,7 @@ def phrases():
 
 @pytest.fixture
 def photographs(tmp_path):
-    """A folder in the layout of docs/data.md, with noise for pictures."""
+    """A folder in the layout of docs/data.md, with noise for images."""
     root = tmp_path / 'data'
 
     def write(name, content):
@@ -93,7 +93,7 @@ def photographs(tmp_path):
 
 @pytest.fixture
 def load(photographs, tiny_world, tmp_path):
-    """Loads a config with a model of 32 dimensions and those pictures."""
+    """Loads a config with a model of 32 dimensions and those images."""
 
     def make(name):
         config = Config.fromfile(f'configs/acerpe/{name}.py')

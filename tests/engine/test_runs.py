@@ -146,7 +146,7 @@ def test_a_share_of_broken_images_above_the_limit_ends_the_run_with_the_list(
     tiny_config, tiny_world, tmp_path
 ):
     root = shutil.copytree(tiny_world, tmp_path / 'broken')
-    (root / 'images/train/000/train_000003.png').write_bytes(b'no picture')
+    (root / 'images/train/000/train_000003.png').write_bytes(b'no image')
     with pytest.raises(RuntimeError, match=r'(?s)images are broken.*000003\.png'):
         train(tiny_config, **{'train_dataloader.dataset.data_root': str(root)})
 

@@ -15,8 +15,8 @@ from xmodal.evaluation.classification import (
 
 
 def test_accuracy_is_computed_overall_and_for_each_class_that_occurs():
-    found = class_accuracies([0, 0, 2, 0, 2], [0, 0, 0, 2, 2], ('a', 'b', 'c'))
-    assert found == {'accuracy': 60, 'accuracy_a': pytest.approx(200 / 3), 'accuracy_c': 50}
+    actual = class_accuracies([0, 0, 2, 0, 2], [0, 0, 0, 2, 2], ('a', 'b', 'c'))
+    assert actual == {'accuracy': 60, 'accuracy_a': pytest.approx(200 / 3), 'accuracy_c': 50}
 
 
 def official_nlvr2(predictions, examples):
@@ -71,12 +71,12 @@ def sentence_of(identifier):
 def test_accuracy_and_consistency_of_nlvr2_agree_with_the_official_arithmetic():
     metric = ReasoningMetric()
     metric.process({}, samples(EXAMPLES, sentence_of))
-    found = metric.evaluate(len(EXAMPLES))
+    actual = metric.evaluate(len(EXAMPLES))
     said = {identifier: str(bool(guess)) for identifier, (guess, _) in EXAMPLES.items()}
     labels = [(identifier, str(bool(label))) for identifier, (_, label) in EXAMPLES.items()]
     accuracy, consistent = official_nlvr2(said, labels)
     assert (accuracy, consistent) == (0.7, 2 / 5)
-    assert found == pytest.approx({'accuracy': 70, 'consistency': 40})
+    assert actual == pytest.approx({'accuracy': 70, 'consistency': 40})
 
 
 def test_all_statements_of_a_presentation_of_nlvr_are_one_group():
@@ -155,9 +155,9 @@ def test_entailment_predictions_name_pair_and_label(tmp_path):
     metric = EntailmentMetric(save_predictions=str(file))
     metric.process({}, entailment_samples())
     metric.evaluate(7)
-    found = json.loads(file.read_text())
-    assert found[0] == {'pairID': '0.jpg#0r1', 'prediction': 'entailment'}
-    assert [item['pairID'] for item in found] == [f'{n}.jpg#0r1' for n in range(7)]
+    actual = json.loads(file.read_text())
+    assert actual[0] == {'pairID': '0.jpg#0r1', 'prediction': 'entailment'}
+    assert [item['pairID'] for item in actual] == [f'{n}.jpg#0r1' for n in range(7)]
 
 
 def test_two_ranks_score_as_one_even_if_they_share_samples(monkeypatch):
@@ -169,9 +169,9 @@ def test_two_ranks_score_as_one_even_if_they_share_samples(monkeypatch):
     shared.results = []
     shared.process({}, mine)
     monkeypatch.setattr('xmodal.evaluation.task.all_gather_object', lambda mine: [mine, theirs])
-    found = shared.evaluate(7)
+    actual = shared.evaluate(7)
     monkeypatch.undo()
-    assert found == whole.evaluate(7)
+    assert actual == whole.evaluate(7)
 
 
 def test_samples_without_a_prediction_are_an_error():

@@ -40,7 +40,7 @@ def random_questions(seed, count=60):
 
 def official(questions, predicted, choices):
     """The official script's arithmetic, step by step."""
-    scores, gold, found = defaultdict(list), {}, {}
+    scores, gold, guessed = defaultdict(list), {}, {}
     for number, question in questions.items():
         if not question.balanced:
             continue
@@ -55,9 +55,9 @@ def official(questions, predicted, choices):
                 group = ['color', 'material', 'shape']
             scores[metric].append(float(predicted[number] in group))
         if question.group is not None:
-            for counts, answer in ((gold, question.answer), (found, predicted[number])):
-                own = counts.setdefault(question.group, {})
-                own[answer] = own.get(answer, 0) + 1
+            for counts, answer in ((gold, question.answer), (guessed, predicted[number])):
+                counts_of_group = counts.setdefault(question.group, {})
+                counts_of_group[answer] = counts_of_group.get(answer, 0) + 1
         entailed = [other for other in question.entailed if other != number]
         if correct and entailed:
             right = [float(predicted[other] == questions[other].answer) for other in entailed]
@@ -67,7 +67,7 @@ def official(questions, predicted, choices):
     for group, expected in gold.items():
         score, overall = 0, 0
         for answer, e in expected.items():
-            o = found[group].get(answer, 0)
+            o = guessed[group].get(answer, 0)
             score += (float(o - e) ** 2) / e
             overall += e
         sum_score += score * overall
@@ -91,12 +91,12 @@ def test_scores_of_a_small_example():
         'v': GqaQuestion('yes', 'verify', 'obj'),
     }
     predicted = {'q': 'red', 'p': 'red', 'a': 'yes', 'b': 'yes', 'v': 'yes'}
-    found = gqa_scores(predicted, questions)
-    assert found['accuracy'] == pytest.approx(200 / 3)
-    assert (found['open'], found['binary'], found['consistency']) == (50, 100, 50)
+    actual = gqa_scores(predicted, questions)
+    assert actual['accuracy'] == pytest.approx(200 / 3)
+    assert (actual['open'], actual['binary'], actual['consistency']) == (50, 100, 50)
     # red: once true and twice said, blue: once true and never said: (1 + 1) / 100
-    assert found['distribution'] == pytest.approx(0.02)
-    assert 'validity' not in found
+    assert actual['distribution'] == pytest.approx(0.02)
+    assert 'validity' not in actual
 
 
 def test_consistency_is_left_out_if_entailed_questions_are_missing():
@@ -129,9 +129,9 @@ def test_the_metric_scores_samples_and_writes_the_file_of_the_server(tmp_path):
         sample(0, 'red', ['red'], structural='query'),
         sample(1, 'no', ['yes'], structural='verify'),
     ]
-    found = evaluate(GqaMetric(save_predictions=str(file)), samples)
-    assert found['gqa/accuracy'] == 50
-    assert (found['gqa/open'], found['gqa/binary']) == (100, 0)
+    actual = evaluate(GqaMetric(save_predictions=str(file)), samples)
+    assert actual['gqa/accuracy'] == 50
+    assert (actual['gqa/open'], actual['gqa/binary']) == (100, 0)
     assert json.loads(file.read_text()) == [
         {'questionId': '0', 'prediction': 'red'},
         {'questionId': '1', 'prediction': 'no'},

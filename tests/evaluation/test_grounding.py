@@ -53,9 +53,9 @@ def test_the_score_of_a_box_is_its_heat_over_the_root_of_its_area(size):
 
 def test_there_is_no_heat_outside_the_image():
     boxes = box_tensor([[-2, -3, 4, 5], [0, 0, 2, 2], [3, 3, 50, 1], [9, 9, 2, 2]])
-    found = box_scores(torch.ones(4, 4), boxes)
+    actual = box_scores(torch.ones(4, 4), boxes)
     expected = [4 / 20**0.5, 2.0, 1 / 50**0.5, 0.0]
-    torch.testing.assert_close(found, box_tensor(expected))
+    torch.testing.assert_close(actual, box_tensor(expected))
 
 
 def test_among_equal_scores_and_for_a_map_of_zeros_the_first_box_is_chosen():
@@ -131,8 +131,8 @@ def predictions(**boxes):
 
 
 def test_accuracy_is_counted_by_split_at_an_iou_of_a_half():
-    found = grounding_metrics(predictions(), REFERENCES)
-    assert found == {'val/accuracy': 100, 'testA/accuracy': 50, 'testB/accuracy': 100}
+    actual = grounding_metrics(predictions(), REFERENCES)
+    assert actual == {'val/accuracy': 100, 'testA/accuracy': 50, 'testB/accuracy': 100}
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_the_metric_scores_every_sample_once_and_writes_the_boxes(tmp_path):
     samples = [sample(0, 'val', hot, 1), sample(1, 'val', hot, 0), sample(2, 'testB', cold, 1)]
     metric.process({}, samples)
     metric.process({}, samples[1:2])  # as from a sampler that pads
-    found = metric.evaluate(3)
+    actual = metric.evaluate(3)
     third = pytest.approx(100 / 3)
-    assert found == {
+    assert actual == {
         'val/accuracy': 50,
         'val/pointing': 100,
         'val/chance': third,

@@ -24,8 +24,8 @@ def random_scores(seed):
 
 def test_a_matrix_is_read_as_it_was_written_and_never_written_over(tmp_path):
     file = write(tmp_path / 'new/a.npz', random_scores(0))
-    found = read_scores(file)
-    assert np.array_equal(found.scores, random_scores(0)) and found.captions.tolist() == list(
+    actual = read_scores(file)
+    assert np.array_equal(actual.scores, random_scores(0)) and actual.captions.tolist() == list(
         'abcd'
     )
     with pytest.raises(FileExistsError):

@@ -26,7 +26,7 @@ def evaluate(samples, **options):
 
 
 def test_the_score_of_the_label_counts_and_an_empty_label_is_0():
-    found = evaluate(
+    actual = evaluate(
         [
             sample(0, 'yes', {'yes': 1.0, 'no': 0.3}, 'yes/no'),
             sample(1, 'no', {'yes': 0.9, 'no': 0.6}, 'yes/no'),
@@ -34,7 +34,7 @@ def test_the_score_of_the_label_counts_and_an_empty_label_is_0():
             sample(3, 'dog', {}, 'other'),
         ]
     )
-    assert found == {
+    assert actual == {
         'vqa/overall': pytest.approx(40),
         'vqa/yes/no': pytest.approx(80),
         'vqa/number': 0,

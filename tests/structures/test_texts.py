@@ -34,8 +34,8 @@ def test_lists_and_padded_batches_pack_to_the_same_texts(texts):
 
 
 def test_padding_restores_a_batch(texts):
-    for found, expected in zip(PackedTexts.from_list(texts).pad(), padded(texts), strict=True):
-        assert found.equal(expected)
+    for actual, expected in zip(PackedTexts.from_list(texts).pad(), padded(texts), strict=True):
+        assert actual.equal(expected)
 
 
 def test_texts_are_selected_in_any_order_and_joined(texts):

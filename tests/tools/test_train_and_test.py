@@ -163,12 +163,12 @@ def test_a_sharded_run_that_is_resumed_learns_as_one_in_parallel(config_file, tm
         torch.load(tmp_path / name / 'epoch_2.pth', weights_only=True)
         for name in ('parallel', 'sharded')
     ]
-    expected, found = (checkpoint['state_dict'] for checkpoint in checkpoints)
-    assert found.keys() == expected.keys()
+    expected, actual = (checkpoint['state_dict'] for checkpoint in checkpoints)
+    assert actual.keys() == expected.keys()
     for name, value in expected.items():
         # A key's bias has no gradient but noise, which Adam scales up to whole steps.
         if not name.endswith('key.bias'):
-            torch.testing.assert_close(found[name], value, atol=2e-4, rtol=1e-3, msg=name)
+            torch.testing.assert_close(actual[name], value, atol=2e-4, rtol=1e-3, msg=name)
 
 
 def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_config, tmp_path):
@@ -188,14 +188,14 @@ def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_
         'train_cfg.max_epochs=1',
         'optim_wrapper.optimizer.lr=0',
     )
-    found = torch.load(tmp_path / 'run/epoch_1.pth', weights_only=True)['state_dict'][name]
-    torch.testing.assert_close(found, torch.full_like(state[name], 3.0))
+    actual = torch.load(tmp_path / 'run/epoch_1.pth', weights_only=True)['state_dict'][name]
+    torch.testing.assert_close(actual, torch.full_like(state[name], 3.0))
 
 
 def test_a_batch_that_does_not_divide_is_an_error_in_any_folder(config_file, tmp_path):
     options = ['--cfg-options', 'train_dataloader.global_batch_size=7']
     file = Path(config_file)
-    found = run_script(
+    result = run_script(
         'tools/dist_train.sh',
         file.name,
         2,
@@ -205,20 +205,20 @@ def test_a_batch_that_does_not_divide_is_an_error_in_any_folder(config_file, tmp
         check=False,
         folder=file.parent,
     )
-    assert found.returncode != 0
-    assert 'global_batch_size=7 is not a multiple of 2 process(es)' in found.stderr
+    assert result.returncode != 0
+    assert 'global_batch_size=7 is not a multiple of 2 process(es)' in result.stderr
 
 
 def test_several_machines_must_say_which_they_are(config_file, monkeypatch):
     monkeypatch.setenv('NNODES', '2')
-    found = run_script('tools/dist_train.sh', config_file, 8, check=False)
-    assert found.returncode != 0 and 'NODE_RANK: is the number of this machine' in found.stderr
+    result = run_script('tools/dist_train.sh', config_file, 8, check=False)
+    assert result.returncode != 0 and 'NODE_RANK: is the number of this machine' in result.stderr
     monkeypatch.setenv('NODE_RANK', '1')
-    found = run_script('tools/dist_train.sh', config_file, 8, check=False)
-    assert found.returncode != 0 and 'MASTER_ADDR: is the address of machine 0' in found.stderr
+    result = run_script('tools/dist_train.sh', config_file, 8, check=False)
+    assert result.returncode != 0 and 'MASTER_ADDR: is the address of machine 0' in result.stderr
 
 
 @pytest.mark.parametrize('script', ['dist_train', 'dist_test', 'slurm_train', 'slurm_test'])
 def test_scripts_say_how_they_are_used(script):
-    found = run_script(f'tools/{script}.sh', check=False)
-    assert found.returncode == 2 and f'tools/{script}.sh' in found.stdout
+    result = run_script(f'tools/{script}.sh', check=False)
+    assert result.returncode == 2 and f'tools/{script}.sh' in result.stdout

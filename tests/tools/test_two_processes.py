@@ -16,12 +16,12 @@ def check_one_and_two(config, tmp_path, saved):
     config.load_from = str(tmp_path / 'start.pth')
     config.experiment_name = 'start'
     torch.save(build_runner(config).model.state_dict(), config.load_from)
-    owner, key = saved
-    config[owner][key] = str(tmp_path / 'one.json')
+    section, key = saved
+    config[section][key] = str(tmp_path / 'one.json')
     config.experiment_name = 'one process'
     metrics = build_runner(config).test()
 
-    config[owner][key] = str(tmp_path / 'two.json')
+    config[section][key] = str(tmp_path / 'two.json')
     config.dump(tmp_path / 'config.py')
     arguments = tmp_path / 'config.py', config.load_from, 2, '--work-dir', tmp_path / 'two'
     run_script('tools/dist_test.sh', *arguments)

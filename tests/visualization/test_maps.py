@@ -158,14 +158,14 @@ def test_chosen_words_have_the_largest_heat_and_are_in_the_order_of_the_text():
 
 
 def test_chance_recall_is_the_recall_of_random_rankings():
-    owner = [i for i in range(6) for _ in range(1 + i % 3)]
-    rankings = {'images': list('abcdef'), 'texts': owner, 'text_to_image': owner}
+    text_to_image = [i for i in range(6) for _ in range(1 + i % 3)]
+    rankings = {'images': list('abcdef'), 'texts': text_to_image, 'text_to_image': text_to_image}
     torch.manual_seed(0)
     recalls = []
     for _ in range(4000):
-        texts, images = torch.randperm(len(owner)).tolist(), torch.randperm(6).tolist()
+        texts, images = torch.randperm(len(text_to_image)).tolist(), torch.randperm(6).tolist()
         for k in (1, 5, 10):
-            recalls.append(sum(i in [owner[t] for t in texts[:k]] for i in range(6)) / 6)
+            recalls.append(sum(i in [text_to_image[t] for t in texts[:k]] for i in range(6)) / 6)
             recalls.append(min(k, 6) / 6 if k > 1 else float(images[0] == 0))
     assert chance_recall(rankings) == pytest.approx(100 * sum(recalls) / len(recalls), abs=1)
 
