@@ -45,6 +45,7 @@ from xmodal.datasets.collate import stack_images
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.engine.memory import recompute_gelu
 from xmodal.registry import DATASETS, MODELS, register_all
 
 ANNOTATIONS = 'pairs.json'
@@ -81,6 +82,7 @@ class Step:
 
     def __init__(self, config: Config) -> None:
         self._model = MODELS.build(config.model).to(default_device()).train()
+        recompute_gelu(self._model)  # as the runner does
         self._optim_wrapper = build_optim_wrapper(self._model, config.optim_wrapper)
         self.heads = {'step, all heads': frozenset(self._model.heads)}
         hooks = [hook for hook in config.custom_hooks if hook['type'] == 'DelayedHeadsHook']

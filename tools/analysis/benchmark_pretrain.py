@@ -31,6 +31,7 @@ from xmodal.benchmark import (
 )
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.engine.memory import recompute_gelu
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch
 
@@ -90,6 +91,7 @@ class Step(TrainingStep):
         self.device = default_device()
         config = read_config(args.config)
         self.model = build_model(config, position).to(self.device).train()
+        recompute_gelu(self.model)  # as the runner does
         self.model.distillation_weight = 0.4
         trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=1e-5)
