@@ -232,6 +232,7 @@ def lxmert_pretrain(folder: Path) -> dict:
                 num_objects=9,
                 num_attributes=4,
                 mask_probability=0.5,
+                masking='bert',
                 confidence_weight=True,
             ),
             matching=dict(type='LxmertITMHead'),

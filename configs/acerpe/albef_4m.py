@@ -27,4 +27,9 @@ model = dict(
 
 train_dataloader = dict(global_batch_size=512)
 custom_hooks = [_base_.momentum_distillation]
-param_scheduler = [_base_.param_scheduler[0], dict(_base_.param_scheduler[1], eta_min=1e-5)]
+param_scheduler = [
+    # 1e-5 to 1e-4 in 20 steps of 100 iterations, then to 1e-5, a step an epoch
+    dict(
+        type='AlbefLR', warmup_lr=1e-5, warmup_steps=20, eta_min=1e-5, convert_to_iter_based=True
+    ),
+]

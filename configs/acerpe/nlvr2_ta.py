@@ -17,6 +17,6 @@ model = dict(
 )
 load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 
+# As in NLVR_pretrain.yaml: in a single epoch the rate is 2e-5 from the end of the warm-up on.
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=1)
 train_dataloader = dict(global_batch_size=512)  # 8 GPUs x 64
-param_scheduler = [_base_.param_scheduler[0], dict(_base_.param_scheduler[1], eta_min=1e-5)]

@@ -27,4 +27,4 @@ load_from = 'work_dirs/pretrain_4m/epoch_30.pth'
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=8)
 train_dataloader = dict(global_batch_size=256)  # 8 GPUs x 32
 custom_hooks = [_base_.momentum_distillation]
-param_scheduler = [dict(_base_.param_scheduler[0], end=400), _base_.param_scheduler[1]]
+param_scheduler = [dict(_base_.param_scheduler[0], warmup_steps=4)]

@@ -1,6 +1,6 @@
 # LXMERT pre-training on COCO and Visual Genome with the questions of VQA, GQA and VG-QA: 180K
 # images, 9.18M pairs (Sec. 3.2). `tools/dist_train.sh configs/lxmert/pretrain.py 4`;
-# docs/regions.md says where the features come from. The losses are the paper's, see
+# docs/regions.md says where the features come from. Masking and losses are the paper's, see
 # pretrain_released.py.
 _base_ = [
     '../_base_/models/lxmert_base.py',

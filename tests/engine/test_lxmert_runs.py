@@ -107,9 +107,12 @@ def test_the_presets_differ_where_paper_and_code_do():
     paper, released = (
         Config.fromfile(f'configs/lxmert/{name}.py') for name in ('pretrain', 'pretrain_released')
     )
-    switches = ('feature_loss', 'label_scope', 'confidence_weight')
+    switches = ('masking', 'feature_loss', 'label_scope', 'confidence_weight')
     choices = [[c.model.heads.objects[s] for s in switches] for c in (paper, released)]
-    assert choices == [['l2', 'masked', False], ['smooth_l1', 'all', True]]
+    assert choices == [
+        ['zeros', 'l2', 'masked', False],
+        ['bert', 'smooth_l1', 'all', True],
+    ]
     assert paper.custom_hooks == [dict(type='DelayedHeadsHook', epochs=dict(answers=10))]
     assert released.custom_hooks == []
 

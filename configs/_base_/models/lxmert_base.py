@@ -16,11 +16,11 @@ model = dict(
     ),
     heads=dict(  # equal weights (Sec. 3.3)
         mlm=dict(type='LxmertMLMHead', mask_probability=0.15),
-        # The paper's losses; the released code's are in pretrain_released.py.
+        # The paper's masking and losses; the released code's are in pretrain_released.py.
         objects=dict(
             type='ObjectHead', mask_probability=0.15, num_objects=1600, num_attributes=400,
-            tasks=['features', 'objects', 'attributes'], feature_loss='l2', label_scope='masked',
-            confidence_weight=False,
+            tasks=['features', 'objects', 'attributes'], masking='zeros', feature_loss='l2',
+            label_scope='masked', confidence_weight=False,
         ),
         matching=dict(type='LxmertITMHead', replace_probability=0.5),
         answers=dict(type='AnswerTableHead', answer_list='data/lxmert/answer_list.json'),

@@ -29,9 +29,10 @@ model = dict(
     ),
     heads=dict(
         mlm=dict(type='LxmertMLMHead'),
-        # As the paper has it; the detector of this world says how sure it is, which is of use.
+        # The paper's losses, weighted as in the released code: the detector of this world says how
+        # sure it is, which is of use. Masked as in the released code.
         objects=dict(
-            type='ObjectHead', num_objects=8, num_attributes=48,
+            type='ObjectHead', num_objects=8, num_attributes=48, masking='bert',
             tasks=['features', 'objects', 'attributes'], confidence_weight=True,
         ),
         matching=dict(type='LxmertITMHead'),

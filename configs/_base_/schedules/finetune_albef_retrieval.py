@@ -7,5 +7,6 @@ optim_wrapper = dict(
     optimizer=dict(type='AdamW', lr=1e-5, weight_decay=0.02),
 )
 param_scheduler = [
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
+    # A warm-up from 1e-5 to 1e-5, as in these files: it has no effect.
+    dict(type='AlbefLR', warmup_lr=1e-5, warmup_steps=1, eta_min=1e-6, convert_to_iter_based=True),
 ]

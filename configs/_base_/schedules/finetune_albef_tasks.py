@@ -7,7 +7,6 @@ optim_wrapper = dict(
     optimizer=dict(type='AdamW', lr=2e-5, weight_decay=0.02),
 )
 param_scheduler = [
-    dict(type='LinearLR', start_factor=0.5, by_epoch=False, end=100),  # from 1e-5
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
+    dict(type='AlbefLR', warmup_lr=1e-5, warmup_steps=1, eta_min=1e-6, convert_to_iter_based=True),
 ]
 find_unused_parameters = True  # the contrastive projections

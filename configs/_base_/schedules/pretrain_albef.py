@@ -9,6 +9,6 @@ optim_wrapper = dict(
 param_scheduler = [
     # ALBEF's warm-up: 2,000 iterations from 1e-5. ACE-RPE's paper gives none.
     dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2000),
-    # 1e-4 to 1e-6 (ALBEF: 1e-5) over all 30 epochs, a step an iteration.
+    # 1e-4 to 1e-6 over all 30 epochs, a step an iteration. (ALBEF steps by epoch: albef_4m.py.)
     dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
 ]

@@ -68,13 +68,26 @@ def test_losses_are_sums_over_the_regions_one_by_one(feature_loss, label_scope, 
     torch.testing.assert_close(actual, literal_losses(head, tokens, regions, targets, **switches))
 
 
-def test_15_percent_of_the_regions_are_targets_80_10_10():
-    regions = Regions(
+@pytest.fixture
+def many_regions():
+    """100,000 regions that differ from each other."""
+    return Regions(
         torch.arange(1, 100_001).float().view(100, 1000, 1),
         torch.ones(100, 1000).bool(),
         torch.rand(100, 1000, 4),
     )
-    masked, targets = ObjectHead(WIDTH, 1).mask_regions(regions)
+
+
+def test_in_the_paper_15_percent_of_the_regions_are_hidden_by_zeros(many_regions):
+    masked, targets = ObjectHead(WIDTH, 1).mask_regions(many_regions)
+    assert targets.float().mean().item() == pytest.approx(0.15, abs=0.005)
+    assert masked.features.equal(many_regions.features.masked_fill(targets[..., None], 0))
+    assert masked.boxes is many_regions.boxes
+
+
+def test_in_the_released_code_15_percent_of_the_regions_are_targets_80_10_10(many_regions):
+    regions = many_regions
+    masked, targets = ObjectHead(WIDTH, 1, masking='bert').mask_regions(regions)
     assert targets.float().mean().item() == pytest.approx(0.15, abs=0.005)
     before, after = regions.features[targets], masked.features[targets]
     assert (after == 0).float().mean().item() == pytest.approx(0.8, abs=0.01)
@@ -85,18 +98,20 @@ def test_15_percent_of_the_regions_are_targets_80_10_10():
     assert masked.boxes is regions.boxes
 
 
-def test_padding_is_neither_a_target_nor_a_replacement():
+@pytest.mark.parametrize('masking', ['zeros', 'bert'])
+def test_padding_is_neither_a_target_nor_a_replacement(masking):
     regions = random_regions(images=50, regions=20, counts=[10] * 50)
     regions.features[:, 10:] = 99
-    masked, targets = make_head(mask_probability=1.0).mask_regions(regions)
+    masked, targets = make_head(mask_probability=1.0, masking=masking).mask_regions(regions)
     assert targets.equal(regions.attention_mask)
     assert (masked.features[:, :10] != 99).all()
 
 
-def test_masking_leaves_the_regions_of_the_batch_unchanged():
+@pytest.mark.parametrize('masking', ['zeros', 'bert'])
+def test_masking_leaves_the_regions_of_the_batch_unchanged(masking):
     regions = random_regions()
     before = regions.features.clone()
-    make_head(mask_probability=1.0).mask_regions(regions)
+    make_head(mask_probability=1.0, masking=masking).mask_regions(regions)
     assert regions.features.equal(before)
 
 
@@ -134,7 +149,13 @@ def test_only_classes_need_labels():
 
 @pytest.mark.parametrize(
     'switch',
-    [dict(tasks=['boxes']), dict(tasks=[]), dict(feature_loss='l1'), dict(label_scope='some')],
+    [
+        dict(tasks=['boxes']),
+        dict(tasks=[]),
+        dict(masking='mean'),
+        dict(feature_loss='l1'),
+        dict(label_scope='some'),
+    ],
 )
 def test_unknown_switches_are_refused(switch):
     with pytest.raises(ValueError, match=f'heads.objects.{next(iter(switch))}='):

@@ -17,7 +17,8 @@ class MomentumDistillationHook(Hook):
 
     Args:
         alpha: α at the end of the ramp.
-        ramp_epochs: epochs over which α rises linearly from 0 (in ALBEF the first epoch).
+        ramp_epochs: epochs over which α rises linearly from 0 (in ALBEF the first epoch). With 0,
+            α is the same from the first iteration on (ALBEF's SNLI-VE).
     """
 
     def __init__(self, alpha: float = 0.4, ramp_epochs: int = 1) -> None:
@@ -35,7 +36,8 @@ class MomentumDistillationHook(Hook):
     ) -> None:
         """Sets α for this iteration."""
         ramp = self.ramp_epochs * len(runner.train_dataloader)
-        unwrap(runner.model).distillation_weight = self.alpha * min(1.0, runner.iter / max(ramp, 1))
+        share = min(1.0, runner.iter / ramp) if ramp else 1.0
+        unwrap(runner.model).distillation_weight = self.alpha * share
 
     def after_train_iter(
         self,

@@ -30,12 +30,12 @@ class MaskedRegions(NamedTuple):
 class ObjectHead(PretrainHead):
     """Predicts masked regions: RoI-feature regression and detected-label classification (Sec. 3.1).
 
-    15 % of the regions are targets: 80 % of them get features of zeros, 10 % those of a random
-    region of the batch, 10 % keep theirs. Every loss is a sum over regions, divided by the expected
-    number of targets.
+    15 % of the regions are targets, whose features are masked. Every loss is a sum over regions,
+    divided by the expected number of targets.
 
     Where the paper and the released code differ, the defaults are the paper's; the code's are
-    ``feature_loss='smooth_l1'``, ``label_scope='all'`` and ``confidence_weight=True``.
+    ``masking='bert'``, ``feature_loss='smooth_l1'``, ``label_scope='all'`` and
+    ``confidence_weight=True``.
 
     Args:
         embed_dims: D.
@@ -43,6 +43,8 @@ class ObjectHead(PretrainHead):
         num_objects: object classes of the detector.
         num_attributes: its attribute classes.
         tasks: some of 'features', 'objects', 'attributes' (Table 5).
+        masking: 'zeros': all targets get features of zeros; 'bert', as BERT masks words: 80 % of
+            them get zeros, 10 % the features of a random region of the batch, 10 % keep theirs.
         feature_loss: 'l2', the squared error, or 'smooth_l1', Huber's with β = 1; both are means
             over F.
         label_scope: 'masked': the classes of masked regions are learned; 'all': those of every
@@ -63,6 +65,7 @@ class ObjectHead(PretrainHead):
         num_objects: int = 1600,
         num_attributes: int = 400,
         tasks: Sequence[str] = TASKS,
+        masking: str = 'zeros',
         feature_loss: str = 'l2',
         label_scope: str = 'masked',
         confidence_weight: bool = False,
@@ -74,6 +77,8 @@ class ObjectHead(PretrainHead):
                 f'heads.objects.tasks={list(tasks)}, expected some of {", ".join(TASKS)}; for none '
                 'set heads.objects=None'
             )
+        if masking not in ('zeros', 'bert'):
+            raise ValueError(f"heads.objects.masking='{masking}', expected 'zeros' or 'bert'")
         if feature_loss not in ('l2', 'smooth_l1'):
             raise ValueError(
                 f"heads.objects.feature_loss='{feature_loss}', expected 'l2' or 'smooth_l1'"
@@ -82,6 +87,7 @@ class ObjectHead(PretrainHead):
             raise ValueError(
                 f"heads.objects.label_scope='{label_scope}', expected 'masked' or 'all'"
             )
+        self.masking = masking
         self.feature_loss, self.confidence_weight = feature_loss, confidence_weight
         self.mask_probability = mask_probability
         self.label_names = [task for task in TASKS[1:] if task in tasks]
@@ -103,11 +109,10 @@ class ObjectHead(PretrainHead):
         """Masks features of regions."""
         real, features = regions.attention_mask, regions.features
         targets = real & (torch.rand(real.shape, device=real.device) < self.mask_probability)
-        action = torch.rand(real.shape, device=real.device)
-        masked = features.masked_fill((targets & (action < 0.8))[..., None], 0)
-        swapped, pool = targets & (action >= 0.9), real.flatten().nonzero().squeeze(1)
-        sampled = torch.randint(len(pool), (int(swapped.sum()),), device=pool.device)
-        masked[swapped] = features.flatten(0, 1)[pool[sampled]]
+        if self.masking == 'zeros':
+            masked = features.masked_fill(targets[..., None], 0)
+        else:
+            masked = _mask_as_bert(features, real, targets)
         return MaskedRegions(regions._replace(features=masked), targets)
 
     def loss(self, model: nn.Module, step: LxmertStep) -> dict[str, Tensor]:
@@ -162,3 +167,19 @@ class ObjectHead(PretrainHead):
         if name == 'objects':
             return regions.labels.objects, regions.labels.object_confidences
         return regions.labels.attributes, regions.labels.attribute_confidences
+
+
+def _mask_as_bert(features: Tensor, real: Tensor, targets: Tensor) -> Tensor:
+    """Replaces the features of targets: 80 % by zeros, 10 % by those of a random real region.
+
+    Args:
+        features: (B, R, F).
+        real: regions that are not padding, (B, R) bool.
+        targets: (B, R) bool.
+    """
+    action = torch.rand(real.shape, device=real.device)
+    masked = features.masked_fill((targets & (action < 0.8))[..., None], 0)
+    swapped, pool = targets & (action >= 0.9), real.flatten().nonzero().squeeze(1)
+    sampled = torch.randint(len(pool), (int(swapped.sum()),), device=pool.device)
+    masked[swapped] = features.flatten(0, 1)[pool[sampled]]
+    return masked

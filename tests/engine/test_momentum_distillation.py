@@ -1,0 +1,29 @@
+"""The weight of the momentum teacher's soft targets, iteration by iteration."""
+
+import pytest
+from runs import call_at, train
+
+
+def weights_of(config, **options):
+    """α at each of the eight iterations of two epochs."""
+    seen = []
+    config.custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, **options)]
+    config.custom_hooks += [
+        call_at(i, lambda runner: seen.append(runner.model.distillation_weight)) for i in range(8)
+    ]
+    train(config)
+    return seen
+
+
+def test_the_weight_rises_over_the_first_epoch_as_in_albef(tiny_config):
+    expected = [0.4 * min(1, i / 4) if epoch == 0 else 0.4 for epoch in (0, 1) for i in range(4)]
+    assert weights_of(tiny_config) == pytest.approx(expected)
+
+
+def test_the_weight_rises_over_two_epochs_as_in_lavis(tiny_config):
+    expected = [0.4 * (epoch * 4 + i) / 8 for epoch in (0, 1) for i in range(4)]
+    assert weights_of(tiny_config, ramp_epochs=2) == pytest.approx(expected)
+
+
+def test_without_a_ramp_the_first_iteration_has_the_whole_weight(tiny_config):
+    assert weights_of(tiny_config, ramp_epochs=0) == [0.4] * 8
