@@ -92,7 +92,7 @@ def albef_pretrain(folder: Path) -> dict:
         heads=dict(
             itc=dict(type='ITCHead'),
             ace=dict(type='AnchorHead'),
-            itm=dict(type='ITMHead'),
+            itm=dict(type='ITMHead', score='difference'),
             mlm=dict(type='MLMHead', mask_probability=0.5),
             mim=dict(type='MIMHead', block=4),
         ),
@@ -109,7 +109,7 @@ def albef_text_streams(folder: Path) -> dict:
         backbone=ALBEF_NETWORK,
         heads=dict(
             itc=dict(type='ITCHead'),
-            itm=dict(type='ITMHead'),
+            itm=dict(type='ITMHead', score='difference'),
             mlm=dict(type='MLMHead', mask_probability=0.5),
         ),
         queue_length=10,

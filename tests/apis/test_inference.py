@@ -43,11 +43,27 @@ def test_similarity_is_what_the_retrieval_loop_computes(prepare):
         inferencer.encode_images(paths[2:5]).embedding @ inferencer.encode_texts(texts).embedding.T
     )
     torch.testing.assert_close(alone, actual)
-    pairs = torch.ones(2, 3).nonzero()
-    encoded = inferencer.encode(paths[:2], captions[:3])
-    logits = runner.model.match(*(each.tokens for each in encoded), pairs)
-    matched = inferencer.match(paths[:2], captions[:3])
-    torch.testing.assert_close(matched.flatten(), logits.sigmoid())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('score', ['yes', 'difference'])
+def test_a_match_is_a_probability_whatever_score_the_head_ranks_by(prepare, score):
+    runner, inferencer = prepare('acerpe/pretrain_shapes')
+    inferencer.model.matching_head.score = score
+    dataset = runner.test_dataloader.dataset
+    items = [dataset.get_data_info(index, None) for index in range(2)]
+    paths, captions = [item['img_path'] for item in items], [item['text'][0] for item in items]
+    image, text = inferencer.encode(paths, captions)
+    found = inferencer.match(paths, captions)
+    for i in range(2):
+        for t in range(2):
+            fused = runner.model.fuse(
+                image.tokens.select(torch.tensor([i])), text.tokens.select(torch.tensor([t]))
+            )
+            no, yes = runner.model.heads['itm'](fused.text_tokens)[0]
+            assert found[i, t].item() == pytest.approx(
+                (yes.exp() / (no.exp() + yes.exp())).item(), abs=1e-5
+            )
 
 
 @pytest.mark.parametrize(

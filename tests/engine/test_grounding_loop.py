@@ -53,8 +53,8 @@ def test_the_chosen_box_is_that_of_a_literal_map(config):
     text = model.encode_text(inputs.input_ids, inputs.attention_mask).tokens
     fused = model.fuse(image, text, need_attentions=True)
     attention = fused.attentions[0].text_to_image
-    no, yes = model.heads['itm'](fused.text_tokens)[0]
-    (gradient,) = torch.autograd.grad(yes - no, attention)
+    _, yes = model.heads['itm'](fused.text_tokens)[0]
+    (gradient,) = torch.autograd.grad(yes, attention)
     heat = (attention * gradient.clamp(min=0)).mean(1)[0, :, 1:].mean(0).view(1, 1, 4, 4)
     heat = torch.nn.functional.interpolate(heat.detach(), (32, 32), mode='bicubic')[0, 0]
     torch.testing.assert_close(found.heat, heat, atol=1e-6, rtol=1e-4)

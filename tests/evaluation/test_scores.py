@@ -43,6 +43,22 @@ def test_an_ensemble_ranks_by_the_mean_of_the_scores_in_double_precision(tmp_pat
     assert mean.scores[0, 0] > mean.scores[0, 2]
 
 
+def test_scores_of_both_directions_are_averaged_apart(tmp_path):
+    ids, captions = np.array([7, 8, 9]), np.array(list('abcd'))
+    for n in range(3):
+        matrix = ScoreMatrix(random_scores(n), TEXT_TO_IMAGE, ids, captions)
+        write_scores(
+            tmp_path / f'{n}.npz', matrix._replace(t2i_scores=random_scores(10 + n) if n else None)
+        )
+    mean = average_scores([tmp_path / '1.npz', tmp_path / '2.npz'])
+    assert np.array_equal(mean.scores, (random_scores(1) + random_scores(2)) / 2)
+    assert np.array_equal(mean.t2i_scores, (random_scores(11) + random_scores(12)) / 2)
+    assert np.array_equal(mean.gallery.t2i_scores, mean.t2i_scores)
+    for pair in ('01', '10'):
+        with pytest.raises(ValueError, match='only one was re-ranked and has t2i_scores'):
+            average_scores([tmp_path / f'{n}.npz' for n in pair])
+
+
 @pytest.mark.parametrize('name', ['captions', 'text_to_image', 'image_ids'])
 def test_scores_of_another_test_set_are_refused(tmp_path, name):
     one = ScoreMatrix(random_scores(0), TEXT_TO_IMAGE, np.array([7, 8, 9]), np.array(list('abcd')))

@@ -34,7 +34,10 @@ def pair(model):
     return image.tokens, text.tokens
 
 
-def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair):
+@pytest.mark.parametrize('score', ['yes', 'difference'])
+def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair, score):
+    assert model.matching_head.score == 'yes'
+    model.matching_head.score = score
     image, text = pair
     words, whole = grad_cam(model, image, text)
     image = image._replace(embeddings=image.embeddings.clone().requires_grad_())
@@ -42,7 +45,8 @@ def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair)
     attention = fused.attentions[0].text_to_image
     for b in range(2):
         no, yes = model.heads['itm'](fused.text_tokens)[b]
-        gradient = torch.autograd.grad(yes - no, attention, retain_graph=True)[0][b]
+        scored = yes if score == 'yes' else yes - no
+        gradient = torch.autograd.grad(scored, attention, retain_graph=True)[0][b]
         count = int(text.attention_mask[b].sum())
         total = torch.zeros(4, 4)
         for n in range(count):
@@ -73,8 +77,8 @@ def literal_map(model, image, text, layer):
     image = image._replace(embeddings=image.embeddings.clone().requires_grad_())
     fused = model.fuse(image, text, need_attentions=True)
     attention = fused.attentions[layer].text_to_image
-    no, yes = model.heads['itm'](fused.text_tokens)[0]
-    (gradient,) = torch.autograd.grad(yes - no, attention)
+    _, yes = model.heads['itm'](fused.text_tokens)[0]
+    (gradient,) = torch.autograd.grad(yes, attention)
     return (attention * gradient.clamp(min=0)).detach().mean(1)[0, :, 1:].mean(0).view(4, 4)
 
 

@@ -3,15 +3,17 @@
     python tools/analysis/benchmark_retrieval.py configs/acerpe/albef_4m.py --image-size 384
 
 * full: ITM scores of every image with every text;
-* straightforward: the k best texts of every image, then the k best images of every text, each pair
-  computed separately with the image repeated k times, as ALBEF does;
-* ours: the same candidates, each pair once; what depends only on an image or only on a text is
-  computed once for many pairs (`xmodal.engine.loops.scorers.match_pairs`), as `RetrievalLoop` does.
+* reference: `evaluation` of ALBEF's Retrieval.py: the k best texts of every image, then the k best
+  images of every text, query by query. What both directions want is scored twice, and each pair
+  has a copy of the image, whose keys and values are projected anew;
+* ours: the same candidates by `ITMReranker`, as `RetrievalLoop` does: each pair once; what depends
+  only on an image or only on a text is computed once for many pairs
+  (`xmodal.engine.loops.scorers.match_pairs`).
 
 The inputs are random, the weights are the initial weights of the config. The variants run in
 alternating rounds; ratios are medians over the rounds. All three encode the texts in every round;
-the images are encoded beforehand. The metrics of the last two must be identical, and so must those
-of ours with k = all and of the full scoring.
+the images are encoded beforehand. The recalls up to R@k of reference and ours must be identical,
+and so must all metrics of ours with k = all and of the full scoring.
 """
 
 import argparse
@@ -23,6 +25,7 @@ import torch
 from mmengine.logging import MMLogger
 from rich.console import Console
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from xmodal.benchmark import (
     alternate,
@@ -35,9 +38,10 @@ from xmodal.benchmark import (
 )
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.engine.loops.scorers.match_pairs import match_pairs
-from xmodal.evaluation.reranking import candidate_pairs, two_stage_scores
-from xmodal.evaluation.retrieval import Gallery, retrieval_metrics
+from xmodal.engine.loops import ITMReranker
+from xmodal.engine.loops.encoded_gallery import EncodedGallery
+from xmodal.evaluation.retrieval import RECALLS, Gallery, retrieval_metrics
+from xmodal.evaluation.retrieval_results import DIRECTIONS
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import PackedTexts, Tokens
 
@@ -77,90 +81,121 @@ class RetrievalBenchmark:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.model, self.pair_batch, self.topk = build_model(args), args.pair_batch, args.topk
-        count = args.images * args.captions
-        self.text_to_image = torch.arange(args.images).repeat_interleave(args.captions)
-        side = self.model.backbone.image_encoder.image_size
-        with torch.no_grad():
-            encoded = [
-                self.model.encode_image(torch.randn(1, 3, side, side, device=args.device))
-                for _ in range(args.images)
-            ]
-        embeddings = torch.cat([image.tokens.embeddings for image in encoded])
-        self.images = Tokens(embeddings, grid_size=encoded[0].tokens.grid_size)
-        lengths = torch.randint(args.words // 2, args.words + 1, (count,))
-        mask = torch.arange(args.words) < lengths[:, None]
-        self.texts = PackedTexts.from_padded(torch.randint(5, 100, mask.shape), mask)
-        # Matching pairs are a little more similar, so that recalls are neither 0 nor 100.
-        self.similarity = torch.randn(args.images, count)
-        self.similarity[self.text_to_image, torch.arange(count)] += 2
+        self.encoded = random_gallery(self.model, args)
+        self.itc_scores = self.encoded.image_embeddings @ self.encoded.text_embeddings.T
+        self.text_to_image = self.encoded.text_to_image
 
+    @torch.no_grad()
     def full(self) -> Gallery:
         """Scores every pair."""
-        pairs = torch.ones_like(self.similarity).nonzero()
-        return self._rank(pairs, self._match_expanded(pairs))
+        texts, images = self._encode_texts(), torch.arange(len(self.itc_scores))
+        columns = torch.arange(len(self.text_to_image))
+        rows = [self._match(image.expand_as(columns), columns, texts) for image in images]
+        return Gallery(torch.stack(rows), self.text_to_image)
 
-    def straightforward(self) -> Gallery:
-        """Scores the candidates of each direction, pair by pair."""
-        images, texts = self.similarity.shape
-        by_image = self.similarity.topk(min(self.topk, texts), dim=1).indices
-        by_text = self.similarity.topk(min(self.topk, images), dim=0).indices
-        rows = torch.arange(images)[:, None].expand_as(by_image)
-        columns = torch.arange(texts).expand_as(by_text)
-        pairs = torch.cat(
-            [
-                torch.stack([rows.flatten(), by_image.flatten()], 1),
-                torch.stack([by_text.T.flatten(), columns.T.flatten()], 1),
-            ]
-        )
-        return self._rank(pairs, self._match_expanded(pairs))
+    @torch.no_grad()
+    def reference(self) -> Gallery:
+        """Scores the candidates of each query, in a matrix for each direction."""
+        texts = self._encode_texts()
+        i2t_scores, t2i_scores = (torch.full_like(self.itc_scores, -100) for _ in range(2))
+        for row, similarity in enumerate(self.itc_scores):
+            best = similarity.topk(min(self.topk, len(similarity))).indices
+            i2t_scores[row, best] = self._match(torch.full_like(best, row), best, texts)
+        for column, similarity in enumerate(self.itc_scores.T):
+            best = similarity.topk(min(self.topk, len(similarity))).indices
+            t2i_scores[best, column] = self._match(best, torch.full_like(best, column), texts)
+        return Gallery(i2t_scores, self.text_to_image, t2i_scores=t2i_scores)
 
     def ours(self, topk: int | None = None) -> Gallery:
         """Scores the candidates of both directions, each once."""
-        pairs = candidate_pairs(self.similarity, self.text_to_image, topk or self.topk)
-        return self._rank(
-            pairs, match_pairs(self.model, self.images, self.texts, pairs, self.pair_batch)
-        )
+        scorer = ITMReranker(topk or self.topk, pair_batch=self.pair_batch)
+        return scorer.score(self.model, self.encoded)
 
-    @torch.no_grad()
-    def _match_expanded(self, pairs: Tensor) -> Tensor:
-        """Computes ITM scores with an image and a text for every pair."""
-        device = self.images.embeddings.device
-        input_ids, mask = self.texts.to(device).pad()
+    def _encode_texts(self) -> Tokens:
+        """All texts, padded to the longest."""
+        input_ids, mask = self.encoded.texts.to(self.encoded.image_tokens.embeddings.device).pad()
         encoded = [
             self.model.encode_text(*part).tokens.embeddings
             for part in zip(input_ids.split(256), mask.split(256), strict=True)
         ]
-        texts = Tokens(torch.cat(encoded), mask)
-        scores = []
-        for chunk in pairs.to(device).split(self.pair_batch):
-            image, text = self.images.select(chunk[:, 0]), texts.select(chunk[:, 1])
+        return Tokens(torch.cat(encoded), mask)
+
+    def _match(self, image_rows: Tensor, text_rows: Tensor, texts: Tokens) -> Tensor:
+        """The logits of 'yes' of pairs, with an image and a text for each of them."""
+        images, scores = self.encoded.image_tokens, []
+        device = images.embeddings.device
+        for pairs in torch.stack([image_rows, text_rows], 1).to(device).split(self.pair_batch):
+            image, text = images.select(pairs[:, 0]), texts.select(pairs[:, 1])
             fused = self.model.backbone.fuse(image, text, need_image=False)
-            logits = self.model.matching_head(fused.text_tokens).float()
-            scores.append((logits[:, 1] - logits[:, 0]).cpu())
+            scores.append(self.model.matching_head(fused.text_tokens)[:, 1].float().cpu())
         return torch.cat(scores)
 
-    def _rank(self, pairs: Tensor, matching: Tensor) -> Gallery:
-        return Gallery(two_stage_scores(self.similarity, pairs, matching), self.text_to_image)
+
+def random_gallery(model: nn.Module, args: argparse.Namespace) -> EncodedGallery:
+    """Images of noise, which are encoded, and texts of random word pieces.
+
+    The ITC embeddings of matching pairs are a little alike, so that recalls are neither 0 nor 100.
+    """
+    side, count = model.backbone.image_encoder.image_size, args.images * args.captions
+    with torch.no_grad():
+        images = [
+            model.encode_image(torch.randn(1, 3, side, side, device=args.device)).tokens
+            for _ in range(args.images)
+        ]
+    lengths = torch.randint(args.words // 2, args.words + 1, (count,))
+    mask = torch.arange(args.words) < lengths[:, None]
+    image_embeddings = torch.randn(args.images, 16)
+    text_embeddings = image_embeddings.repeat_interleave(args.captions, 0)
+    text_embeddings = text_embeddings + 1.5 * torch.randn(count, 16)
+    return EncodedGallery(
+        Tokens(torch.cat([image.embeddings for image in images]), grid_size=images[0].grid_size),
+        PackedTexts.from_padded(torch.randint(5, 100, mask.shape), mask),
+        normalize(image_embeddings),
+        normalize(text_embeddings),
+        text_counts=torch.full((args.images,), args.captions),
+        sample_indices=torch.arange(args.images),
+        image_ids=list(range(args.images)),
+        image_names=[f'image {number}' for number in range(args.images)],
+        captions=[f'text {number}' for number in range(count)],
+        image_rows=torch.arange(args.images),
+    )
 
 
-def assert_identical(name: str, actual: Gallery, expected: Gallery) -> None:
-    """Checks that two ways give the same ranking.
+def assert_reference_agrees(actual: Gallery, expected: Gallery, topk: int) -> None:
+    """Checks ours against the reference, whose pairs that are no candidates tie at -100.
+
+    Raises:
+        AssertionError: if the score of a candidate differs by more than rounding, or a recall
+            among the k best differs at all.
+    """
+    for scores, reference in zip(actual.directions, expected.directions, strict=True):
+        chosen = reference > -100
+        torch.testing.assert_close(scores[chosen].float(), reference[chosen], atol=1e-3, rtol=1e-3)
+    metrics, expected_metrics = retrieval_metrics(actual), retrieval_metrics(expected)
+    for name in (f'{direction}/R@{k}' for direction in DIRECTIONS for k in RECALLS if k <= topk):
+        assert metrics[name] == expected_metrics[name], (
+            f'{name}: ours gives {metrics[name]}, the reference {expected_metrics[name]}'
+        )
+
+
+def assert_identical(actual: Gallery, expected: Gallery) -> None:
+    """Checks that ours with all candidates gives the ranking of the full scoring.
 
     Raises:
         AssertionError: if a score differs by more than rounding, or a metric differs at all.
     """
-    torch.testing.assert_close(actual.scores, expected.scores, atol=1e-3, rtol=1e-3)
+    for scores, full in zip(actual.directions, expected.directions, strict=True):
+        torch.testing.assert_close(scores.float(), full, atol=1e-3, rtol=1e-3)
     metrics, expected_metrics = retrieval_metrics(actual), retrieval_metrics(expected)
-    assert metrics == expected_metrics, f'{name}: got {metrics}, expected {expected_metrics}'
+    assert metrics == expected_metrics, f'got {metrics}, expected {expected_metrics}'
 
 
 def measure(benchmark: RetrievalBenchmark, repeats: int) -> dict[str, list[float]]:
     """Measures the seconds of every round, after a check of the results, which is the warm-up."""
-    variants = {name: getattr(benchmark, name) for name in ('full', 'straightforward', 'ours')}
+    variants = {name: getattr(benchmark, name) for name in ('full', 'reference', 'ours')}
     results = {name: score() for name, score in variants.items()}
-    assert_identical('ours and straightforward', results['ours'], results['straightforward'])
-    all_pairs = benchmark.ours(topk=benchmark.similarity.numel())
-    assert_identical('ours with k = all and full', all_pairs, results['full'])
+    assert_reference_agrees(results['ours'], results['reference'], benchmark.topk)
+    assert_identical(benchmark.ours(topk=benchmark.itc_scores.numel()), results['full'])
     timers = {name: partial(seconds_of, score) for name, score in variants.items()}
     return alternate(timers, repeats, warm_up=0)
 
@@ -174,7 +209,7 @@ def print_table(args: argparse.Namespace, seconds: dict[str, list[float]]) -> No
         table.add_row(name, f'{statistics.median(values):.2f}', f'x {ratio:.2f}')
     console = Console(width=100)
     console.print(table)
-    console.print('Metrics: ours = straightforward; ours with k = all = full.')
+    console.print('Recalls: ours = reference. Metrics: ours with k = all = full.')
 
 
 def main() -> None:

@@ -107,12 +107,13 @@ class Inferencer:
     def match(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
         """Returns the probability that an image and a text match, for all pairs, (B, T).
 
-        It is the ITM probability, computed with the fusion encoder.
+        It is the softmax of both ITM logits, whatever score the ITM head ranks by.
         """
         image, text = self.encode(images, texts)
         shape = len(images), len(texts)
         pairs = torch.ones(shape, device=image.embedding.device).nonzero()
-        return self.model.match(image.tokens, text.tokens, pairs).sigmoid().view(shape)
+        logits = self.model.match_logits(image.tokens, text.tokens, pairs)
+        return logits.softmax(1)[:, 1].view(shape)
 
     def heatmap(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
         """Returns the Grad-CAM heat map of each text on the patches of its image, (B, h, w).

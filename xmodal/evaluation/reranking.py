@@ -1,4 +1,4 @@
-"""Retrieval in two stages: the candidates that are re-ranked, and the scores of both stages."""
+"""Retrieval in two stages: the candidates of each direction, and the scores of both stages."""
 
 import torch
 from torch import Tensor
@@ -6,8 +6,10 @@ from torch import Tensor
 from xmodal.evaluation.retrieval import fold_of_images
 
 
-def candidate_pairs(scores: Tensor, text_to_image: Tensor, topk: int, folds: int = 1) -> Tensor:
-    """The best ``topk`` texts of every image and images of every text, each pair once.
+def find_candidates(
+    scores: Tensor, text_to_image: Tensor, topk: int, folds: int = 1
+) -> tuple[Tensor, Tensor]:
+    """The best ``topk`` texts of every image, and the best ``topk`` images of every text.
 
     Args:
         scores: of the first stage, (I, T).
@@ -17,30 +19,34 @@ def candidate_pairs(scores: Tensor, text_to_image: Tensor, topk: int, folds: int
             own fold.
 
     Returns:
-        Rows of image and text, (P, 2) int64, ordered by image.
+        The candidates of image-to-text retrieval, and those of text-to-image retrieval, both
+        (I, T) bool.
     """
     num_images, num_texts = scores.shape
     image_folds = fold_of_images(num_images, folds)
-    separate = image_folds[:, None] != image_folds[text_to_image]
-    scores = scores.masked_fill(separate, -torch.inf)
-    chosen = torch.zeros_like(scores, dtype=torch.bool)
-    chosen.scatter_(1, scores.topk(min(topk, num_texts), dim=1).indices, True)
-    chosen.scatter_(0, scores.topk(min(topk, num_images), dim=0).indices, True)
-    return (chosen & ~separate).nonzero()
+    together = image_folds[:, None] == image_folds[text_to_image]
+    scores = scores.masked_fill(~together, -torch.inf)
+    best_texts = scores.topk(min(topk, num_texts), dim=1).indices
+    best_images = scores.topk(min(topk, num_images), dim=0).indices
+    nothing = torch.zeros_like(together)
+    return (
+        nothing.scatter(1, best_texts, True) & together,
+        nothing.scatter(0, best_images, True) & together,
+    )
 
 
-def two_stage_scores(first_stage: Tensor, pairs: Tensor, reranked: Tensor) -> Tensor:
-    """Scores that rank the re-ranked pairs first, then the others by the first stage.
+def two_stage_scores(first_stage: Tensor, candidates: Tensor, second_stage: Tensor) -> Tensor:
+    """Scores that rank the candidates first, by the second stage, then the others by the first.
 
     Args:
         first_stage: (I, T).
-        pairs: rows of image and text of the re-ranked pairs, (P, 2) int64.
-        reranked: scores of these pairs, (P,).
+        candidates: of one direction, (I, T) bool.
+        second_stage: scores of the candidates, (I, T); the others are not read.
 
     Returns:
         (I, T) float64.
     """
-    lowest = reranked.min() if len(reranked) else first_stage.new_zeros(())
-    scores = first_stage.double() - first_stage.double().max() + lowest.double() - 1
-    scores[pairs[:, 0], pairs[:, 1]] = reranked.double()
-    return scores
+    second_stage = second_stage.double()
+    lowest = second_stage[candidates].min()
+    others = first_stage.double() - first_stage.double().max() + lowest - 1
+    return torch.where(candidates, second_stage, others)

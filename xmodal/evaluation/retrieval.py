@@ -20,11 +20,19 @@ class Gallery(NamedTuple):
         scores: higher is better, (I, T).
         text_to_image: row of the image that each text describes, (T,) int64.
         itc_scores: cosines of the first stage, (I, T), where ITM re-ranked the best; else None.
+        t2i_scores: of text-to-image retrieval, (I, T), where ``scores`` are those of image-to-text
+            retrieval alone; None where ``scores`` are those of both.
     """
 
     scores: Tensor
     text_to_image: Tensor
     itc_scores: Tensor | None = None
+    t2i_scores: Tensor | None = None
+
+    @property
+    def directions(self) -> tuple[Tensor, Tensor]:
+        """Scores of image-to-text and of text-to-image retrieval, both (I, T)."""
+        return self.scores, self.scores if self.t2i_scores is None else self.t2i_scores
 
 
 def ranks(scores: Tensor, relevant: Tensor) -> Tensor:
@@ -85,9 +93,8 @@ def retrieval_metrics(gallery: Gallery, folds: int = 1) -> dict[str, float]:
     per_fold = []
     for fold in range(folds):
         rows = (image_folds == fold).nonzero().squeeze(1)
-        columns = image_folds[gallery.text_to_image] == fold
-        text_to_image = gallery.text_to_image[columns] - rows[0]
-        per_fold.append(_fold_metrics(gallery.scores[rows][:, columns], text_to_image))
+        columns = (image_folds[gallery.text_to_image] == fold).nonzero().squeeze(1)
+        per_fold.append(_fold_metrics(gallery, rows, columns))
     if folds == 1:
         return per_fold[0]
     stacked = {name: torch.tensor([fold[name] for fold in per_fold]) for name in per_fold[0]}
@@ -95,11 +102,13 @@ def retrieval_metrics(gallery: Gallery, folds: int = 1) -> dict[str, float]:
     return means | {f'{name}_std': float(values.std()) for name, values in stacked.items()}
 
 
-def _fold_metrics(scores: Tensor, text_to_image: Tensor) -> dict[str, float]:
-    relevant = text_to_image == torch.arange(len(scores))[:, None]
+def _fold_metrics(gallery: Gallery, rows: Tensor, columns: Tensor) -> dict[str, float]:
+    """Metrics of both directions among some images (rows) and texts (columns)."""
+    relevant = gallery.text_to_image[columns] == rows[:, None]
+    i2t_scores, t2i_scores = gallery.directions
     directions = {
-        'i2t': summarize(ranks(scores, relevant)),
-        't2i': summarize(ranks(scores.T, relevant.T)),
+        'i2t': summarize(ranks(i2t_scores[rows][:, columns], relevant)),
+        't2i': summarize(ranks(t2i_scores[rows][:, columns].T, relevant.T)),
     }
     metrics = {
         f'{direction}/{name}': value
@@ -159,5 +168,5 @@ class RetrievalMetric(BaseMetric):
         return metrics
 
     def measure(self, gallery: Gallery) -> dict[str, float]:
-        """The figures of one stage, by the gallery's ``scores``."""
+        """The figures of one stage, by the gallery's ``directions``."""
         return retrieval_metrics(gallery, self.folds)

@@ -58,8 +58,9 @@ def write_rankings(
     metrics: dict[str, float],
 ) -> None:
     """Writes the metrics, and the ten best texts of every image and images of every text."""
-    ranked_texts = gallery.scores.topk(min(10, len(captions)), 1).indices.tolist()
-    ranked_images = gallery.scores.topk(min(10, len(image_names)), 0).indices.T.tolist()
+    i2t_scores, t2i_scores = gallery.directions
+    ranked_texts = i2t_scores.topk(min(10, len(captions)), 1).indices.tolist()
+    ranked_images = t2i_scores.topk(min(10, len(image_names)), 0).indices.T.tolist()
     content = {
         'metrics': metrics,
         'images': image_names,

@@ -17,17 +17,22 @@ class ScoreMatrix(NamedTuple):
         text_to_image: row of the image that each caption describes, (T,) int64.
         image_ids: (I,) int64.
         captions: (T,) str.
+        t2i_scores: of text-to-image retrieval, float64, (I, T), where ``scores`` are those of
+            image-to-text retrieval alone; None where ``scores`` are those of both.
     """
 
     scores: np.ndarray
     text_to_image: np.ndarray
     image_ids: np.ndarray
     captions: np.ndarray
+    t2i_scores: np.ndarray | None = None
 
     @property
     def gallery(self) -> Gallery:
         """The input of the metrics."""
-        return Gallery(torch.from_numpy(self.scores), torch.from_numpy(self.text_to_image))
+        scores, text_to_image = torch.from_numpy(self.scores), torch.from_numpy(self.text_to_image)
+        t2i_scores = None if self.t2i_scores is None else torch.from_numpy(self.t2i_scores)
+        return Gallery(scores, text_to_image, t2i_scores=t2i_scores)
 
 
 def write_scores(file: str | Path, matrix: ScoreMatrix) -> None:
@@ -38,7 +43,7 @@ def write_scores(file: str | Path, matrix: ScoreMatrix) -> None:
     """
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     with open(file, 'xb') as output:
-        np.savez(output, **matrix._asdict())
+        np.savez(output, **{k: v for k, v in matrix._asdict().items() if v is not None})
 
 
 def read_scores(file: str | Path) -> ScoreMatrix:
@@ -49,12 +54,14 @@ def read_scores(file: str | Path) -> ScoreMatrix:
         ValueError: when it has other content.
     """
     with np.load(file) as content:
-        if missing := set(ScoreMatrix._fields) - set(content):
+        if missing := set(ScoreMatrix._fields) - set(ScoreMatrix._field_defaults) - set(content):
             raise ValueError(
                 f'{file} has no {sorted(missing)}: it is not a score matrix written by '
                 'test_cfg.save_scores'
             )
-        return ScoreMatrix(*(content[name] for name in ScoreMatrix._fields))
+        return ScoreMatrix(
+            **{name: content[name] for name in ScoreMatrix._fields if name in content}
+        )
 
 
 def average_scores(files: list[str | Path]) -> ScoreMatrix:
@@ -63,18 +70,33 @@ def average_scores(files: list[str | Path]) -> ScoreMatrix:
     SGRAF is the mean of the scores of SAF and SGR (Diao et al., AAAI 2021).
 
     Raises:
-        ValueError: when two files do not have the same images and captions in the same order.
+        ValueError: when two files do not have the same images and captions in the same order, or
+            only one of them was re-ranked.
     """
     first = read_scores(files[0])
-    total = first.scores.astype(np.float64)
+    names = [name for name in ('scores', 't2i_scores') if getattr(first, name) is not None]
+    totals = {name: getattr(first, name).astype(np.float64) for name in names}
     for file in files[1:]:
         other = read_scores(file)
-        for name in ('image_ids', 'captions', 'text_to_image'):
-            values, expected = getattr(other, name), getattr(first, name)
-            if not np.array_equal(values, expected):
-                raise ValueError(
-                    f'{file} and {files[0]} are not of the same test set: their {name} differ '
-                    f'({len(values)} and {len(expected)} values)'
-                )
-        total += other.scores
-    return first._replace(scores=total / len(files))
+        _require_same_test(files[0], first, file, other)
+        for name, total in totals.items():
+            total += getattr(other, name)
+    return first._replace(**{name: total / len(files) for name, total in totals.items()})
+
+
+def _require_same_test(
+    first_file: str | Path, first: ScoreMatrix, file: str | Path, other: ScoreMatrix
+) -> None:
+    """Raises ValueError where the scores of two files can't be averaged."""
+    for name in ('image_ids', 'captions', 'text_to_image'):
+        values, expected = getattr(other, name), getattr(first, name)
+        if not np.array_equal(values, expected):
+            raise ValueError(
+                f'{file} and {first_file} are not of the same test set: their {name} differ '
+                f'({len(values)} and {len(expected)} values)'
+            )
+    if (other.t2i_scores is None) != (first.t2i_scores is None):
+        raise ValueError(
+            f'of {file} and {first_file} only one was re-ranked and has t2i_scores: test both '
+            'models with ITMReranker, with topk=0 for both or for none'
+        )

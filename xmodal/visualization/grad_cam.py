@@ -11,8 +11,9 @@ def grad_cam(
 ) -> tuple[Tensor, Tensor]:
     """Computes the patches that each word attends to when the model decides that a pair matches.
 
-    The attention of words to patches times the positive part of the gradient of the matching logit
-    with respect to it, averaged over the heads (Selvaraju et al., 2017; ALBEF, Sec. 6). Gradients
+    The attention of words to patches times the positive part of the gradient of the matching score
+    with respect to it, averaged over the heads (Selvaraju et al., 2017; ALBEF, Sec. 6). The score
+    is the logit of 'yes', as in ALBEF's ``Grounding.py`` (``ITMHead(score='yes')``). Gradients
     are recorded only from that layer on: the encoders and the layers below need no memory for them,
     and weights may be frozen. The maps of a pair do not depend on the rest of the batch.
 
@@ -31,7 +32,7 @@ def grad_cam(
         ValueError: if the model has no ``itm`` head.
     """
     if model.matching_head is None:
-        raise ValueError("Grad-CAM needs a matching logit: the model has no head 'itm'")
+        raise ValueError("Grad-CAM needs a matching score: the model has no head 'itm'")
     fusion = model.backbone.fusion
     index = (fusion.depth - 1) // 2 if layer is None else layer
     with torch.no_grad():
@@ -41,7 +42,8 @@ def grad_cam(
     with torch.enable_grad():
         attention = fused.attentions[index].text_to_image
         logits = model.matching_head(fused.text_tokens).float()
-        (gradient,) = torch.autograd.grad((logits[:, 1] - logits[:, 0]).sum(), attention)
+        score = model.matching_head.matching_score(logits)
+        (gradient,) = torch.autograd.grad(score.sum(), attention)
     maps = (attention.detach() * gradient.clamp(min=0)).mean(1)[..., 1:]
     words = maps.unflatten(-1, image.grid_size)
     real = text.attention_mask.to(words.dtype)[..., None, None]

@@ -77,3 +77,11 @@ def test_the_logits_come_from_cls():
     other = words.clone()
     other[:, 1:] = 0
     assert head(words).equal(head(other))
+
+
+def test_pairs_are_ranked_by_the_logit_of_yes_or_by_its_difference_to_no():
+    logits = torch.tensor([[3.0, 2.0], [-1.0, 1.5]])
+    assert ITMHead(4).matching_score(logits).tolist() == [2, 1.5]
+    assert ITMHead(4, score='difference').matching_score(logits).tolist() == [-1, 2.5]
+    with pytest.raises(ValueError, match=r"itm\.score='no', expected 'yes' or 'difference'"):
+        ITMHead(4, score='no')

@@ -85,12 +85,16 @@ class RetrievalLoop(EvaluationLoop):
     ) -> None:
         """Writes the files that were asked for."""
         if self.save_scores:
-            scores = self.scorer.saved_scores(model, gallery.scores)
-            ids, captions = np.array(encoded.image_ids), np.array(encoded.captions)
-            text_to_image = gallery.text_to_image.numpy()
-            write_scores(
-                self.save_scores, ScoreMatrix(scores.numpy(), text_to_image, ids, captions)
+            matrix = ScoreMatrix(
+                self.scorer.saved_scores(model, gallery.scores).numpy(),
+                gallery.text_to_image.numpy(),
+                np.array(encoded.image_ids),
+                np.array(encoded.captions),
             )
+            if gallery.t2i_scores is not None:
+                t2i_scores = self.scorer.saved_scores(model, gallery.t2i_scores)
+                matrix = matrix._replace(t2i_scores=t2i_scores.numpy())
+            write_scores(self.save_scores, matrix)
         if self.save_rankings:
             write_rankings(
                 self.save_rankings, gallery, encoded.captions, encoded.image_names, metrics

@@ -140,8 +140,11 @@ class AlbefPretrainer(AlbefModel):
             pairs: rows of image and text, (P, 2) int64.
 
         Returns:
-            Logit of 'yes' minus logit of 'no', (P,).
+            Matching scores by the ITM head, (P,): see its ``score``.
         """
+        return self.matching_head.matching_score(self.match_logits(image, text, pairs))
+
+    def match_logits(self, image: Tokens, text: Tokens, pairs: Tensor) -> Tensor:
+        """Logits of 'no' and 'yes' of pairs as in :meth:`match`, (P, 2) float32."""
         fused = self.backbone.fuse(image, text, pairs, need_image=False)
-        logits = self.matching_head(fused.text_tokens).float()
-        return logits[:, 1] - logits[:, 0]
+        return self.matching_head(fused.text_tokens).float()

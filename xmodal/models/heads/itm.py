@@ -20,13 +20,21 @@ class ITMHead(PretrainHead):
             softmax(hardness · logits) of the contrastive logits; 1 is ALBEF's, 0 is uniform. A
             fusion encoder that starts from random weights learns from hard negatives alone only
             after a long plateau.
+        score: what pairs are ranked by, and Grad-CAM differentiates: 'yes' for the logit of 'yes'
+            (as ALBEF does), or 'difference' for the logit of 'yes' minus that of 'no', which ranks
+            as the probability of a match does.
+
+    Raises:
+        ValueError: for another score.
     """
 
     order = 2
 
-    def __init__(self, embed_dims: int, hardness: float = 1.0) -> None:
+    def __init__(self, embed_dims: int, hardness: float = 1.0, score: str = 'yes') -> None:
         super().__init__()
-        self.hardness = hardness
+        if score not in ('yes', 'difference'):
+            raise ValueError(f"heads.itm.score='{score}', expected 'yes' or 'difference'")
+        self.hardness, self.score = hardness, score
         self.classifier = nn.Linear(embed_dims, 2)
 
     def check(self, model: nn.Module) -> None:
@@ -40,6 +48,11 @@ class ITMHead(PretrainHead):
     def forward(self, text_tokens: Tensor) -> Tensor:
         """Fused words (P, 1 + N, D) to logits of 'no' and 'yes', (P, 2)."""
         return self.classifier(text_tokens[:, 0])
+
+    def matching_score(self, logits: Tensor) -> Tensor:
+        """The logits of pairs, (P, 2), to their matching scores, (P,)."""
+        no, yes = logits.unbind(1)
+        return yes if self.score == 'yes' else yes - no
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
         """``loss_itm``, ``itm_accuracy``, and the position's figures of both kinds of pairs."""

@@ -55,6 +55,6 @@ class Scorer(ABC):
 
         Args:
             model: in evaluation mode.
-            scores: of the gallery, (I, T).
+            scores: of the gallery, of one direction or of both, (I, T).
         """
         return scores.double()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.engine.loops.scorers.base import Scorer
 from xmodal.engine.loops.scorers.match_pairs import match_pairs
-from xmodal.evaluation.reranking import candidate_pairs, two_stage_scores
+from xmodal.evaluation.reranking import find_candidates, two_stage_scores
 from xmodal.evaluation.retrieval import Gallery
 from xmodal.registry import TASK_UTILS
 from xmodal.structures import DataSample, ImageTextBatch, PackedTexts
@@ -19,14 +19,18 @@ from xmodal.structures import DataSample, ImageTextBatch, PackedTexts
 class ITMReranker(Scorer):
     """Ranks by the ITC cosine, and re-ranks the best candidates of each query by ITM (ALBEF).
 
+    As in ``evaluation`` of ALBEF's ``Retrieval.py``, each direction re-ranks its own candidates:
+    the k best texts of each image, and the k best images of each text. A pair that is a candidate
+    of both is scored once. All other pairs rank below, by their cosine.
+
     Embeddings and word pieces are gathered. The image tokens stay on their rank, and each rank
     scores the pairs of its images. A model without an ITM head is evaluated by ITC alone.
 
     Args:
         topk: k, number of candidates of each query that are re-ranked; 0 for ITC alone.
-        add_similarity: re-rank by the sum of the ITM logit and the ITC logit, instead of the ITM
-            logit alone (as ALBEF does). The negatives of ITM training are sampled by ITC, so that
-            ITM learns what ITC cannot tell (BLIP adds them too).
+        add_similarity: re-rank by the sum of the ITM score and the ITC logit, instead of the ITM
+            score alone (as ALBEF does). The negatives of ITM training are sampled by ITC, so that
+            ITM learns what ITC cannot tell (BLIP adds its cosine).
         pair_batch: number of pairs of an image that are scored at once.
     """
 
@@ -69,25 +73,35 @@ class ITMReranker(Scorer):
                 f'the metrics of the evaluator have folds={sorted(folds)}, but ITMReranker finds '
                 'its candidates in the folds of one metric: test the metrics one by one'
             )
-        pairs = candidate_pairs(itc_scores, text_to_image, self.topk, max(folds))
-        pairs, itm_logits = self._match_pairs(model, encoded, pairs)
+        text_candidates, image_candidates = find_candidates(
+            itc_scores, text_to_image, self.topk, max(folds)
+        )
+        pairs, scores = self._match_pairs(
+            model, encoded, (text_candidates | image_candidates).nonzero()
+        )
         if self.add_similarity:
             cosines = itc_scores[pairs[:, 0], pairs[:, 1]]
             device = next(model.parameters()).device
-            itm_logits = itm_logits + model.contrastive_head.scale(cosines.to(device)).cpu()
-        scores = two_stage_scores(itc_scores, pairs, itm_logits)
-        return Gallery(scores, text_to_image, itc_scores)
+            scores = scores + model.contrastive_head.scale(cosines.to(device)).cpu()
+        reranked = torch.zeros_like(itc_scores)
+        reranked[pairs[:, 0], pairs[:, 1]] = scores
+        return Gallery(
+            two_stage_scores(itc_scores, text_candidates, reranked),
+            text_to_image,
+            itc_scores,
+            t2i_scores=two_stage_scores(itc_scores, image_candidates, reranked),
+        )
 
     def _match_pairs(
         self, model: nn.Module, encoded: EncodedGallery, pairs: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """All pairs and their ITM logits, where each rank scores the pairs of its images."""
+        """All pairs and their ITM scores, where each rank scores the pairs of its images."""
         local_rows = torch.full((len(encoded.text_counts),), -1)
         local_rows[encoded.image_rows] = torch.arange(len(encoded.image_rows))
         pairs = pairs[local_rows[pairs[:, 0]] >= 0]
         local_pairs = torch.stack([local_rows[pairs[:, 0]], pairs[:, 1]], 1)
-        logits = match_pairs(
+        scores = match_pairs(
             model, encoded.image_tokens, encoded.texts, local_pairs, self.pair_batch
         )
-        all_pairs, all_logits = zip(*all_gather_object((pairs, logits)), strict=True)
-        return torch.cat(all_pairs), torch.cat(all_logits)
+        all_pairs, all_scores = zip(*all_gather_object((pairs, scores)), strict=True)
+        return torch.cat(all_pairs), torch.cat(all_scores)

@@ -54,8 +54,8 @@ def match_pairs(
             for chunk in pairs_of_image.split(pair_batch):
                 chunk_texts, chunk_rows = text_rows[chunk].unique(return_inverse=True)
                 rows = torch.stack([torch.zeros_like(chunk_rows), chunk_rows], 1).to(device)
-                logits = model.match(image, _select(text, chunk_texts.to(device)), rows)
-                scores[in_block[chunk]] = logits.float().cpu()
+                matched = model.match(image, _select(text, chunk_texts.to(device)), rows)
+                scores[in_block[chunk]] = matched.float().cpu()
                 bar.update(len(chunk))
     bar.close()
     return scores
