@@ -12,7 +12,9 @@ _base_ = [
 model = dict(
     data_preprocessor=dict(tokenizer=dict(add_sep=False)),
     backbone=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pretrained=True),
+        image_encoder=dict(
+            depth=12, arch='deit_base_patch16_224', pretrained=True, pos_embed_antialias=False
+        ),
         text_encoder=dict(pretrained='bert-base-uncased'),
         position=dict(_delete_=True, type='NoPosition'),
         # BERT's layers 0 to 5 are the text encoder, 6 to 11 the fusion encoder without its

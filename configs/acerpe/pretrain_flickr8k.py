@@ -9,8 +9,8 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-# MiniLM has six layers: the first four are the text encoder, the fusion encoder starts from the last
-# two (without cross-attention). It comes without a prediction head for the MLM head.
+# MiniLM has six layers: the first four are the text encoder, from the last two the fusion encoder
+# starts (without cross-attention). It comes without a prediction head for the MLM head.
 model = dict(
     backbone=dict(
         text_encoder=dict(pretrained=_base_.minilm),
