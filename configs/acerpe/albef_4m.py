@@ -12,16 +12,20 @@ _base_ = [
 model = dict(
     data_preprocessor=dict(tokenizer=dict(add_sep=False)),
     backbone=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pretrained=True),
+        image_encoder=dict(
+            depth=12, arch='deit_base_patch16_224', pretrained=True, pos_embed_antialias=False
+        ),
         text_encoder=dict(pretrained='bert-base-uncased'),
         position=dict(_delete_=True, type='NoPosition'),
-        fusion=dict(streams='text'),
+        # BERT's layers 0 to 5 are the text encoder, 6 to 11 the fusion encoder without its
+        # cross-attention, and its prediction head the MLM head (Pretrain.py, BertForMaskedLM).
+        fusion=dict(streams='text', pretrained='bert-base-uncased', first_layer=6),
     ),
     heads=dict(
         _delete_=True,
         itc=dict(type='ITCHead', temperature=0.07),
         itm=dict(type='ITMHead'),
-        mlm=dict(type='MLMHead', mask_probability=0.15),
+        mlm=dict(type='MLMHead', mask_probability=0.15, pretrained='bert-base-uncased'),
     ),
 )
 

@@ -8,11 +8,16 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-# Sec. 4.1, Implementation Details
+# Sec. 4.1, Implementation Details. Beyond the text encoder BERT starts what it starts in ALBEF: its
+# layers 6 to 11 the fusion encoder without cross-attention, its prediction head the MLM head.
+bert = 'bert-base-uncased'
 model = dict(
     backbone=dict(
-        image_encoder=dict(pretrained=True), text_encoder=dict(pretrained='bert-base-uncased')
-    )
+        image_encoder=dict(pretrained=True),
+        text_encoder=dict(pretrained=bert),
+        fusion=dict(pretrained=bert, first_layer=6),
+    ),
+    heads=dict(mlm=dict(pretrained=bert)),
 )
 train_dataloader = dict(global_batch_size=512)  # whatever the number of GPUs
 custom_hooks = [_base_.momentum_distillation]

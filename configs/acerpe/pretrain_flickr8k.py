@@ -9,7 +9,14 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-model = dict(backbone=dict(text_encoder=dict(pretrained=_base_.minilm)))
+# MiniLM has six layers: the first four are the text encoder, from the last two the fusion encoder
+# starts (without cross-attention). It comes without a prediction head for the MLM head.
+model = dict(
+    backbone=dict(
+        text_encoder=dict(pretrained=_base_.minilm),
+        fusion=dict(pretrained=_base_.minilm, first_layer=4),
+    )
+)
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=12, val_interval=3)
 custom_hooks = [dict(type='DelayedHeadsHook', epochs=dict(ace=10, itm=10, mlm=10, mim=10))]
 optim_wrapper = dict(

@@ -13,7 +13,9 @@ model = dict(
     # ALBEF's layout, as in albef_4m.py
     data_preprocessor=dict(tokenizer=dict(add_sep=False)),
     backbone=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224'),
+        image_encoder=dict(
+            depth=12, arch='deit_base_patch16_224', pos_embed_antialias=False
+        ),
         fusion=dict(streams='text'),
     ),
     heads=dict(itc=dict(type='ITCHead', temperature=0.07), ace=None),

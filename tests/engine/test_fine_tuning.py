@@ -47,5 +47,6 @@ def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_co
 def test_fine_tuning_fetches_no_weights_beside_its_checkpoint(name):
     config = Config.fromfile(f'configs/acerpe/{name}.py')
     assert config.load_from
-    for encoder in ('image_encoder', 'text_encoder'):
-        assert not config.model.backbone[encoder].get('pretrained')
+    parts = [*config.model.backbone.values(), *config.model.get('heads', {}).values()]
+    for part in parts:
+        assert not isinstance(part, dict) or not part.get('pretrained'), part

@@ -24,8 +24,8 @@ model = dict(
         text_encoder=dict(type='BertTextEncoder', config=minilm, num_layers=4),
         position=dict(type='AnchorRelativePosition', groups=8, delta=0.05, tau=1e4),
         fusion=dict(
-            type='FusionEncoder', depth=2, embed_dims=width, num_heads=6, dropout=0.1,
-            streams='both',
+            type='FusionEncoder', depth=2, embed_dims=width, num_heads=12, dropout=0.1,
+            streams='both',  # heads as MiniLM's, whose last two layers it starts from
         ),
         proj_dims=256,
     ),

@@ -1,8 +1,11 @@
 """The image encoder."""
 
+from copy import deepcopy
+
 import pytest
 import timm
 import torch
+from torch.nn.functional import interpolate
 
 from xmodal.models.backbones import ViTImageEncoder
 
@@ -93,6 +96,25 @@ def test_weights_of_another_resolution_load_with_their_positions_resampled():
     for name, parameter in large.vit.named_parameters():
         if name != 'pos_embed':
             assert parameter.equal(dict(small.vit.named_parameters())[name])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('side', [16, 40])
+def test_positions_without_antialiasing_are_those_of_albef(side):
+    source = make_encoder(24)
+    torch.nn.init.normal_(source.vit.pos_embed)
+    encoder = make_encoder(side, pos_embed_antialias=False)
+    for loads in (encoder, deepcopy(encoder)):  # the teacher is a copy
+        loads.load_state_dict(source.state_dict())
+        table = source.vit.pos_embed
+        grid = table[:, 1:].reshape(1, 3, 3, 16).permute(0, 3, 1, 2)
+        size = (side // 8, side // 8)
+        grid = interpolate(grid, size=size, mode='bicubic', align_corners=False)
+        expected = torch.cat([table[:, :1], grid.permute(0, 2, 3, 1).flatten(1, 2)], 1)
+        torch.testing.assert_close(loads.vit.pos_embed, expected, atol=1e-6, rtol=0)
+    by_default = make_encoder(side)
+    by_default.load_state_dict(source.state_dict())
+    assert not by_default.vit.pos_embed.allclose(expected, atol=1e-2)
 
 
 def test_weights_of_an_equal_resolution_load_unchanged():

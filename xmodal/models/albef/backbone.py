@@ -59,6 +59,11 @@ class AlbefBackbone(CrossModalBackbone):
         """The sizes that a head may ask for."""
         return {**super().sizes, 'patch_size': self.image_encoder.patch_size}
 
+    def init_weights(self) -> None:
+        """Loads pretrained weights of encoders and fusion, where the config names some."""
+        super().init_weights()
+        self.fusion.init_weights()
+
     def encode_image(self, images: Tensor) -> Encoded:
         """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and embeddings (B, d)."""
         tokens = self.image_tokens(images)

@@ -64,6 +64,11 @@ class AlbefPretrainer(AlbefModel):
         """The head that judges whether an image and a text match."""
         return next((h for h in self.heads.values() if isinstance(h, ITMHead)), None)
 
+    def init_weights(self) -> None:
+        """Loads pretrained weights where the config names some, and makes the teacher equal."""
+        self.heads.init_weights()
+        super().init_weights()
+
     def momentum_modules(self) -> dict[str, str]:
         """The backbone, and the heads whose soft targets are distilled."""
         distilled = [name for name, head in self.heads.items() if head.has_teacher]

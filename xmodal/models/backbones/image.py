@@ -1,5 +1,6 @@
 """Image encoders."""
 
+from functools import partial
 from pathlib import Path
 
 import timm
@@ -29,6 +30,8 @@ class ViTImageEncoder(Encoder):
         conv_stem: patches by :class:`ConvStem` instead of timm's product a patch.
         post_norm: blocks with their norms after the sums (:class:`PostNormBlock`), one norm before
             the first and none after the last, as in data2vec 2.0.
+        pos_embed_antialias: whether the resampling is antialiased, as timm's is. ALBEF's is plain
+            bicubic (``interpolate_pos_embed`` of its models/vit.py), 2 to 3 % away from it.
         **overrides: passed to timm: ``patch_size``, ``embed_dim``, ``num_heads``, …
 
     Shape:
@@ -44,6 +47,7 @@ class ViTImageEncoder(Encoder):
         pretrained: bool | str = False,
         conv_stem: bool = False,
         post_norm: bool = False,
+        pos_embed_antialias: bool = True,
         **overrides,
     ) -> None:
         super().__init__()
@@ -56,7 +60,9 @@ class ViTImageEncoder(Encoder):
         self.vit = self._create(image_size)
         if conv_stem:
             self.vit.patch_embed = ConvStem(self.patch_size, self.embed_dims, image_size)
-        self.vit.register_load_state_dict_pre_hook(_resample_position)
+        self.vit.register_load_state_dict_pre_hook(
+            partial(_resample_position, antialias=pos_embed_antialias)
+        )
 
     def _create(self, image_size: int, **weights) -> nn.Module:
         return timm.create_model(
@@ -143,11 +149,14 @@ def _read_checkpoint(file: str) -> dict[str, Tensor]:
     return {key[len(prefix) :]: x for key, x in state_dict.items() if key.startswith(prefix)}
 
 
-def _resample_position(vit: nn.Module, state_dict: dict, prefix: str, *_) -> None:
+def _resample_position(vit: nn.Module, state_dict: dict, prefix: str, *_, antialias: bool) -> None:
     """Fits a loaded position embedding (1, 1 + M, D) to the grid of ``vit``."""
     key = prefix + 'pos_embed'
     loaded = state_dict.get(key)
     if loaded is not None and loaded.shape[1] != vit.pos_embed.shape[1]:
         state_dict[key] = resample_abs_pos_embed(
-            loaded, new_size=list(vit.patch_embed.grid_size), num_prefix_tokens=1
+            loaded,
+            new_size=list(vit.patch_embed.grid_size),
+            num_prefix_tokens=1,
+            antialias=antialias,
         )

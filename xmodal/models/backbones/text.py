@@ -6,6 +6,7 @@ from transformers.masking_utils import create_bidirectional_mask
 
 from xmodal import functional as F
 from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.layers.bert import read_bert
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
@@ -69,20 +70,12 @@ class BertTextEncoder(Encoder):
         Raises:
             FileNotFoundError: when ``pretrained`` is neither a directory nor in the hub's cache
                 and the hub can't be reached.
+            ValueError: when it lacks weights, as those of further layers.
         """
         if self.pretrained is None:
             return
-        try:
-            loaded = BertModel.from_pretrained(
-                self.pretrained, config=self.config, add_pooling_layer=False
-            )
-        except OSError as error:
-            raise FileNotFoundError(
-                f"text_encoder.pretrained='{self.pretrained}' is neither a directory with a BERT "
-                f'(config.json, model.safetensors, vocab.txt) nor reachable on the hub: {error}\n'
-                'Put a copy of the model in a directory and name that, or set pretrained=None to '
-                'start from random weights.'
-            ) from error
+        options = dict(config=self.config, add_pooling_layer=False)
+        loaded = read_bert(BertModel, self.pretrained, 'text_encoder.pretrained', **options)
         self.bert.load_state_dict(loaded.state_dict())
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:

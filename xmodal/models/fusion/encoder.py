@@ -4,42 +4,12 @@ import torch
 from torch import Tensor, nn
 
 from xmodal.models.fusion.layer import FusionLayer
-from xmodal.models.layers import QKV, init_linear
+from xmodal.models.fusion.pretrained import load_bert_layers
+from xmodal.models.fusion.stream import Stream
+from xmodal.models.layers import init_linear
 from xmodal.models.necks.position import NoPosition
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, Fused, Relation, Tokens
-
-
-class _Stream:
-    """The tokens of one modality on their way through the layers.
-
-    Before its first cross-attention a stream has a row for each *distinct* image or text of the
-    call; ``rows`` says which row each pair takes. After it, a stream has a row for each pair.
-    """
-
-    def __init__(self, tokens: Tokens, rows: Tensor | None) -> None:
-        self.tokens, self.rows = tokens, rows
-
-    def update(self, embeddings: Tensor) -> None:
-        """Replaces the embeddings; the rows stay."""
-        self.tokens = self.tokens._replace(embeddings=embeddings)
-
-    def pair(self, projected: QKV) -> QKV:
-        """``projected`` with a row for each pair."""
-        return projected if self.rows is None else projected.select(self.rows)
-
-    def paired_tokens(self) -> Tokens:
-        """The tokens with a row for each pair."""
-        return self.tokens if self.rows is None else self.tokens.select(self.rows)
-
-    def paired_mask(self) -> Tensor | None:
-        """The attention mask with a row for each pair."""
-        mask = self.tokens.attention_mask
-        return mask if mask is None or self.rows is None else mask[self.rows]
-
-    def set_paired(self, tokens: Tokens) -> None:
-        """Replaces the tokens by those after cross-attention, a row for each pair."""
-        self.tokens, self.rows = tokens, None
 
 
 @MODELS.register_module()
@@ -58,6 +28,10 @@ class FusionEncoder(nn.Module):
         feedforward_dims: width of the feed-forward blocks; None for 4 D.
         dropout: probability, as BERT's.
         streams: 'both' or 'text'.
+        pretrained: a BERT whose layers are the start of self-attention and feed-forward, a hub name
+            or a directory with weights. They are read when training starts (``init_weights``).
+        first_layer: the first of these layers, counted from 0; those before it are the text
+            encoder.
     """
 
     def __init__(
@@ -68,12 +42,15 @@ class FusionEncoder(nn.Module):
         feedforward_dims: int | None = None,
         dropout: float = 0.1,
         streams: str = 'both',
+        pretrained: str | None = None,
+        first_layer: int = 6,
     ) -> None:
         super().__init__()
         if streams not in ('both', 'text'):
             raise ValueError(f"fusion.streams='{streams}', expected 'both' or 'text'")
         self.depth, self.embed_dims, self.num_heads = depth, embed_dims, num_heads
         self.has_image_stream = streams == 'both'
+        self.pretrained, self.first_layer = pretrained, first_layer
         self.layers = nn.ModuleList(
             FusionLayer(
                 embed_dims,
@@ -85,6 +62,11 @@ class FusionEncoder(nn.Module):
             for _ in range(depth)
         )
         init_linear(self, embed_dims)
+
+    def init_weights(self) -> None:
+        """Loads layers of BERT, if any are asked for; see :func:`load_bert_layers`."""
+        if self.pretrained is not None:
+            load_bert_layers(self.layers, self.pretrained, self.first_layer)
 
     def forward(
         self,
@@ -115,7 +97,7 @@ class FusionEncoder(nn.Module):
         """
         image_rows, text_rows = (None, None) if pairs is None else pairs.unbind(1)
         image, text = position.embed_inputs(image, text)
-        streams = [_Stream(image, image_rows)], _Stream(text, text_rows)
+        streams = [Stream(image, image_rows)], Stream(text, text_rows)
         return self._run(*streams, position, need_image, need_attentions, gradients_from)[0]
 
     def fuse_images(
@@ -143,13 +125,13 @@ class FusionEncoder(nn.Module):
             One result an image; all have the same words, which have seen all images.
         """
         embedded = [position.embed_inputs(image, text) for image in images]
-        streams = [_Stream(image, None) for image, _ in embedded], _Stream(embedded[0][1], None)
+        streams = [Stream(image, None) for image, _ in embedded], Stream(embedded[0][1], None)
         return self._run(*streams, position, need_image, need_attentions)
 
     def _run(
         self,
-        images: list[_Stream],
-        text: _Stream,
+        images: list[Stream],
+        text: Stream,
         position: NoPosition,
         need_image: bool,
         need_attentions: bool,
@@ -194,8 +176,8 @@ class FusionEncoder(nn.Module):
         self,
         index: int,
         layer: FusionLayer,
-        image: _Stream,
-        text: _Stream,
+        image: Stream,
+        text: Stream,
         position: NoPosition,
         relation: Relation | None,
         image_queries: bool,

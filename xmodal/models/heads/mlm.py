@@ -5,8 +5,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
+from transformers import BertForMaskedLM
 
 from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.layers.bert import log_loaded, read_bert, require_sizes
 from xmodal.models.losses import distilled_cross_entropy
 from xmodal.registry import MODELS
 from xmodal.structures import Encoded, LxmertStep, PretrainStep, Shown
@@ -35,17 +37,46 @@ class MLMHead(PretrainHead):
         embed_dims: D.
         vocab_size: number of words.
         mask_probability: share of words that are targets.
+        pretrained: a BERT whose prediction head is the start, a hub name or a directory with
+            weights. They are read when training starts (``init_weights``).
     """
 
     order = 3
     has_teacher = True
 
-    def __init__(self, embed_dims: int, vocab_size: int, mask_probability: float = 0.15) -> None:
+    def __init__(
+        self,
+        embed_dims: int,
+        vocab_size: int,
+        mask_probability: float = 0.15,
+        pretrained: str | None = None,
+    ) -> None:
         super().__init__()
         self.mask_probability, self.vocab_size = mask_probability, vocab_size
+        self.pretrained = pretrained
         self.transform = nn.Linear(embed_dims, embed_dims)
         self.norm = nn.LayerNorm(embed_dims, eps=1e-12)
         self.bias = nn.Parameter(torch.zeros(vocab_size))
+
+    @torch.no_grad()
+    def init_weights(self) -> None:
+        """Loads BERT's prediction head, if one is asked for; its decoder is the word embeddings.
+
+        Raises:
+            FileNotFoundError: when the weights can be neither read nor downloaded.
+            ValueError: when the BERT has other sizes or no prediction head.
+        """
+        if self.pretrained is None:
+            return
+        key = 'heads.mlm.pretrained'
+        bert = read_bert(BertForMaskedLM, self.pretrained, key)
+        sizes = {'hidden_size': self.transform.in_features, 'vocab_size': self.vocab_size}
+        require_sizes(bert.config, sizes, key, self.pretrained)
+        predictions = bert.cls.predictions
+        self.transform.load_state_dict(predictions.transform.dense.state_dict())
+        self.norm.load_state_dict(predictions.transform.LayerNorm.state_dict())
+        self.bias.copy_(predictions.bias)
+        log_loaded(key, self.pretrained, '5 tensors (transform, norm, bias)')
 
     def forward(self, words: Tensor, word_embeddings: Tensor) -> Tensor:
         """Fused words (K, D) to logits (K, vocabulary)."""

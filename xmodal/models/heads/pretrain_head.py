@@ -25,6 +25,9 @@ class PretrainHead(nn.Module):
     has_teacher = False
     reads_image_tokens = True
 
+    def init_weights(self) -> None:
+        """Loads pretrained weights where the config names some; called when training starts."""
+
     def check(self, model: nn.Module) -> None:
         """Raises ValueError where the model, whole by now, lacks what the objective needs."""
 
@@ -66,6 +69,11 @@ class PretrainHeads(nn.ModuleDict):
         if not self:
             raise ValueError(f'model.heads is empty: {dict(configs)}, expected at least one head')
         self.active = frozenset(self)
+
+    def init_weights(self) -> None:
+        """Loads the heads' pretrained weights, where the config names some."""
+        for head in self.values():
+            head.init_weights()
 
     def active_heads(self) -> list[PretrainHead]:
         """The heads that are trained now."""

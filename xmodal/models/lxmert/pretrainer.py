@@ -36,6 +36,11 @@ class LxmertPretrainer(LxmertModel):
         for head in self.heads.values():
             head.check(self)
 
+    def init_weights(self) -> None:
+        """Loads pretrained weights where the config names some."""
+        self.heads.init_weights()
+        super().init_weights()
+
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Fused:
         """Both modalities after fusion, with nothing masked."""
         return self.backbone.fuse_batch(batch)

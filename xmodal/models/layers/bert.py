@@ -1,0 +1,60 @@
+"""Weights of a BERT from ``transformers``, as start weights of parts of a model."""
+
+from mmengine.logging import print_log
+from transformers import BertConfig, PreTrainedModel
+
+
+def read_bert(kind: type[PreTrainedModel], pretrained: str, key: str, **options) -> PreTrainedModel:
+    """Reads a BERT with all weights that its class has.
+
+    Args:
+        kind: the class of ``transformers`` to read it as.
+        pretrained: a hub name or a directory with weights.
+        key: the config key that ``pretrained`` is the value of, for errors.
+        **options: passed to ``from_pretrained``.
+
+    Raises:
+        FileNotFoundError: when ``pretrained`` is neither a directory nor in the hub's cache and the
+            hub can't be reached.
+        ValueError: when it lacks some of the weights.
+    """
+    try:
+        bert, report = kind.from_pretrained(pretrained, output_loading_info=True, **options)
+    except OSError as error:
+        raise FileNotFoundError(
+            f"{key}='{pretrained}' is neither a directory with a BERT (config.json, "
+            f'model.safetensors, vocab.txt) nor reachable on the hub: {error}\n'
+            'Put a copy of the model in a directory and name that, or set pretrained=None to '
+            'start from random weights.'
+        ) from error
+    if missing := sorted(report['missing_keys']):
+        raise ValueError(
+            f"{key}='{pretrained}' lacks {len(missing)} weights of a {kind.__name__} "
+            f'({", ".join(missing[:3])}, …): name a BERT that has them, or set pretrained=None to '
+            'start from random weights'
+        )
+    return bert
+
+
+def require_sizes(config: BertConfig, expected: dict[str, int], key: str, pretrained: str) -> None:
+    """Refuses a BERT of other sizes than ``expected``, which has names of ``BertConfig``.
+
+    Raises:
+        ValueError: names the sizes that differ.
+    """
+    wrong = [
+        f'{name}={getattr(config, name)}, expected {size}'
+        for name, size in expected.items()
+        if getattr(config, name) != size
+    ]
+    if wrong:
+        raise ValueError(
+            f"{key}='{pretrained}' is a BERT with {'; '.join(wrong)}: name one of the sizes of the "
+            'model, or give the model its sizes'
+        )
+
+
+def log_loaded(key: str, pretrained: str, loaded: str, initial: str = '') -> None:
+    """Logs which modules were loaded, and which keep their initial weights."""
+    rest = f'; not in BERT, initial weights kept: {initial}' if initial else ''
+    print_log(f"{key}='{pretrained}': loaded {loaded}{rest}", logger='current')
