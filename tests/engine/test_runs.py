@@ -63,6 +63,17 @@ def test_the_log_says_what_is_left_of_a_batch_that_is_shared_out(tiny_config):
     assert 'is 1 process(es) x 2 accumulated step(s) x 4: a loss that compares' in logs[1]
 
 
+def test_a_training_that_fails_leaves_no_handler_of_sigterm_behind(tiny_config):
+    def fail(runner):
+        raise ArithmeticError
+
+    tiny_config.custom_hooks.append(call_at(1, fail))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(ArithmeticError):
+        train(tiny_config)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 def test_after_sigterm_a_run_saves_exits_with_0_and_resumes_to_the_same_end(tiny_config, tmp_path):
     train(tiny_config, work_dir=str(tmp_path / 'whole'))
     preempted = tiny_config.copy()
@@ -78,7 +89,7 @@ def test_after_sigterm_a_run_saves_exits_with_0_and_resumes_to_the_same_end(tiny
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as exit_status:
         train(preempted, work_dir=str(tmp_path / 'cut'))
-    signal.signal(signal.SIGTERM, before)
+    assert signal.getsignal(signal.SIGTERM) is before
     assert exit_status.value.code == 0
     assert (tmp_path / 'cut/last_checkpoint').read_text().endswith('iter_6.pth')
     train(tiny_config, work_dir=str(tmp_path / 'cut'), resume=True)

@@ -20,7 +20,7 @@ from xmodal.engine.checkpoint import (
     require_matching_weights,
     to_plain,
 )
-from xmodal.engine.hooks.preemption import leave_sigterm_to_training
+from xmodal.engine.hooks.preemption import leave_sigterm_to_training, sigterm_restored
 from xmodal.engine.keys import check_dataloader
 from xmodal.engine.legacy import current_names
 from xmodal.engine.memory import recompute_activations, recompute_gelu
@@ -133,7 +133,8 @@ class XModalRunner(Runner):
         if self.distributed and self.cfg.get('fsdp'):
             super()._init_model_weights()
             self.sharded = ShardedModel(self.model, self.cfg.fsdp.units)
-        return super().train()
+        with sigterm_restored():
+            return super().train()
 
     def _init_model_weights(self) -> None:
         """Loads pretrained weights. With FSDP they are loaded before, into the whole model."""

@@ -1,6 +1,7 @@
 """Builds the embedded world on disk."""
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -85,14 +86,22 @@ def _build(folder: Path, spec: WorldSpec, workers: int) -> None:
     # Forked workers do not have to import everything again. OpenCV's threads would only slow each
     # other down.
     context = get_context('fork' if sys.platform == 'linux' else 'spawn')
-    with context.Pool(workers, cv2.setNumThreads, (0,)) as pool:
+    with context.Pool(workers, _prepare_worker) as pool:
         parallel_map = partial(pool.imap, chunksize=64)
         splits = {split: _render_split(folder, spec, split, parallel_map) for split in SPLITS}
         written = pool.imap_unordered(partial(_export, folder, splits), EXPORTERS)
         for _ in tqdm(written, 'writing annotations', len(EXPORTERS), unit='format'):
             pass
+        pool.close()
+        pool.join()
     write_class_folders(folder / 'classes', spec.seed, spec.size)
     unfinished.rename(folder / 'meta.json')
+
+
+def _prepare_worker() -> None:
+    """Sets up a worker, which must not keep a signal handler of the process that forks it."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    cv2.setNumThreads(0)
 
 
 def _export(folder: Path, splits: Splits, export: Callable[[Path, Splits], None]) -> None:

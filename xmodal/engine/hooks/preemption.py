@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Thread
 
 import torch
@@ -26,12 +28,8 @@ class PreemptionHook(Hook):
         self.requested = False
 
     def before_train(self, runner: Runner) -> None:
-        """Sets the signal handler."""
-        self._previous = signal.signal(signal.SIGTERM, self._request)
-
-    def after_train(self, runner: Runner) -> None:
-        """Restores the former signal handler."""
-        signal.signal(signal.SIGTERM, self._previous)
+        """Sets the signal handler, which the runner restores (:func:`sigterm_restored`)."""
+        signal.signal(signal.SIGTERM, self._request)
 
     def _request(self, *_) -> None:
         self.requested = True
@@ -58,6 +56,19 @@ class PreemptionHook(Hook):
                 file.write(path)
             runner.logger.info(f'SIGTERM: saved {path}; resume with the same command and --resume')
         raise SystemExit(0)
+
+
+@contextmanager
+def sigterm_restored() -> Iterator[None]:
+    """Restores the handler of SIGTERM, however the training within it ends.
+
+    A handler that stays behind would let processes that are forked later ignore the signal.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
 
 
 def leave_sigterm_to_training(worker_id: int) -> None:
