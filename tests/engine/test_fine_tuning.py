@@ -42,6 +42,8 @@ def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_co
         'nlvr2_ta',
         'nlvr2',
         'vqa_v2',
+        'retrieval_coco_albef',
+        'nlvr2_albef',
     ],
 )
 def test_fine_tuning_fetches_no_weights_beside_its_checkpoint(name):

@@ -4,42 +4,44 @@
         --config configs/acerpe/albef_4m.py
     python tools/model_converters/albef.py ALBEF_4M.pth acerpe_init.pth \\
         --config configs/acerpe/pretrain_4m.py --image-blocks 0 1 2 3 4 5
+    python tools/model_converters/albef.py nlvr2.pth work_dirs/albef/nlvr2.pth \\
+        --config configs/acerpe/nlvr2_albef.py
 
 Then set `load_from = 'albef_4m.pth'` in a config, or run `tools/test.py CONFIG albef_4m.pth`. The
-weights can be under the key 'model' or at the top level (as in the fine-tuned files). If the file
-has no momentum teacher, it is copied from the model when the checkpoint is loaded.
+file may be of pre-training, or fine-tuned for retrieval, SNLI-VE, VQA, NLVR2 or RefCOCO+: its keys
+tell which. Weights can be under the key 'model' or at the top level (as in the released fine-tuned
+files). What ALBEF copies to start a task is copied here, too: a layer for each of the two images of
+NLVR2, the decoder of answers. If the file has no momentum teacher, it is copied from the model when
+the checkpoint is loaded.
 """
 
 import argparse
 import re
 from pathlib import Path
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from xmodal.engine.checkpoint import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.files import require_new
+from xmodal.models import AlbefClassifier, AlbefVQA
+from xmodal.models.albef.vqa import fill_missing_decoder
+from xmodal.models.fusion import FusionEncoder
+from xmodal.models.fusion.pretrained import BERT_NAMES
 from xmodal.registry import MODELS, register_all
 
 FIRST_FUSION_LAYER = 6  # of the twelve layers of BERT
 
-# Names of ALBEF, without the "_m" of momentum modules, and our names.
-_LAYER = {
-    'attention.self.query': 'self_attention.q_proj',
-    'attention.self.key': 'self_attention.k_proj',
-    'attention.self.value': 'self_attention.v_proj',
-    'attention.output.dense': 'self_attention.out_proj',
-    'attention.output.LayerNorm': 'self_norm',
-    'crossattention.self.query': 'cross_attention.q_proj',
-    'crossattention.self.key': 'cross_attention.k_proj',
-    'crossattention.self.value': 'cross_attention.v_proj',
-    'crossattention.output.dense': 'cross_attention.out_proj',
-    'crossattention.output.LayerNorm': 'cross_norm',
-    'intermediate.dense': 'feed_forward.fc1',
-    'output.dense': 'feed_forward.fc2',
-    'output.LayerNorm': 'feed_forward.norm',
+# What only the files of a task have, the first that fits.
+_TASKS = {
+    'text_decoder.': 'VQA',
+    'ta_head.': 'text assignment, which prepares NLVR2',
+    'text_encoder.encoder.layer.17.': 'NLVR2',
+    'cls_head.': 'SNLI-VE',
+    'idx_queue': 'retrieval or RefCOCO+',
 }
+# Names of ALBEF, without the "_m" of momentum modules, and our names.
 _PREFIX = {
     'visual_encoder.': 'backbone.image_encoder.vit.',
     'text_encoder.embeddings.': 'backbone.text_encoder.bert.embeddings.',
@@ -47,10 +49,17 @@ _PREFIX = {
     'text_encoder.cls.predictions.transform.dense.': 'heads.mlm.transform.',
     'text_encoder.cls.predictions.transform.LayerNorm.': 'heads.mlm.norm.',
     'text_encoder.cls.predictions.bias': 'heads.mlm.bias',
+    'text_decoder.embeddings.': 'decoder.embeddings.',
+    'text_decoder.cls.predictions.transform.dense.': 'decoder.words.transform.',
+    'text_decoder.cls.predictions.transform.LayerNorm.': 'decoder.words.norm.',
+    'text_decoder.cls.predictions.bias': 'decoder.words.bias',
     'vision_proj.': 'backbone.image_proj.',
     'text_proj.': 'backbone.text_proj.',
     'itm_head.': 'heads.itm.classifier.',
+    'cls_head.': 'heads.classification.classifier.',
+    'ta_head.': 'heads.assignment.',
 }
+_FUSION = 'backbone.fusion.layers.'
 
 
 def parse_args() -> argparse.Namespace:
@@ -81,30 +90,41 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     }
 
 
+def describe(weights: dict[str, Tensor]) -> str:
+    """Names the task of a file by its keys."""
+    for key, task in _TASKS.items():
+        if any(name.startswith(key) for name in weights):
+            return task
+    return 'pre-training' if 'text_encoder.cls.predictions.bias' in weights else 'retrieval'
+
+
 def rename(name: str, image_blocks: list[int] | None = None) -> str | None:
     """Returns our name of a weight of ALBEF; None if our model has no such weight."""
-    momentum = re.match(r'(visual_encoder|text_encoder|vision_proj|text_proj)_m\.', name)
-    if momentum:
+    if re.match(r'(visual_encoder|text_(en|de)coder|vision_proj|text_proj|cls_head)_m\.', name):
         online = rename(name.replace('_m.', '.', 1), image_blocks)
-        if online is None:
-            return None
-        online = online.removeprefix('heads.') if online.startswith('heads.mlm.') else online
-        return f'teacher.module.{online}'
+        return online and f'teacher.module.{online.removeprefix("heads.")}'
     if match := re.match(r'visual_encoder\.blocks\.(\d+)\.(.+)', name):
         block = int(match[1])
         if image_blocks is not None and block not in image_blocks:
             return None
         index = block if image_blocks is None else image_blocks.index(block)
         return f'backbone.image_encoder.vit.blocks.{index}.{match[2]}'
-    if match := re.match(r'text_encoder\.encoder\.layer\.(\d+)\.(.+)\.(\w+)', name):
-        layer = int(match[1]) - FIRST_FUSION_LAYER
+    if match := re.match(r'text_(en|de)coder\.encoder\.layer\.(\d+)\.(.+)\.(\w+)', name):
+        is_decoder = match[1] == 'de'
+        layer = int(match[2]) - (0 if is_decoder else FIRST_FUSION_LAYER)
         if layer >= 0:
-            module = _LAYER.get(match[2])
-            return module and f'backbone.fusion.layers.{layer}.{module}.{match[3]}'
+            module = _rename_module(match[3])
+            layers = 'decoder.layers.' if is_decoder else _FUSION
+            return module and f'{layers}{layer}.{module}.{match[4]}'
     for theirs, ours in _PREFIX.items():
         if name.startswith(theirs):
             return ours + name.removeprefix(theirs)
     return None
+
+
+def _rename_module(name: str) -> str | None:
+    """Our name of a module in a layer of ALBEF."""
+    return next((ours for ours, theirs in BERT_NAMES.items() if theirs == name), None)
 
 
 def convert(
@@ -122,13 +142,44 @@ def convert(
     return renamed, unused
 
 
+def fit_layers(renamed: dict[str, Tensor], fusion: FusionEncoder) -> dict[str, Tensor]:
+    """Copies each fusion layer where the model has one for each of two images, as ALBEF does.
+
+    Raises:
+        ValueError: when the model has another number of layers than the file.
+    """
+    pattern = re.compile(rf'(.*{re.escape(_FUSION)})(\d+)(\..+)')
+    layers = {name: match for name in renamed if (match := pattern.fullmatch(name))}
+    in_file = 1 + max((int(match[2]) for match in layers.values()), default=-1)
+    in_model = len(fusion.layers)
+    if in_file in (0, in_model):
+        return renamed
+    if in_file == fusion.depth:
+        copied = {name: value for name, value in renamed.items() if name not in layers}
+        for name, match in layers.items():
+            for copy in (0, 1):
+                copied[f'{match[1]}{2 * int(match[2]) + copy}{match[3]}'] = renamed[name]
+        return copied
+    if in_file == 2 * fusion.depth:
+        raise ValueError(
+            f'the file has {in_file} fusion layers, a copy of each for both images of NLVR2, and '
+            f'the model has {in_model}: use a config with backbone.fusion.share_two_images=False, '
+            'as configs/acerpe/nlvr2_albef.py'
+        )
+    raise ValueError(
+        f'the file has {in_file} fusion layers and the model {in_model}: use a config with '
+        f'backbone.fusion.depth={in_file}'
+    )
+
+
 def fit(
     renamed: dict[str, Tensor], target: dict[str, Tensor]
 ) -> tuple[dict[str, Tensor], list[str], list[str]]:
     """Selects the weights that a model has.
 
     Returns:
-        The weights, the names that the model does not have, and the names that the file lacks.
+        The weights, the names that the model does not have, and the names that the file lacks
+        (without those of a teacher, which is copied on loading).
 
     Raises:
         ValueError: if no weight fits, or a weight has another shape.
@@ -144,15 +195,15 @@ def fit(
     if not fitting:
         raise ValueError('none of the weights belongs to the model: is this a file of ALBEF?')
     extra = sorted(renamed.keys() - target.keys())
-    missing = sorted(
-        name for name in target.keys() - fitting.keys() if not _is_copied(name, fitting)
-    )
-    return fitting, extra, missing
+    missing = target.keys() - fitting.keys()
+    return fitting, extra, sorted(name for name in missing if not name.startswith('teacher.'))
 
 
-def _is_copied(name: str, fitting: dict[str, Tensor]) -> bool:
-    """Returns whether a missing weight is copied on loading: that of a teacher not in the file."""
-    return name.startswith('teacher.') and not any(key.startswith('teacher.') for key in fitting)
+def is_idle(name: str, model: nn.Module) -> bool:
+    """Returns whether a test does not depend on a weight that files of ALBEF lack."""
+    if isinstance(model, AlbefClassifier | AlbefVQA):  # they contrast nothing
+        return name.startswith(('backbone.image_proj.', 'backbone.text_proj.'))
+    return name.startswith('queue.')  # filled in training
 
 
 def main() -> None:
@@ -160,14 +211,23 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
-    target = MODELS.build(read_config(args.config).model).state_dict()
-    renamed, unused = convert(read_weights(args.source), args.image_blocks)
+    model = MODELS.build(read_config(args.config).model)
+    weights = read_weights(args.source)
+    renamed, unused = convert(weights, args.image_blocks)
+    renamed = fit_layers(renamed, model.backbone.fusion)
+    if isinstance(model, AlbefVQA):
+        fill_missing_decoder(model, renamed)
+    target = model.state_dict()
     fitting, extra, missing = fit(renamed, target)
-    write_checkpoint(args.out, {'state_dict': fitting, 'meta': {'source': args.source.name}})
+    idle = [name for name in missing if is_idle(name, model)]
+    state_dict = fitting | {name: target[name] for name in idle}
+    write_checkpoint(args.out, {'state_dict': state_dict, 'meta': {'source': args.source.name}})
+    print(f'{args.source}: ALBEF of {describe(weights)}')
     print(f'{args.out}: {len(fitting)} tensors')
     for title, names in (
         ('not used, no such name in the model', unused + extra),
-        ('missing in the file, initial values are kept', missing),
+        ('missing in the file, initial values are kept', [n for n in missing if n not in idle]),
+        ('missing in the file and of no effect in a test, initial values are written', idle),
     ):
         print(f'{title}: {len(names)}', *names, sep='\n  ')
 

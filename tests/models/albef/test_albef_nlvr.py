@@ -12,8 +12,9 @@ from xmodal.structures import DataSample
 def build(config):
     """Builds a tiny model of this file."""
 
-    def make(kind='AlbefNLVR', position='ace_rpe', streams='both', **others):
+    def make(kind='AlbefNLVR', position='ace_rpe', streams='both', fusion=(), **others):
         pretraining = config(position, streams=streams)
+        pretraining['backbone']['fusion'].update(fusion)
         if kind == 'AlbefNLVR':
             others = {'head': dict(type='ClassificationHead', num_classes=2), **others}
         model = MODELS.build(
@@ -111,6 +112,23 @@ def test_it_overfits_statements_about_the_order_of_the_images(build, several_ima
         model.update_momentum()
     actual = model.eval()(data, labelled([0] * 4), mode='predict')
     assert [sample.predicted for sample in actual] == labels
+
+
+def test_with_a_copy_of_the_layers_for_each_image_all_weights_learn_and_the_teacher_follows(
+    build, several_images
+):
+    model = build(streams='text', fusion=dict(share_two_images=False)).train()
+    model.distillation_weight = 0.4
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.loss(several_images(), labelled([1, 0, 1]))['loss_classification'].backward()
+    for name, parameter in model.backbone.fusion.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+    before = {name: value.clone() for name, value in model.teacher.state_dict().items()}
+    optimizer.step()
+    model.update_momentum()
+    for name, online in model.online_modules().state_dict().items():
+        expected = before[f'module.{name}'] * 0.995 + online * 0.005
+        torch.testing.assert_close(model.teacher.module.state_dict()[name], expected)
 
 
 # text assignment

@@ -5,6 +5,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
+from xmodal.models.fusion import FusionEncoder
 from xmodal.models.heads import MLMHead
 from xmodal.registry import MODELS
 
@@ -89,6 +90,18 @@ def test_fusion_and_mlm_head_start_from_the_rest_of_the_bert(tmp_path, start, st
         rest = [name for name in before if name.startswith(part) and name not in loaded]
         assert all('.cross_' in name for name in rest)
         assert all(model.state_dict()[name].equal(before[name]) for name in rest)
+
+
+def test_both_copies_of_a_layer_for_two_images_start_from_the_same_layer(tmp_path):
+    bert = save_bert(tmp_path)
+    fusion = FusionEncoder(
+        2, 16, 2, streams='text', pretrained=str(tmp_path), first_layer=1, share_two_images=False
+    )
+    fusion.init_weights()
+    for index, layer in enumerate(fusion.layers):
+        source = bert.bert.encoder.layer[1 + index // 2]
+        for name, bert_name in LAYER.items():
+            assert layer.get_submodule(name).weight.equal(source.get_submodule(bert_name).weight)
 
 
 def test_the_momentum_teacher_starts_equal_to_the_model(tmp_path, start):

@@ -28,8 +28,8 @@ BERT_NAMES = {
 }
 
 
-def make_encoder(streams='both', depth=DEPTH, dropout=0.0):
-    encoder = FusionEncoder(depth, WIDTH, num_heads=2, dropout=dropout, streams=streams)
+def make_encoder(streams='both', depth=DEPTH, dropout=0.0, **others):
+    encoder = FusionEncoder(depth, WIDTH, num_heads=2, dropout=dropout, streams=streams, **others)
     for parameter in encoder.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     return encoder
@@ -275,3 +275,37 @@ def test_each_image_has_a_separate_relation_to_the_words(tokens, build_position)
     for image, fused in zip(images, actual, strict=True):
         torch.testing.assert_close(fused.relation, position.relate(image, text))
         assert fused.image_tokens is None
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_each_of_two_images_may_have_its_copy_of_every_layer(tokens, streams):
+    images, (_, text) = [tokens()[0] for _ in range(2)], tokens()
+    encoder = make_encoder(streams, share_two_images=False).eval()
+    # The same as layers of depth 1, each of which sees one image.
+    words, patches = text, list(images)
+    for index, layer in enumerate(encoder.layers):
+        single = make_encoder(streams, depth=1).eval()
+        single.layers[0].load_state_dict(layer.state_dict())
+        fused = single(patches[index % 2], words, NONE)
+        words = words._replace(embeddings=fused.text_tokens)
+        patches[index % 2] = patches[index % 2]._replace(embeddings=fused.image_tokens)
+    for k, fused in enumerate(encoder.fuse_images(images, text, NONE)):
+        torch.testing.assert_close(fused.text_tokens, words.embeddings, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(fused.image_tokens, patches[k].embeddings, atol=1e-4, rtol=1e-4)
+
+
+def test_the_two_copies_share_only_key_and_value_of_the_cross_attention():
+    encoder = make_encoder('text', share_two_images=False)
+    assert len(encoder.layers) == 2 * encoder.depth == 2 * DEPTH
+    for first, second in zip(encoder.layers[::2], encoder.layers[1::2], strict=True):
+        second = dict(second.named_parameters())
+        for name, parameter in first.named_parameters():
+            is_shared = name.startswith(('cross_attention.k_proj', 'cross_attention.v_proj'))
+            assert (parameter is second[name]) == is_shared, name
+
+
+def test_layers_for_two_images_refuse_another_number(tokens):
+    image, text = tokens()
+    with pytest.raises(ValueError, match='share_two_images=False needs two images .* found 1'):
+        make_encoder('text', share_two_images=False)(image, text, NONE)

@@ -81,7 +81,7 @@ class AlbefVQA(AlbefModel):
             listed = self._tokenize(self.answer_list, whole=True)
             self.register_buffer('listed_ids', listed.ids, persistent=False)
             self.register_buffer('listed_mask', listed.mask, persistent=False)
-        self.register_load_state_dict_pre_hook(_fill_missing_decoder)  # before the teacher's
+        self.register_load_state_dict_pre_hook(fill_missing_decoder)  # before the teacher's
         self.make_teacher(momentum)
 
     def momentum_modules(self) -> dict[str, str]:
@@ -215,7 +215,9 @@ class AlbefVQA(AlbefModel):
         return Answers(ids, pad_sequence(mask, batch_first=True))
 
 
-def _fill_missing_decoder(model: AlbefVQA, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
+def fill_missing_decoder(
+    model: AlbefVQA, state_dict: dict[str, Tensor], prefix: str = '', *_
+) -> None:
     """Starts a decoder that ``state_dict`` lacks from the parts that it is copied from."""
     if any(name.startswith(f'{prefix}decoder.') for name in state_dict):
         return

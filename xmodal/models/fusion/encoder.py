@@ -32,6 +32,9 @@ class FusionEncoder(nn.Module):
             or a directory with weights. They are read when training starts (``init_weights``).
         first_layer: the first of these layers, counted from 0; those before it are the text
             encoder.
+        share_two_images: whether the two images of a text pass the same layers. False gives each
+            image its copy of every layer, in turn; the two copies share only key and value of the
+            cross-attention (ALBEF's models/model_nlvr.py).
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class FusionEncoder(nn.Module):
         streams: str = 'both',
         pretrained: str | None = None,
         first_layer: int = 6,
+        share_two_images: bool = True,
     ) -> None:
         super().__init__()
         if streams not in ('both', 'text'):
@@ -51,6 +55,7 @@ class FusionEncoder(nn.Module):
         self.depth, self.embed_dims, self.num_heads = depth, embed_dims, num_heads
         self.has_image_stream = streams == 'both'
         self.pretrained, self.first_layer = pretrained, first_layer
+        self.copies = 1 if share_two_images else 2
         self.layers = nn.ModuleList(
             FusionLayer(
                 embed_dims,
@@ -59,14 +64,20 @@ class FusionEncoder(nn.Module):
                 dropout,
                 output_projection=not self.has_image_stream,
             )
-            for _ in range(depth)
+            for _ in range(depth * self.copies)
         )
+        if not share_two_images:
+            for first, second in zip(self.layers[::2], self.layers[1::2], strict=True):
+                second.cross_attention.k_proj = first.cross_attention.k_proj
+                second.cross_attention.v_proj = first.cross_attention.v_proj
         init_linear(self, embed_dims)
 
     def init_weights(self) -> None:
         """Loads layers of BERT, if any are asked for; see :func:`load_bert_layers`."""
         if self.pretrained is not None:
-            load_bert_layers(self.layers, self.pretrained, self.first_layer)
+            for copy in range(self.copies):
+                layers = self.layers[copy :: self.copies]
+                load_bert_layers(layers, self.pretrained, self.first_layer)
 
     def forward(
         self,
@@ -110,9 +121,10 @@ class FusionEncoder(nn.Module):
     ) -> list[Fused]:
         """Fuses K images with a text, row by row.
 
-        Every layer passes over the text K times, with the same weights: once with each image, in
-        order, each time from where the image before it left the words. An image relates to the
-        words by a separate relation. K = 1 is :meth:`forward`.
+        Every layer passes over the text K times, with the same weights (unless
+        ``share_two_images=False``): once with each image, in order, each time from where the image
+        before it left the words. An image relates to the words by a separate relation. K = 1 is
+        :meth:`forward`.
 
         Args:
             images: K of them, (B, 1 + M, D) each.
@@ -137,19 +149,30 @@ class FusionEncoder(nn.Module):
         need_attentions: bool,
         gradients_from: int | None = None,
     ) -> list[Fused]:
-        """All layers over all images; a result an image."""
+        """All layers over all images; a result an image.
+
+        Raises:
+            ValueError: when not two images come to layers that have a copy for each of two.
+        """
+        if self.copies == 2 and len(images) != 2:
+            raise ValueError(
+                f'fusion.share_two_images=False needs two images a text, found {len(images)}: it '
+                'is for AlbefNLVR and TextAssignmentPretrainer'
+            )
         relations = [
             position.relate(image.paired_tokens(), text.paired_tokens()) for image in images
         ]
         attentions: list[list[CrossAttentions]] = [[] for _ in images]
         record = torch.is_grad_enabled()
-        for index, layer in enumerate(self.layers):
+        for index in range(self.depth):
             if gradients_from is not None:
                 record = index >= gradients_from
             if index == gradients_from:
                 text.update(text.tokens.embeddings.detach().requires_grad_())
             image_queries = self.has_image_stream and (need_image or index + 1 < self.depth)
-            for image, relation, of_image in zip(images, relations, attentions, strict=True):
+            of_images = zip(images, relations, attentions, strict=True)
+            for number, (image, relation, of_image) in enumerate(of_images):
+                layer = self.layers[index * self.copies + number % self.copies]
                 with torch.set_grad_enabled(record):
                     attention = self._fuse(
                         index,

@@ -1,0 +1,19 @@
+# ALBEF itself on Flickr30K: the layout of albef_4m.py, the recipe of retrieval_flickr30k.py. Its
+# authors' file flickr30k.pth is converted and tested, or a pre-trained one converted and
+# fine-tuned.
+#   python tools/model_converters/albef.py flickr30k.pth work_dirs/albef/retrieval_flickr30k.pth \
+#       --config configs/acerpe/retrieval_flickr30k_albef.py
+#   python tools/test.py configs/acerpe/retrieval_flickr30k_albef.py \
+#       work_dirs/albef/retrieval_flickr30k.pth
+_base_ = './retrieval_flickr30k.py'
+
+model = dict(
+    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
+    backbone=dict(
+        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pos_embed_antialias=False),
+        position=dict(_delete_=True, type='NoPosition'),
+        fusion=dict(streams='text'),
+    ),
+    heads=dict(itc=dict(type='ITCHead', temperature=0.07), ace=None),
+)
+load_from = 'work_dirs/albef/retrieval_flickr30k.pth'
