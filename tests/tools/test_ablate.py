@@ -463,11 +463,39 @@ def test_columns_of_a_preset_that_is_not_there_are_named(paper):
         read_table(paper / 'ablations/table.py')
 
 
-def test_a_metric_that_was_not_measured_is_named(paper):
+def test_a_metric_that_was_not_measured_is_named_below_the_rest_of_the_table(paper):
     plan = make_plan(paper, only=['none'])
-    write_json(plan.runs[1].metrics_file, {'scores': 1})
-    with pytest.raises(ValueError, match=r"has no \['score'\], which column 'score' shows"):
-        grid(plan)
+    write_json(plan.runs[1].metrics_file, {'score': 1})
+    assert grid(plan)[1] == ['None', '1.0', '–', '70.5']
+    *_, below, last = to_markdown(plan).splitlines()
+    assert below.startswith('measured: ')
+    assert last == f"column 'both' shows score, other, and {plan.runs[1].metrics_file} has score"
+    printed = StringIO()
+    print_grid(plan, Console(file=printed))
+    assert last in printed.getvalue()
+
+
+def test_a_test_set_without_labels_is_named(paper):
+    plan = make_plan(paper, only=['none'])
+    write_json(plan.runs[1].metrics_file, {})
+    assert grid(plan)[1] == ['None', '–', '–', '70.5']
+    assert 'has no metric: its test set has no labels' in to_markdown(plan)
+
+
+@pytest.mark.parametrize('table', ['table3', 'table4', 'table5', 'tasks', 'plugins'])
+def test_lxmert_is_tested_on_the_dev_sets_of_its_paper(table):
+    table = read_table(f'configs/lxmert/ablations/{table}.py', 'full')
+    for column in table.columns:
+        test_set = table.rows[0].config(table.stages[column.stage]).test_dataloader.dataset
+        task = column.stage.split('_')[0]
+        assert (
+            test_set.ann_file
+            == {
+                'vqa': 'vqa/minival.json',
+                'gqa': 'gqa/testdev_balanced_questions.json',
+                'nlvr2': 'nlvr2/dev.json',
+            }[task]
+        )
 
 
 def test_a_dry_run_lists_the_commands_and_runs_nothing(paper, capsys, monkeypatch):

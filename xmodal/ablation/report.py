@@ -15,10 +15,7 @@ MISSING = '–'
 def grid(plan: Plan) -> list[list[str]]:
     """Headings, then one line per row: measured means ± deviations, then the paper's figures.
 
-    ``(n)`` follows a figure that has fewer seeds than the plan.
-
-    Raises:
-        ValueError: when a test did not measure what a column shows.
+    ``(n)`` follows a figure that has fewer seeds than the plan; '–' stands for none.
     """
     table = plan.table
     headings = ['']
@@ -38,16 +35,30 @@ def grid(plan: Plan) -> list[list[str]]:
 
 
 def figure(run: Run, column: Column) -> float | None:
-    """A column's figure of one run; None before its test."""
+    """A column's figure of one run; None before its test, or where the test did not measure it."""
     metrics = run.metrics()
-    if metrics is None:
+    if metrics is None or not metrics.keys() >= set(column.metrics):
         return None
-    if missing := [name for name in column.metrics if name not in metrics]:
-        raise ValueError(
-            f"{run.metrics_file} has no {missing}, which column '{column.heading}' shows; it has "
-            + ', '.join(sorted(metrics))
-        )
     return mean(metrics[name] for name in column.metrics)
+
+
+def not_measured(plan: Plan) -> list[str]:
+    """One line for each column that a finished test has no figure for, with what it has."""
+    lines = []
+    for column in plan.table.columns:
+        runs = [
+            plan.run_of(row, column.stage, seed)
+            for row in plan.table.rows
+            for seed in range(plan.seeds)
+        ]
+        tested = [run for run in runs if run.metrics() is not None]
+        if lacking := [run for run in tested if figure(run, column) is None]:
+            file, found = lacking[0].metrics_file, ', '.join(sorted(lacking[0].metrics()))
+            lines.append(
+                f"column '{column.heading}' shows {', '.join(column.metrics)}, and {file} has "
+                + (found or 'no metric: its test set has no labels')
+            )
+    return lines
 
 
 def summarize(values: list[float], seeds: int) -> str:
@@ -82,7 +93,8 @@ def print_grid(plan: Plan, console: Console | None = None) -> None:
         for line in lines[1:]:
             table.add_row(*(line[column] for column in columns))
         console.print(table)
-    console.print(caption(plan), highlight=False)
+    for line in (caption(plan), *not_measured(plan)):
+        console.print(line, highlight=False, markup=False)
 
 
 def _parts(lines: list[list[str]], width: int) -> list[list[int]]:
@@ -105,4 +117,5 @@ def to_markdown(plan: Plan) -> str:
     headings, *lines = grid(plan)
     ruler = ['---', *['---:'] * (len(headings) - 1)]
     rows = [f'| {" | ".join(line)} |' for line in (headings, ruler, *lines)]
-    return '\n'.join([f'**{plan.table.title}**', '', *rows, '', caption(plan)])
+    below = [caption(plan), *not_measured(plan)]
+    return '\n'.join([f'**{plan.table.title}**', '', *rows, '', *below])

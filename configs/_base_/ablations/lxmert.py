@@ -16,6 +16,10 @@ overrides = dict(
 
 configs = 'configs/lxmert/'
 alone = {'load_from': None}
+# The paper's dev sets: minival is 5,000 images of VQA's val, which LXMERT does not train on. The
+# test sets of the configs have no labels (test2015), or are the paper's Table 2.
+minival = {'test_dataloader.dataset.ann_file': 'vqa/minival.json'}
+dev = {'test_dataloader.dataset.ann_file': 'nlvr2/dev.json'}
 plugins = ['model.backbone.position', 'model.backbone.token_type']
 bert = ['model.backbone.text_encoder.pretrained']
 fine_tuned = {
@@ -43,14 +47,23 @@ presets = {
         label='on the benchmarks',
         stages=dict(
             pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads', *bert, *plugins]),
-            vqa=dict(config=configs + 'vqa_v2.py', after='pretrain', takes=plugins),
+            vqa=dict(
+                config=configs + 'vqa_v2.py', after='pretrain', takes=plugins, options=minival
+            ),
             gqa=dict(config=configs + 'gqa.py', after='pretrain', takes=plugins),
-            nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=plugins),
-            vqa_da=dict(config=configs + 'vqa_v2_da.py', after='pretrain', takes=plugins),
+            nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=plugins, options=dev),
+            vqa_da=dict(
+                config=configs + 'vqa_v2_da.py', after='pretrain', takes=plugins, options=minival
+            ),
             gqa_da=dict(config=configs + 'gqa_da.py', after='pretrain', takes=plugins),
-            vqa_alone=dict(config=configs + 'vqa_v2.py', takes=[*bert, *plugins], options=alone),
+            vqa_alone=dict(
+                config=configs + 'vqa_v2.py', takes=[*bert, *plugins],
+                options=dict(alone, **minival),
+            ),
             gqa_alone=dict(config=configs + 'gqa.py', takes=[*bert, *plugins], options=alone),
-            nlvr2_alone=dict(config=configs + 'nlvr2.py', takes=[*bert, *plugins], options=alone),
+            nlvr2_alone=dict(
+                config=configs + 'nlvr2.py', takes=[*bert, *plugins], options=dict(alone, **dev)
+            ),
         ),
     ),
 }
