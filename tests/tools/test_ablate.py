@@ -31,6 +31,7 @@ from xmodal.ablation.runner import _lock
 from xmodal.ablation.runs import RECORD
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import DelayedHeadsHook
+from xmodal.engine.launch import read_config
 from xmodal.files import write_json
 from xmodal.registry import MODELS
 
@@ -293,6 +294,85 @@ def test_an_ensemble_of_a_stage_that_is_not_there_is_named(paper):
         read_table(paper / 'ablations/table.py')
 
 
+def add_test(paper, tested='task'):
+    """Declares a second test of a training, and a column that shows it."""
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write(f"""
+presets['small']['stages']['dev'] = dict(tests='{tested}', options=dict(model=dict(split='dev')))
+columns['small']['dev'] = ('dev', 'other')
+""")
+
+
+def test_a_stage_may_test_the_checkpoint_of_another_one_with_other_options(paper):
+    add_test(paper)
+    plan = make_plan(paper)
+    assert not execute(paper, plan).failed
+    assert [line[3] for line in grid(plan)[1:]] == ['64.0'] * 3
+    assert len(trained(paper)) == 5  # no training more
+    task, dev = (plan.run_of(plan.table.rows[2], stage, 0) for stage in ('task', 'dev'))
+    # The row has another override of the tested stage, which is that of its test, too.
+    assert dev.folder.parts[-3:] == ('none-to-full', 'seed_0', 'dev') and dev.source is task
+    assert dev.config.model.split == 'dev' and 'split' not in task.config.model
+    assert dev.config.model.position == task.config.model.position
+    command = Commands().test(dev)
+    assert command[2:4] == [f'{paper}/task.py', f'{task.folder}/epoch_1.pth']
+    assert {'model.split=dev', 'train_cfg.max_epochs=1'} <= set(command)
+    assert command[command.index('--metrics') + 1] == f'{dev.folder}/metrics.json'
+
+
+def test_the_best_checkpoint_of_a_training_is_what_another_test_takes(paper):
+    add_test(paper)
+    plan = make_plan(paper, only=['none'])
+    task, dev = plan.runs[1:]
+    task.folder.mkdir(parents=True)
+    (task.folder / 'best_score_epoch_1.pth').write_text('weights')
+    assert dev.checkpoint == task.folder / 'best_score_epoch_1.pth'
+    assert not dev.is_ready and not dev.is_done  # the training has not ended
+
+
+@pytest.mark.parametrize(
+    'old, new, message',
+    [
+        ("tests='task'", "tests='tusk'", "stage dev tests 'tusk' is unknown, expected one of pret"),
+        (
+            "tests='task'",
+            "tests='task', config='a'",
+            "stage dev takes no key 'config'; it takes te",
+        ),
+        ("task='full'", "dev='full'", "row 'late': stage 'dev' is unknown, expected one of pret"),
+    ],
+)
+def test_a_mistake_in_a_second_test_is_named(paper, old, new, message):
+    add_test(paper)
+    table = paper / 'ablations/table.py'
+    table.write_text(table.read_text().replace(old, new))
+    with pytest.raises(ValueError, match=message):
+        read_table(table)
+
+
+def test_a_second_test_cannot_be_trained(paper):
+    add_test(paper)
+    with pytest.raises(ConfigError, match="trains no stage 'dev', expected one of pretrain, task"):
+        row_config(f'{paper}/ablations/table.py:none:dev')
+
+
+def test_a_preset_that_rows_name_has_these_rows_alone(paper):
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write("presets['large'] = presets['small']; columns['large'] = columns['small']\n")
+    add_rows(paper, dict(more=dict(preset='large', paper=[72])))
+    table = read_table(paper / 'ablations/table.py', 'large')
+    assert [row.name for row in table.rows] == ['more']
+    # Its configs are the method's.
+    assert Plan(table, 1, paper).runs[0].folder == paper / 'paper_large/full/seed_0/pretrain'
+    table = read_table(paper / 'ablations/table.py', 'small')
+    assert [row.name for row in table.rows] == ['none', 'full', 'late']
+    with pytest.raises(ValueError, match="row 'more' is unknown, expected one of none, full, late"):
+        read_table(paper / 'ablations/table.py', only=['more'])
+    add_rows(paper, dict(more=dict(preset='larger')))
+    with pytest.raises(ValueError, match="row 'more': preset 'larger' is unknown, expected one of"):
+        read_table(paper / 'ablations/table.py')
+
+
 def test_what_is_finished_is_not_run_again(paper):
     execute(paper, make_plan(paper, only=['none']))
     execute(paper, make_plan(paper))
@@ -482,6 +562,17 @@ def test_a_test_set_without_labels_is_named(paper):
     assert 'has no metric: its test set has no labels' in to_markdown(plan)
 
 
+@pytest.mark.parametrize('number', [1, 2, 5])
+def test_the_14m_row_is_the_method_pre_trained_on_cc12m_too(number):
+    table = read_table(f'configs/acerpe/ablations/table{number}.py', '14m')
+    (row,) = table.rows
+    config = row.config(table.stages['pretrain'])
+    assert config.train_dataloader.dataset.ann_file[-1] == 'albef/cc12m.json'
+    assert config.model == read_config('configs/acerpe/pretrain_14m.py').model
+    less = read_table(f'configs/acerpe/ablations/table{number}.py', '4m')
+    assert row.paper > less.rows[-1].paper and less.columns == table.columns
+
+
 @pytest.mark.parametrize('table', ['table3', 'table4', 'table5', 'tasks', 'plugins'])
 def test_lxmert_is_tested_on_the_dev_sets_of_its_paper(table):
     table = read_table(f'configs/lxmert/ablations/{table}.py', 'full')
@@ -557,7 +648,7 @@ def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_con
         DelayedHeadsHook(epochs=dict(imt=1)).before_train(runner)
 
 
-@pytest.mark.parametrize('number', [1, 2, 6, 7, 8, 9])
+@pytest.mark.parametrize('number', [1, 2, 5, 6, 7, 8, 9])
 def test_the_position_of_every_row_can_be_built(number):
     table = read_table(f'configs/acerpe/ablations/table{number}.py', '4m')
     stage = next(iter(table.stages.values()))

@@ -10,7 +10,8 @@ from xmodal.engine.keys import ConfigError, no_key
 
 _TABLE_KEYS = ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows')
 _STAGE_KEYS = ('config', 'takes', 'after', 'options', 'ensemble')
-_ROW_KEYS = ('label', 'override', 'stages', 'paper')
+_TEST_KEYS = ('tests', 'options')
+_ROW_KEYS = ('label', 'override', 'stages', 'paper', 'preset')
 
 
 def find_table(name: str) -> Path:
@@ -56,12 +57,22 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
     preset = preset or next(iter(known), None)
     _check_name(f'{file}: preset', preset, known)
 
-    all_stages = {name for settings in presets.values() for name in settings['stages']}
+    all_stages = {
+        name
+        for settings in presets.values()
+        for name, declared in settings['stages'].items()
+        if 'tests' not in declared  # a test has what its training has
+    }
     stages, columns = _read_stages(file, presets[preset], content['columns'][preset])
+    shown = _rows_of(file, preset, rows, known)
     for name in only or ():
-        _check_name(f'{file}: row', name, rows)
-    overrides = {name: _read_overrides(file, name, rows, all_stages, stages) for name in rows}
+        _check_name(f'{file}: row', name, shown)
     method = content.get('reference')
+    overrides = {
+        name: _read_overrides(file, name, rows, all_stages, stages)
+        for name in rows
+        if name in shown or name == method
+    }
     reference = None
     if method:
         # Without a row of this name the method is the stages' configs as they are.
@@ -78,10 +89,19 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
         content['paper_columns'],
         [
             _read_row(file, name, declared, overrides[name], len(content['paper_columns']))
-            for name, declared in rows.items()
+            for name, declared in shown.items()
             if not only or name in only
         ],
     )
+
+
+def _rows_of(file: Path, preset: str, rows: dict, presets: list[str]) -> dict:
+    """The rows that belong to a preset alone, or else those that belong to all others."""
+    for name, declared in rows.items():
+        if 'preset' in declared:
+            _check_name(f"{file}: row '{name}': preset", declared['preset'], presets)
+    own = {name: row for name, row in rows.items() if row.get('preset') == preset}
+    return own or {name: row for name, row in rows.items() if 'preset' not in row}
 
 
 def _read_stages(
@@ -90,15 +110,7 @@ def _read_stages(
     """The columns of a preset, and the stages that they need."""
     stages = {}
     for name, declared in settings['stages'].items():
-        _check_keys(f'{file}: stage {name}', declared, _STAGE_KEYS)
-        stages[name] = Stage(
-            name,
-            declared['config'],
-            tuple(declared['takes']),
-            declared.get('after'),
-            _flat_options(f'{file}: stage {name}', declared.get('options', {})),
-            tuple(declared.get('ensemble', ())),
-        )
+        stages[name] = _read_stage(f'{file}: stage {name}', name, declared, stages)
     for stage in stages.values():
         for name in stage.needs:
             _check_name(f'{file}: stage that {stage.name} needs,', name, stages)
@@ -121,6 +133,28 @@ def _read_stages(
     return stages, columns
 
 
+def _read_stage(where: str, name: str, declared: dict, before: dict[str, Stage]) -> Stage:
+    """One stage; ``before`` are those declared before it."""
+    tested = declared.get('tests')
+    _check_keys(where, declared, _TEST_KEYS if tested else _STAGE_KEYS)
+    options = _flat_options(where, declared.get('options', {}))
+    if tested:
+        trainings = {name: stage for name, stage in before.items() if stage.trains}
+        _check_name(f'{where} tests', tested, trainings)
+        trained = trainings[tested]
+        return trained._replace(
+            name=name, after=tested, options=trained.options | options, tests_only=True
+        )
+    return Stage(
+        name,
+        declared['config'],
+        tuple(declared['takes']),
+        declared.get('after'),
+        options,
+        tuple(declared.get('ensemble', ())),
+    )
+
+
 def _read_overrides(
     file: Path, name: str, rows: dict, all_stages: set[str], stages: dict[str, Stage]
 ) -> dict[str, Override]:
@@ -131,8 +165,9 @@ def _read_overrides(
     for stage in of_stages:
         _check_name(f'{where}: stage', stage, sorted(all_stages))
     overrides = {}
-    for stage in stages:
-        override = of_stages.get(stage, rows[name].get('override', {}))
+    for stage, settings in stages.items():
+        trained = settings.after if settings.tests_only else stage
+        override = of_stages.get(trained, rows[name].get('override', {}))
         source = name
         if isinstance(override, str):  # the override of another row
             _check_name(f'{where}: row of stage {stage},', override, rows)

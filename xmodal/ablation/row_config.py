@@ -53,7 +53,7 @@ def _parse(name: str) -> tuple[str, str, str | None]:
 
 def _training(table: Table, row: Row, name: str | None) -> Stage:
     """The stage of a name, or the first that the row changes."""
-    trainings = {stage.name: stage for stage in table.stages.values() if not stage.ensemble}
+    trainings = {stage.name: stage for stage in table.stages.values() if stage.trains}
     if name is None:
         changed = [s for s in trainings.values() if s.taken(row.overrides[s.name])]
         return next(iter(changed or trainings.values()))

@@ -22,7 +22,7 @@ class Run:
         options: what row and table change in its config.
         seed: of the training.
         folder: its work dir.
-        source: the run whose checkpoint it starts from, or None.
+        source: the run whose checkpoint it starts from, or tests; None for none.
         parts: runs whose scores it averages, in place of a training.
     """
 
@@ -59,6 +59,8 @@ class Run:
     @property
     def checkpoint(self) -> Path:
         """The checkpoint to continue from: the best one if the config keeps it (``save_best``)."""
+        if self.stage.tests_only:
+            return self.source.checkpoint
         return best_checkpoint(self.folder, self.config)
 
     @property
@@ -74,8 +76,8 @@ class Run:
 
     @property
     def is_trained(self) -> bool:
-        """Whether the training is finished; an ensemble has none."""
-        return bool(self.parts) or self.last_checkpoint.is_file()
+        """Whether the training is finished, or there is none."""
+        return not self.stage.trains or self.last_checkpoint.is_file()
 
     @property
     def metrics_file(self) -> Path:

@@ -23,17 +23,18 @@ class Override(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """One training of a row and its test, or the test of several trainings together.
+    """One training of a row and its test, or another test of such a training, or of several.
 
     Attributes:
         name: as columns and other stages call it.
         config: config file.
         takes: keys of a row's override that are merged into this stage's config, with all keys
             below them.
-        after: the stage whose checkpoint this one starts from, or None.
+        after: the stage whose checkpoint this one starts from, or tests; None for none.
         options: further changes to the config, by dotted key.
         ensemble: stages whose scores are averaged and evaluated by this config, instead of a
             training; empty for none.
+        tests_only: whether it only tests the checkpoint of ``after``, instead of a training.
     """
 
     name: str
@@ -42,6 +43,12 @@ class Stage(NamedTuple):
     after: str | None = None
     options: dict = {}
     ensemble: tuple[str, ...] = ()
+    tests_only: bool = False
+
+    @property
+    def trains(self) -> bool:
+        """Whether it has a training."""
+        return not (self.ensemble or self.tests_only)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -75,6 +75,9 @@ presets = {
             snli_ve=dict(config=configs + 'snli_ve_shapes.py', after='pretrain', takes=position),
             nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=position),
             vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=position),
+            grounding=dict(
+                config=configs + 'grounding_shapes.py', after='pretrain', takes=position
+            ),
         ),
     ),
     # The paper's: 4.0M images, 8 A100s.
@@ -92,9 +95,30 @@ presets = {
                 takes=[*position, 'model.heads'],
             ),
             snli_ve=dict(config=configs + 'snli_ve.py', after='pretrain', takes=position),
+            snli_ve_dev=dict(
+                tests='snli_ve',
+                options={'test_dataloader.dataset.ann_file': 'snli_ve/snli_ve_dev.jsonl'},
+            ),
             nlvr2_ta=dict(config=configs + 'nlvr2_ta.py', after='pretrain', takes=position),
             nlvr2=dict(config=configs + 'nlvr2.py', after='nlvr2_ta', takes=position),
-            vqa=dict(config=configs + 'vqa_v2.py', after='pretrain', takes=position),
+            nlvr2_dev=dict(
+                tests='nlvr2', options={'test_dataloader.dataset.ann_file': 'nlvr2/dev.json'}
+            ),
+            # Only VQA's server has the answers of test-dev and test-std. This is trained without
+            # val and tested on it; vqa_v2.py, trained on both, writes the file for the server.
+            vqa=dict(config=configs + 'vqa_v2_val.py', after='pretrain', takes=position),
+            # Fine-tuned as retrieval.
+            grounding=dict(
+                config=configs + 'grounding_refcoco_plus.py', after='pretrain',
+                takes=[*position, 'model.heads'],
+            ),
         ),
     ),
 }
+# The rows with a star: pre-trained on CC12M, too. Text assignment keeps the 4M images (ALBEF).
+presets['14m'] = dict(
+    label='on the benchmarks, pre-trained on 14M images',
+    stages=dict(
+        presets['4m']['stages'], pretrain=dict(config=configs + 'pretrain_14m.py', takes=['model']),
+    ),
+)

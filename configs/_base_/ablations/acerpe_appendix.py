@@ -12,6 +12,7 @@ columns = {
         'F30K IR': ('flickr30k', image_recalls),
         'COCO TR': ('coco', text_recalls),
         'COCO IR': ('coco', image_recalls),
+        'NLVR2 dev': ('nlvr2_dev', 'accuracy'),
         'NLVR2 test': ('nlvr2', 'accuracy'),
     },
 }
