@@ -3,7 +3,7 @@
     python tools/ablate.py acerpe/table1                       # on the embedded world, 3 seeds
     python tools/ablate.py acerpe/table1 --only none ace_rpe --seeds 1
     python tools/ablate.py acerpe/table1 --preset 4m --gpus 8 --seeds 1
-    python tools/ablate.py acerpe/table1 --dry-run             # commands, and figures so far
+    python tools/ablate.py acerpe/table1 --dry-run             # commands, what they lack, figures
     python tools/ablate.py acerpe/table7 --preset 4m --print-config groups_4 > groups_4.py
 
 Ctrl-C or SIGTERM lets the current training save and stops; the same command continues it. Several
@@ -20,6 +20,8 @@ from xmodal.ablation import (
     Plan,
     TableRunner,
     find_table,
+    missing_by_stage,
+    missing_gpus,
     print_grid,
     read_table,
     row_config,
@@ -55,6 +57,16 @@ def list_commands(plan: Plan, commands: Commands) -> None:
             print(shlex.join(command))
 
 
+def list_missing(plan: Plan) -> None:
+    """Prints what this machine lacks for the unfinished runs, stage by stage."""
+    for stage, files in missing_by_stage(plan).items():
+        print(f'# {stage}: {len(files)} missing')
+        for file in files:
+            print(f'#   {file}')
+    if gpus := missing_gpus(plan):
+        print(f'# {gpus}')
+
+
 def print_config(row: str, preset: str | None) -> None:
     """Prints the config of a row's training, to be saved and trained."""
     print(f'# {row}')
@@ -77,6 +89,7 @@ def main() -> None:
     runner = TableRunner(plan, commands)
     if args.dry_run:
         list_commands(plan, commands)
+        list_missing(plan)
     else:
         runner.run()
     if args.markdown:

@@ -82,6 +82,7 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
         content['title'],
         preset,
         presets[preset]['label'],
+        presets[preset].get('gpus', 0),
         content['group'],
         reference,
         stages,

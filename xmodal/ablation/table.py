@@ -113,6 +113,7 @@ class Table(NamedTuple):
         title: what is compared, and where the paper does.
         preset: name of the scale: ``shapes``, ``4m``.
         label: what the measured figures are.
+        gpus: how many the paper has; 0 where a CPU is enough.
         group: tables of one group and preset share the runs they have in common.
         reference: the paper's method; rows whose configs equal its configs share its runs. None
             for none.
@@ -125,6 +126,7 @@ class Table(NamedTuple):
     title: str
     preset: str
     label: str
+    gpus: int
     group: str
     reference: Row | None
     stages: dict[str, Stage]

@@ -83,6 +83,7 @@ presets = {
     # The paper's: 4.0M images, 8 A100s.
     '4m': dict(
         label='on the benchmarks, pre-trained on 4M images',
+        gpus=8,  # A100 (Sec. 4.1)
         stages=dict(
             pretrain=dict(config=configs + 'pretrain_4m.py', takes=['model']),
             # Retrieval is fine-tuned with the contrastive loss of the pre-training.
@@ -118,6 +119,7 @@ presets = {
 # The rows with a star: pre-trained on CC12M, too. Text assignment keeps the 4M images (ALBEF).
 presets['14m'] = dict(
     label='on the benchmarks, pre-trained on 14M images',
+    gpus=8,
     stages=dict(
         presets['4m']['stages'], pretrain=dict(config=configs + 'pretrain_14m.py', takes=['model']),
     ),

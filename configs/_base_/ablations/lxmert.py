@@ -45,6 +45,7 @@ presets = {
     # The paper's: 180K images, 9.18M pairs.
     'full': dict(
         label='on the benchmarks',
+        gpus=4,  # Titan Xp, ten days of pre-training
         stages=dict(
             pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads', *bert, *plugins]),
             vqa=dict(

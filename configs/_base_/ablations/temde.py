@@ -24,6 +24,7 @@ presets = {
     ),
     'f30k': dict(
         label='on Flickr30K, 1K test',
+        gpus=1,  # GeForce RTX 2080 Ti (Sec. 5.1)
         stages=dict(
             saf=dict(config=configs + 'saf_temde_f30k.py', takes=module),
             sgr=dict(config=configs + 'sgr_temde_f30k.py', takes=module),
@@ -35,6 +36,7 @@ presets = {
     ),
     'coco': dict(
         label='on COCO, folds of 1K and 5K test',
+        gpus=1,
         stages=dict(
             saf=dict(config=configs + 'saf_temde_coco.py', takes=module),
             sgr=dict(config=configs + 'sgr_temde_coco.py', takes=module),

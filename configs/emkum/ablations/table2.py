@@ -12,6 +12,7 @@ presets = {
     ),
     'coco_cc': dict(
         label='on COCO, CC3M and CC12M',
+        gpus=2,  # 256 pairs each
         stages=dict(coco_cc=dict(config='configs/emkum/tte_post_coco_cc.py', takes=types)),
     ),
 }
