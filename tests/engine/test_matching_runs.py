@@ -12,7 +12,7 @@ from runs import train
 from tools.analysis import report
 from xmodal.ablation import read_table
 from xmodal.engine.launch import build_runner
-from xmodal.evaluation import average_scores, read_scores, retrieval_metrics
+from xmodal.evaluation import Gallery, average_scores, read_scores, retrieval_metrics
 from xmodal.registry import MODELS
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
@@ -213,6 +213,7 @@ def test_the_recipes_are_the_published_ones(name, epochs, step, sketch):
 
 
 TABLES = [
+    ('table1', 'coco'),
     ('table2', 'shapes'),
     ('table2', 'f30k'),
     ('table2', 'coco'),
@@ -231,13 +232,74 @@ def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tm
             build(row.config(stage), tmp_path)
 
 
-def test_the_figures_of_the_paper_add_up():
-    table = read_table('configs/temde/ablations/table2.py', 'f30k')
-    temde = dict(zip(table.paper_columns, table.rows[-1].paper, strict=True))
-    # Table 2, "T-EMDE" below SAF and SGR, Flickr30K then COCO 1K.
-    assert temde['F30K SAF rsum'] == pytest.approx(75.2 + 94.2 + 97.1 + 57.1 + 82.2 + 88.3)
-    assert temde['F30K SGR rsum'] == pytest.approx(77.5 + 93.1 + 97.2 + 56.9 + 82.0 + 87.5)
-    assert temde['1K SAF rsum'] == pytest.approx(78.3 + 95.7 + 98.5 + 62.3 + 89.7 + 95.2)
-    assert temde['1K SGR rsum'] == pytest.approx(77.1 + 95.9 + 98.5 + 61.6 + 89.5 + 95.1)
-    assert temde['F30K SGRAF rsum'] == pytest.approx(78.8 + 94.4 + 97.5 + 59.6 + 83.6 + 89.2)
-    assert temde['1K SGRAF rsum'] == pytest.approx(79.6 + 96.3 + 98.7 + 63.5 + 90.4 + 95.6)
+# As the paper prints them; the rows of other papers, and of reports, are left out.
+PAPER_TABLE_1 = """
+SAF noglobal 53.7 90.4 0.663 39.8 80.0 0.532
+SAF reproduced 55.6 90.7 0.677 40.3 80.3 0.536
+SAF T-EMDE 56.7 90.7 0.682 40.3 80.4 0.537
+SGR noglobal 54.2 90.3 0.668 39.3 79.3 0.525
+SGR reproduced 55.7 90.3 0.677 39.8 79.9 0.531
+SGR T-EMDE 57.0 91.0 0.685 40.0 80.1 0.533
+SGRAF reproduced 57.9 91.6 0.697 41.8 81.5 0.550
+SGRAF T-EMDE 59.1 91.8 0.703 41.8 81.7 0.551
+"""
+PAPER_TABLE_2 = """
+SAF noglobal 71.1 91.6 96.3 0.803 54.1 80.7 87.3 0.660 76.2 95.5 98.1 0.845 61.5 89.3 95.1 0.736
+SAF reproduced 74.9 93.9 97.1 0.833 56.3 81.8 88.0 0.676 77.2 95.7 98.5 0.853 62.1 89.7 95.4 0.741
+SAF T-EMDE 75.2 94.2 97.1 0.829 57.1 82.2 88.3 0.682 78.3 95.7 98.5 0.858 62.3 89.7 95.2 0.745
+SGR noglobal 52.8 83.7 92.8 0.664 49.6 77.3 85.1 0.618 76.6 95.8 98.4 0.848 60.9 89.0 95.1 0.731
+SGR reproduced 76.3 93.2 96.9 0.835 55.2 80.7 88.0 0.666 76.9 95.5 98.5 0.849 61.5 89.4 95.4 0.737
+SGR T-EMDE 77.5 93.1 97.2 0.845 56.9 82.0 87.5 0.679 77.1 95.9 98.5 0.852 61.6 89.5 95.1 0.737
+SGRAF reproduced 77.5 94.4 97.0 0.849 58.4 83.2 89.0 0.693 78.9 96.2 98.9 0.864 63.6 90.4 95.8 0.752
+SGRAF T-EMDE 78.8 94.4 97.5 0.858 59.6 83.6 89.2 0.702 79.6 96.3 98.7 0.868 63.5 90.4 95.6 0.752
+"""
+MODULES = {'none': 'noglobal', 'self-attention': 'reproduced', 'T-EMDE': 'T-EMDE'}
+
+
+def printed_figures(printed, first, last):
+    """Figures by model and global module; MRR in percent."""
+    rows = [line.split() for line in printed.split('\n') if line]
+    return {
+        (model, module): [
+            float(figure) * (100 if figure.startswith('0.') else 1)
+            for figure in figures[first:last]
+        ]
+        for model, module, *figures in rows
+    }
+
+
+@pytest.mark.parametrize(
+    'table, preset, expected',
+    [
+        ('table1', 'coco', printed_figures(PAPER_TABLE_1, 0, 6)),
+        ('table2', 'shapes', printed_figures(PAPER_TABLE_2, 0, 8)),
+        ('table2', 'f30k', printed_figures(PAPER_TABLE_2, 0, 8)),
+        ('table2', 'coco', printed_figures(PAPER_TABLE_2, 8, 16)),
+    ],
+)
+def test_the_figures_are_those_that_the_paper_prints(table, preset, expected):
+    found = read_table(f'configs/temde/ablations/{table}.py', preset)
+    models = [heading.split()[-2 - ('MRR' in heading)] for heading in found.paper_columns]
+    seen = {}
+    for row in found.rows:
+        for model, figure in zip(models, row.paper, strict=True):
+            seen.setdefault((model, MODULES[row.label]), []).append(figure)
+    assert set(seen.pop(('SGRAF', 'noglobal'))) == {None}
+    assert seen == {key: pytest.approx(figures) for key, figures in expected.items()}
+    if preset != 'shapes':
+        measured = [column.heading for column in found.columns]
+        assert [name for name in measured if 'rsum' not in name] == found.paper_columns
+
+
+@pytest.mark.parametrize('table, preset', TABLES)
+def test_every_column_shows_a_metric_that_its_stage_measures(table, preset):
+    found = read_table(f'configs/temde/ablations/{table}.py', preset)
+    gallery = Gallery(torch.rand(10, 50), torch.arange(10).repeat_interleave(5))
+    for column in found.columns:
+        evaluators = found.rows[0].config(found.stages[column.stage]).test_evaluator
+        measured = set()
+        for evaluator in evaluators if isinstance(evaluators, list) else [evaluators]:
+            names = retrieval_metrics(gallery, evaluator.get('folds', 1))
+            prefix = f'{evaluator["prefix"]}/' if 'prefix' in evaluator else ''
+            measured |= {prefix + name for name in names}
+        assert set(column.metrics) <= measured, column.heading

@@ -350,6 +350,20 @@ def test_a_mistake_in_a_second_test_is_named(paper, old, new, message):
         read_table(table)
 
 
+def test_the_papers_figures_may_differ_by_preset(paper):
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write(
+            "presets['large'] = presets['small']; columns['large'] = columns['small']\n"
+            "paper_columns = dict(large=['R@1', 'R@5'])\n"
+            'rows = dict(full=dict(paper=dict(large=[1, 2])), none=dict())\n'
+        )
+    large = read_table(paper / 'ablations/table.py', 'large')
+    assert large.paper_columns == ['R@1', 'R@5']
+    assert [row.paper for row in large.rows] == [[1, 2], []]
+    small = read_table(paper / 'ablations/table.py', 'small')
+    assert small.paper_columns == [] and small.rows[0].paper == []
+
+
 def test_a_second_test_cannot_be_trained(paper):
     add_test(paper)
     with pytest.raises(ConfigError, match="trains no stage 'dev', expected one of pretrain, task"):

@@ -64,6 +64,7 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
         if 'tests' not in declared  # a test has what its training has
     }
     stages, columns = _read_stages(file, presets[preset], content['columns'][preset])
+    paper_columns = _of_preset(content['paper_columns'], preset)
     shown = _rows_of(file, preset, rows, known)
     for name in only or ():
         _check_name(f'{file}: row', name, shown)
@@ -87,9 +88,14 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
         reference,
         stages,
         columns,
-        content['paper_columns'],
+        paper_columns,
         [
-            _read_row(file, name, declared, overrides[name], len(content['paper_columns']))
+            Row(
+                name,
+                declared.get('label') or name,
+                overrides[name],
+                _read_paper(file, name, _of_preset(declared.get('paper'), preset), paper_columns),
+            )
             for name, declared in shown.items()
             if not only or name in only
         ],
@@ -184,16 +190,19 @@ def _read_overrides(
     return overrides
 
 
-def _read_row(
-    file: Path, name: str, declared: dict, overrides: dict[str, Override], num_figures: int
-) -> Row:
-    paper = declared.get('paper') or []
-    if paper and len(paper) != num_figures:
+def _of_preset(value: list | dict | None, preset: str) -> list:
+    """What a list, or one of the lists by preset, is under a preset."""
+    return (value.get(preset) if isinstance(value, dict) else value) or []
+
+
+def _read_paper(file: Path, name: str, figures: list, columns: list[str]) -> list[float]:
+    """The paper's figures of a row; empty for none."""
+    if figures and len(figures) != len(columns):
         raise ValueError(
-            f"{file}: row '{name}' has {len(paper)} of the paper's figures, and there are "
-            f'{num_figures} paper_columns'
+            f"{file}: row '{name}' has {len(figures)} of the paper's figures, and there are "
+            f'{len(columns)} paper_columns'
         )
-    return Row(name, declared.get('label') or name, overrides, paper)
+    return figures
 
 
 def _flat_options(where: str, nested: dict) -> dict[str, object]:
