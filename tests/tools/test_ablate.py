@@ -31,6 +31,7 @@ from xmodal.ablation.runner import _lock
 from xmodal.ablation.runs import RECORD
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import DelayedHeadsHook
+from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.launch import read_config
 from xmodal.files import write_json
 from xmodal.registry import MODELS
@@ -645,6 +646,9 @@ def test_the_tables_that_come_with_the_package_are_whole(file, preset, tmp_path)
     plan = Plan(table, 1, tmp_path)
     assert len(plan.runs) >= len(table.rows)
     assert all(run.last_checkpoint.name.startswith('epoch_') for run in plan.runs)
+    for run in plan.runs:  # as tools/train.py and tools/test.py check their command lines
+        check_options(read_config(run.stage.config), run.options)
+        check_keys(run.config)
 
 
 def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_config):
