@@ -5,14 +5,12 @@
 #   python tools/model_converters/albef.py pretrain_model_nlvr.pth work_dirs/albef/nlvr2.pth \
 #       --config configs/acerpe/nlvr2_albef.py
 #   tools/dist_train.sh configs/acerpe/nlvr2_albef.py 8
-_base_ = './nlvr2.py'
+_base_ = ['./nlvr2.py', '../_base_/models/albef_layout.py']
 
 model = dict(
-    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
+    _base_.albef_layout,
     backbone=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pos_embed_antialias=False),
-        position=dict(_delete_=True, type='NoPosition'),
-        fusion=dict(streams='text', share_two_images=False),
+        _base_.albef_layout.backbone, fusion=dict(streams='text', share_two_images=False)
     ),
 )
 load_from = 'work_dirs/albef/nlvr2.pth'

@@ -4,15 +4,9 @@
 #       --config configs/acerpe/retrieval_coco_albef.py
 #   python tools/test.py configs/acerpe/retrieval_coco_albef.py \
 #       work_dirs/albef/retrieval_coco.pth
-_base_ = './retrieval_coco.py'
+_base_ = ['./retrieval_coco.py', '../_base_/models/albef_layout.py']
 
 model = dict(
-    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
-    backbone=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pos_embed_antialias=False),
-        position=dict(_delete_=True, type='NoPosition'),
-        fusion=dict(streams='text'),
-    ),
-    heads=dict(itc=dict(type='ITCHead', temperature=0.07), ace=None),
+    _base_.albef_layout, heads=dict(itc=dict(type='ITCHead', temperature=0.07), ace=None)
 )
 load_from = 'work_dirs/albef/retrieval_coco.pth'

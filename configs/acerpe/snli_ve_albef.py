@@ -3,14 +3,7 @@
 #   python tools/model_converters/albef.py ALBEF.pth work_dirs/albef/snli_ve.pth \
 #       --config configs/acerpe/snli_ve_albef.py
 #   tools/dist_train.sh configs/acerpe/snli_ve_albef.py 8
-_base_ = './snli_ve.py'
+_base_ = ['./snli_ve.py', '../_base_/models/albef_layout.py']
 
-model = dict(
-    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
-    backbone=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pos_embed_antialias=False),
-        position=dict(_delete_=True, type='NoPosition'),
-        fusion=dict(streams='text'),
-    ),
-)
+model = dict(_base_.albef_layout)
 load_from = 'work_dirs/albef/snli_ve.pth'

@@ -4,14 +4,7 @@
 #       --config configs/acerpe/vqa_v2_albef.py
 #   python tools/test.py configs/acerpe/vqa_v2_albef.py \
 #       work_dirs/albef/vqa_v2.pth
-_base_ = './vqa_v2.py'
+_base_ = ['./vqa_v2.py', '../_base_/models/albef_layout.py']
 
-model = dict(
-    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
-    backbone=dict(
-        image_encoder=dict(depth=12, arch='deit_base_patch16_224', pos_embed_antialias=False),
-        position=dict(_delete_=True, type='NoPosition'),
-        fusion=dict(streams='text'),
-    ),
-)
+model = dict(_base_.albef_layout)
 load_from = 'work_dirs/albef/vqa_v2.pth'
