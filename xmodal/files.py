@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 LFS_POINTER = 'version https://git-lfs'
 LFS_HINT = 'it is a Git LFS pointer: get the file itself with `git lfs pull` where it was cloned'
 #: What reading unknown content may raise.
-CONTENT_ERRORS = (LookupError, TypeError, AttributeError, ValueError)
+CONTENT_ERRORS = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
 
 
 class FileError(ValueError):
@@ -58,7 +58,7 @@ def read_json(file: str | Path) -> Any:
     content = Path(file).read_bytes()
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # lists in lists, thousands deep
         is_pointer = content.startswith(LFS_POINTER.encode())
         raise FileError(f'{file} is not valid JSON: {LFS_HINT if is_pointer else error}') from error
 

@@ -97,3 +97,8 @@ def test_a_pair_whose_json_has_another_layout_is_skipped_and_named(tmp_path, mon
     samples = [next(stream)['data_samples'] for _ in range(2)]
     assert [sample.text for sample in samples] == ['a dog', 'a dog']
     assert any('0.tar:0000.json' in note for sample in samples for note in sample.skipped)
+
+
+def test_a_pattern_of_a_billion_shards_is_an_error_at_once(tmp_path):
+    with pytest.raises(ValueError, match=r'stands for 1000000000 shards \(dataset\.shards\)'):
+        WebDatasetShards('{0..999999999}.tar', num_samples=1, data_root=str(tmp_path))

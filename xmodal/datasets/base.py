@@ -1,6 +1,7 @@
 """The base class of all image-text datasets, and what finds their files."""
 
 import logging
+import os
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,8 +10,9 @@ import numpy as np
 from mmengine.logging import print_log
 from torch.utils.data import Dataset
 
+from xmodal.datasets.image_file import BrokenImageError
 from xmodal.datasets.seeding import isolated_random
-from xmodal.datasets.transforms import BrokenImageError, LoadRegions, build_pipeline
+from xmodal.datasets.transforms import LoadRegions, build_pipeline
 
 MAX_BROKEN_IMAGES = 20  # in a row: so many are not single broken files
 
@@ -146,16 +148,40 @@ def find_files(dataset: object, ann_file: str | list[str], data_root: str) -> li
     return files
 
 
-def image_folder(data_root: str, data_prefix: dict[str, str] | None) -> Path:
-    """The folder ``data_prefix.image`` below ``data_root``.
+class ImageFolder:
+    """The folder ``data_prefix.image`` below ``data_root``; ``folder / name`` is a path in it.
+
+    Args:
+        data_root: folder that paths are relative to.
+        data_prefix: ``image``: folder of the images, below ``data_root``.
 
     Raises:
         ValueError: when ``data_prefix`` has another key.
     """
-    prefix = data_prefix or {}
-    if unknown := sorted(prefix.keys() - {'image'}):
-        raise ValueError(f"dataset.data_prefix has the keys {unknown}, expected only 'image'")
-    return Path(data_root, prefix.get('image', ''))
+
+    def __init__(self, data_root: str, data_prefix: dict[str, str] | None) -> None:
+        prefix = data_prefix or {}
+        if unknown := sorted(prefix.keys() - {'image'}):
+            raise ValueError(f"dataset.data_prefix has the keys {unknown}, expected only 'image'")
+        self.data_root, self.prefix = data_root, prefix.get('image', '')
+        self.has_absolute = False
+
+    def __truediv__(self, name: str) -> Path:
+        """The path of an image, by its name in an annotation file; absolute names stay.
+
+        Raises:
+            BrokenImageError: when the name leaves ``data_root`` by '..'.
+        """
+        path = Path(self.prefix, name)
+        if '..' in path.parts and os.path.normpath(path).startswith('..'):
+            raise BrokenImageError(
+                f"{path} leaves data_root='{self.data_root}': set dataset.data_root to a folder "
+                'that contains all images'
+            )
+        if path.is_absolute() and not self.has_absolute:
+            self.has_absolute = True
+            print_log(f'images are read by absolute paths, such as {path}', 'current')
+        return Path(self.data_root, path)
 
 
 def evenly_spaced(items: Sequence, count: int = 16) -> list:

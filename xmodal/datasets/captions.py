@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from xmodal.datasets.base import SampleDataset, find_files, image_folder
+from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
 from xmodal.datasets.coco import image_names
 from xmodal.datasets.index import Entry, open_index
 from xmodal.datasets.json_stream import stream_json_list
@@ -52,7 +52,7 @@ class CaptionDataset(SampleDataset):
         if captions not in ('sample', 'each'):
             raise ValueError(f"dataset.captions='{captions}', expected 'sample' or 'each'")
         super().__init__(pipeline, test_mode, seed)
-        self.image_root = image_folder(data_root, data_prefix)
+        self.image_root = ImageFolder(data_root, data_prefix)
         self.by_caption = captions == 'each' and not test_mode
         self.max_words = max_words
         files = find_files(self, ann_file, data_root)

@@ -6,6 +6,7 @@ Here all strings are in one blob of bytes and all numbers in flat arrays; proces
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 from array import array
@@ -18,6 +19,7 @@ from filelock import FileLock
 from mmengine.logging import print_log
 
 from xmodal.datasets.seeding import derive_seed
+from xmodal.datasets.string_array import StringArray, StringWriter
 
 _VERSION = 4  # increase it with every change of the content of an index
 
@@ -43,7 +45,6 @@ class Entry(NamedTuple):
         """
         if not isinstance(self.image, str) or not self.image:
             raise ValueError(f'the image is {self.image!r}, expected a path or an id')
-        self.image.encode()  # raises a ValueError for half a character
         if not isinstance(self.captions, list):
             raise ValueError(f'the captions of {self.image} are {self.captions!r}, expected a list')
         if invalid := [text for text in self.captions if not isinstance(text, str)]:
@@ -54,53 +55,14 @@ class Entry(NamedTuple):
             )
 
 
-class StringArray:
-    """A read-only list of strings in a memory-mapped file.
-
-    Args:
-        stem: path of the two files without their suffixes.
-    """
-
-    def __init__(self, stem: Path) -> None:
-        # Plain arrays on the same memory are faster to index.
-        self._bytes = np.asarray(np.memmap(stem.with_suffix('.bytes'), mode='r', dtype=np.uint8))
-        self._ends = np.asarray(np.load(stem.with_suffix('.npy'), mmap_mode='r'))
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def __getitem__(self, index: int) -> str:
-        start = int(self._ends[index - 1]) if index else 0
-        return self._bytes[start : int(self._ends[index])].tobytes().decode()
-
-
-class StringWriter:
-    """Writes the files of a :class:`StringArray` without keeping the strings in memory.
-
-    Args:
-        stem: path of the two files without their suffixes.
-    """
-
-    def __init__(self, stem: Path) -> None:
-        self._stem, self._ends, self._end = stem, array('q'), 0
-        self._file = open(stem.with_suffix('.bytes'), 'wb')
-
-    def append(self, string: str) -> None:
-        """Adds a string."""
-        self._end += self._file.write(string.encode())
-        self._ends.append(self._end)
-
-    def close(self) -> None:
-        """Completes the files."""
-        self._file.close()
-        np.save(self._stem.with_suffix('.npy'), np.frombuffer(self._ends, np.int64))
-
-
 class CaptionIndex:
     """Images and captions by their index.
 
     Args:
         folder: folder that :func:`open_index` wrote.
+
+    Raises:
+        OSError, ValueError, LookupError, EOFError: when a file is missing or damaged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -109,6 +71,10 @@ class CaptionIndex:
         self.texts = StringArray(folder / 'captions')
         self.image_ids = np.load(folder / 'image_ids.npy', mmap_mode='r')
         self._first_caption = np.load(folder / 'first_caption.npy', mmap_mode='r')
+        counts = [len(self.image_ids), len(self._first_caption) - 1, int(self._first_caption[-1])]
+        expected = [len(self.images), len(self.images), len(self.texts)]
+        if counts != expected:
+            raise ValueError(f'{counts} ids, images and captions, expected {expected}')
 
     def __reduce__(self) -> tuple:
         # A worker process maps the files again instead of receiving their content.
@@ -153,13 +119,16 @@ def open_index(
     cache = Path(os.environ.get('XDG_CACHE_HOME', Path.home() / '.cache'), 'xmodal')
     cache /= hashlib.sha256(str(data_folder.resolve()).encode()).hexdigest()[:12]
     for parent in (data_folder, cache):
-        if (parent / name).exists():
-            return CaptionIndex(parent / name)
+        if index := _open_whole(parent / name):
+            return index
     parent = data_folder if os.access(data_folder, os.W_OK) else cache
     parent.mkdir(parents=True, exist_ok=True)
     folder, unfinished = parent / name, parent / f'.{name}.building'
     with FileLock(parent / '.xmodal_index.lock'):
-        if not folder.exists():
+        if not _open_whole(folder):
+            if folder.exists():
+                print_log(f'{folder} is damaged: built anew', 'current', logging.WARNING)
+                shutil.rmtree(folder)
             shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process
             unfinished.mkdir()
             try:
@@ -168,6 +137,14 @@ def open_index(
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
     return CaptionIndex(folder)
+
+
+def _open_whole(folder: Path) -> CaptionIndex | None:
+    """The index in a folder; None when there is none or it is damaged."""
+    try:
+        return CaptionIndex(folder)
+    except (OSError, ValueError, LookupError, EOFError):
+        return None
 
 
 def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entry]]) -> None:

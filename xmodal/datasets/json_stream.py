@@ -25,7 +25,7 @@ def stream_json_list(path: Path, chunk: int = 1 << 20) -> Iterator[Any]:
         chunk: bytes read at once; an item may be up to 16 times as long.
 
     Raises:
-        ValueError: when the file is not a JSON list or is truncated.
+        ValueError: when the file is not a JSON list, is truncated, or continues after the list.
     """
     decoder, to_text = json.JSONDecoder(), codecs.getincrementaldecoder('utf-8-sig')()
     bar = tqdm(
@@ -50,6 +50,9 @@ def stream_json_list(path: Path, chunk: int = 1 << 20) -> Iterator[Any]:
                     started, position = True, position + 1
                     continue
                 if text[position] == ']':
+                    rest = (text[position + 1 :] + to_text.decode(file.read(chunk))).strip()
+                    if rest:
+                        raise ValueError(f'{rest[:20]!r} follows the list: are these two files?')
                     return
                 try:
                     item, position = decoder.raw_decode(text, position)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xmodal.datasets.base import SampleDataset, find_files, image_folder
+from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
 from xmodal.files import explain_errors
 
 
@@ -65,7 +65,7 @@ class RecordDataset(SampleDataset):
         seed: int = 0,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
-        self.image_root = image_folder(data_root, data_prefix)
+        self.image_root = ImageFolder(data_root, data_prefix)
         files = find_files(self, ann_file, data_root)
         self.records = PackedRecords(self.read_files(files, **self.read_tables()))
         if not self.records:

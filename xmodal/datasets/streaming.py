@@ -1,7 +1,9 @@
 """Streaming of image-text pairs from WebDataset tar shards."""
 
 import json
+import math
 import random
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from glob import glob
@@ -20,6 +22,7 @@ from xmodal.datasets.transforms import BrokenImageError, build_pipeline
 from xmodal.registry import DATASETS
 
 _IMAGES = ('jpg', 'jpeg', 'png', 'webp')
+_MAX_SHARDS = 1_000_000
 
 
 @DATASETS.register_module()
@@ -143,7 +146,7 @@ class WebDatasetShards(IterableDataset):
             ):
                 try:
                     pair = self._pair(raw)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     broken.append(f'{raw["__url__"]}:{raw["__key__"]}.json: {error}')
                     continue
                 if pair['text'] and pair['img_bytes'] is not None:
@@ -187,6 +190,7 @@ def _find_shards(data_root: str, pattern: str) -> list[str]:
         ]
         missing = [] if shards else [full_pattern]
     else:
+        _check_count(full_pattern)
         shards = list(wds.shardlists.expand_urls(full_pattern))
         missing = [shard for shard in shards if not Path(shard).exists()]
     if missing:
@@ -195,3 +199,13 @@ def _find_shards(data_root: str, pattern: str) -> list[str]:
             'says how to write shards with img2dataset.'
         )
     return shards
+
+
+def _check_count(pattern: str) -> None:
+    """Counts the shards of a pattern with braces before their names fill the memory."""
+    ranges = re.findall(r'\{(\d+)\.\.(\d+)', pattern)
+    number = math.prod(abs(int(last) - int(first)) + 1 for first, last in ranges)
+    if number > _MAX_SHARDS:
+        raise ValueError(
+            f'{pattern} stands for {number} shards (dataset.shards), expected at most {_MAX_SHARDS}'
+        )

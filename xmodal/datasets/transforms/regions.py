@@ -5,8 +5,8 @@ from pathlib import Path
 
 from mmcv.transforms import BaseTransform
 
+from xmodal.datasets.image_file import BrokenImageError
 from xmodal.datasets.region_store import open_stores
-from xmodal.datasets.transforms.loading import BrokenImageError
 from xmodal.registry import TRANSFORMS
 from xmodal.structures import Regions
 

@@ -1,0 +1,104 @@
+"""Image files of strangers: what is broken costs one image, and neither memory nor time."""
+
+import io
+import os
+import struct
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from xmodal.datasets.image_file import BrokenImageError, decode_image, read_image
+
+
+@pytest.fixture
+def picture():
+    rng = np.random.default_rng(0)
+    return cv2.GaussianBlur(rng.integers(0, 256, (40, 56, 3), np.uint8), (7, 7), 0)
+
+
+def jpeg(picture, **options):
+    """Encoded by Pillow, which can add a thumbnail and write progressive files."""
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, 'JPEG', quality=95, **options)
+    return file.getvalue()
+
+
+def png_that_claims(width, height):
+    def chunk(kind, content):
+        check = zlib.crc32(kind + content)
+        return struct.pack('>I', len(content)) + kind + content + struct.pack('>I', check)
+
+    header = struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0)
+    body = chunk(b'IHDR', header) + chunk(b'IDAT', zlib.compress(b'')) + chunk(b'IEND', b'')
+    return b'\x89PNG\r\n\x1a\n' + body
+
+
+@pytest.mark.parametrize('options', [{}, {'progressive': True}], ids=str)
+def test_a_jpeg_may_be_followed_by_anything(picture, options):
+    content = jpeg(picture, **options)
+    expected = np.asarray(Image.open(io.BytesIO(content)).convert('RGB'))
+    film = b'\0' * 5 * len(content)
+    for tail in (b'', film):
+        np.testing.assert_allclose(decode_image(content + tail, 'a.jpg'), expected, atol=4)
+
+
+def test_a_truncated_jpeg_is_broken_although_its_thumbnail_is_whole(picture):
+    exif = Image.Exif()
+    exif[0x010E] = 'a description'
+    exif = exif.tobytes() + jpeg(picture[:16, :16])
+    content = jpeg(picture, exif=exif)
+    assert content.count(b'\xff\xd9') == 2
+    decode_image(content, 'a.jpg')
+    with pytest.raises(BrokenImageError, match=r'a\.jpg: the JPEG file is truncated'):
+        decode_image(content[: -len(content) // 4], 'a.jpg')
+
+
+@pytest.mark.parametrize('side', [12_000, 20_000, 50_000, 2**31 - 1])
+def test_a_small_file_that_claims_many_pixels_is_not_decoded(side, monkeypatch):
+    monkeypatch.setattr(cv2, 'imdecode', lambda *_: pytest.fail('it was decoded'))
+    with pytest.raises(BrokenImageError, match=r'a\.png'):
+        decode_image(png_that_claims(side, side), 'a.png')
+
+
+def test_the_limit_of_pixels_is_a_key(picture):
+    content = jpeg(picture)
+    assert decode_image(content, 'a.jpg', 40 * 56).shape == (40, 56, 3)
+    with pytest.raises(BrokenImageError, match=r'56 × 40 pixels, more than .*max_pixels=2239'):
+        decode_image(content, 'a.jpg', 40 * 56 - 1)
+
+
+def test_what_the_decoder_raises_is_a_broken_image(picture, monkeypatch):
+    def raises(*_):
+        raise cv2.error('OpenCV(4) insufficient memory')
+
+    monkeypatch.setattr(cv2, 'imdecode', raises)
+    with pytest.raises(BrokenImageError, match=r'a\.jpg: OpenCV cannot decode it.*memory'):
+        decode_image(jpeg(picture), 'a.jpg')
+
+
+@pytest.mark.parametrize(
+    'content', [b'', b'no image', b'\xff\xd8', b'<svg/>', b'BM' + b'\xff' * 60]
+)
+def test_other_content_is_a_broken_image(content):
+    with pytest.raises(BrokenImageError, match=r'a\.jpg'):
+        decode_image(content, 'a.jpg')
+
+
+def test_only_regular_files_of_some_size_are_opened(tmp_path):
+    os.mkfifo(tmp_path / 'pipe.jpg')
+    with open(tmp_path / 'long.jpg', 'wb') as file:
+        file.truncate((1 << 28) + 1)
+    for path, problem in {
+        tmp_path / 'pipe.jpg': 'not a regular file',
+        '/dev/zero': 'not a regular file',
+        tmp_path: 'not a regular file',
+        tmp_path / 'long.jpg': '268435457 bytes',
+        tmp_path / 'none.jpg': 'No such file',
+        'null\0byte.jpg': r"'null\\x00byte\.jpg': no path",
+        'half \ud83d.jpg': r"'half \\ud83d\.jpg': no path",
+    }.items():
+        with pytest.raises(BrokenImageError, match=problem):
+            read_image(path)

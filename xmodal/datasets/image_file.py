@@ -1,0 +1,106 @@
+"""Image files as they are found: anything may be behind a path or inside a file."""
+
+import io
+import stat
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+MAX_PIXELS = 100_000_000
+_MAX_BYTES = 1 << 28  # no photograph is as long; more would fill the memory before it is decoded
+_JPEG_START, _JPEG_SCAN, _JPEG_END = b'\xff\xd8', 0xDA, b'\xff\xd9'
+
+
+class BrokenImageError(OSError):
+    """An image that cannot be read or decoded."""
+
+
+def read_image(path: str | Path, max_pixels: int = MAX_PIXELS) -> np.ndarray:
+    """The RGB pixels of an image file, uint8 (H, W, 3).
+
+    Raises:
+        BrokenImageError: see :func:`read_image_bytes` and :func:`decode_image`.
+    """
+    return decode_image(read_image_bytes(path), path, max_pixels)
+
+
+def read_image_bytes(path: str | Path) -> bytes:
+    """The content of an image file.
+
+    Raises:
+        BrokenImageError: when the file is missing or very long, or no regular file: a pipe would
+            wait for its writer, and a device may have no end.
+    """
+    try:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise BrokenImageError(f'{path}: not a regular file')
+        if status.st_size > _MAX_BYTES:
+            raise BrokenImageError(
+                f'{path}: {status.st_size} bytes, expected at most {_MAX_BYTES} for an image'
+            )
+        return Path(path).read_bytes()
+    except BrokenImageError:
+        raise
+    except OSError as error:
+        raise BrokenImageError(f'{path}: {error.strerror or error}') from error
+    except ValueError as error:  # a null byte, or half a character, which cannot be printed
+        raise BrokenImageError(f'{str(path)!a}: no path of a file, {error}') from error
+
+
+def decode_image(content: bytes, name: str | Path, max_pixels: int = MAX_PIXELS) -> np.ndarray:
+    """The RGB pixels of an encoded image, uint8 (H, W, 3).
+
+    Args:
+        content: the file.
+        name: its name, for errors.
+        max_pixels: largest H · W. A file of 100 bytes may claim any size.
+
+    Raises:
+        BrokenImageError: when it is truncated, too large or not an image.
+    """
+    _check_size(content, name, max_pixels)
+    if content.startswith(_JPEG_START) and _is_truncated(content):
+        # OpenCV 4 fills the missing part with grey without a warning.
+        raise BrokenImageError(f'{name}: the JPEG file is truncated')
+    try:
+        image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+    except (cv2.error, MemoryError) as error:
+        raise BrokenImageError(f'{name}: OpenCV cannot decode it, {error}') from error
+    if image is None:
+        raise BrokenImageError(f'{name}: not an image that OpenCV can decode')
+    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+
+
+def _check_size(content: bytes, name: str | Path, max_pixels: int) -> None:
+    """Reads the size that the header claims; nothing is decoded."""
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            width, height = image.size
+    except Image.DecompressionBombError as error:
+        raise BrokenImageError(f'{name}: {error}') from error
+    except Exception as error:  # each format has its own ways to fail
+        raise BrokenImageError(f'{name}: not an image, no format has such a header') from error
+    if width * height > max_pixels:
+        raise BrokenImageError(
+            f'{name}: {width} × {height} pixels, more than LoadImage.max_pixels={max_pixels}'
+        )
+
+
+def _is_truncated(content: bytes) -> bool:
+    """Whether a JPEG has no end after the start of its pixels.
+
+    The segments before may contain a thumbnail with an end of its own, and a film may follow the
+    image (motion photos), so that the end can be anywhere.
+    """
+    position = len(_JPEG_START)
+    while content[position : position + 1] == b'\xff' and len(content) > position + 3:
+        marker = content[position + 1]
+        if marker == _JPEG_SCAN:
+            break
+        is_filling = marker == 0xFF
+        length = int.from_bytes(content[position + 2 : position + 4], 'big')
+        position += 1 if is_filling else 2 + length
+    return content.find(_JPEG_END, position) < 0
