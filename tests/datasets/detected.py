@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from xmodal.datasets.region_store import DetectedImage
+from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.region_writer import RegionStoreWriter
 from xmodal.structures import ObjectLabels
 

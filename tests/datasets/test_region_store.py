@@ -165,6 +165,26 @@ def test_an_invalid_store_description_is_named(folder, content, message):
         RegionStore(folder)
 
 
+@pytest.mark.parametrize(
+    'key, value',
+    [('regions', 10**30), ('regions', -1), ('images', 2.5), ('id_bytes', '7'), ('dtype', 'object'),
+     ('feature_dims', None), ('images', True)],
+)  # fmt: skip
+def test_wild_sizes_in_a_store_description_are_errors(folder, key, value):
+    meta = json.loads((folder / 'store.json').read_text())
+    (folder / 'store.json').write_text(json.dumps({**meta, key: value}))
+    with pytest.raises(ValueError, match=rf'{key} is|bytes, expected'):
+        RegionStore(folder)
+
+
+def test_rows_beyond_the_regions_are_an_error(folder):
+    content = bytearray((folder / 'images.bin').read_bytes())
+    content[-16:-8] = (10**15).to_bytes(8, 'little')
+    (folder / 'images.bin').write_bytes(content)
+    with pytest.raises(ValueError, match=r'images\.bin ends with 1000000000000000 regions'):
+        RegionStore(folder)
+
+
 def test_features_of_all_stores_must_have_the_same_width(folder, tmp_path):
     narrow = random_image('z', 2)
     other = write_store(tmp_path / 'narrow', [narrow._replace(features=narrow.features[:, :3])])

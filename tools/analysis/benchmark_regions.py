@@ -26,7 +26,8 @@ from tqdm import tqdm
 
 from xmodal.benchmark import make_parser, make_table, proportional_memory
 from xmodal.datasets.collate import stack_regions
-from xmodal.datasets.region_store import DetectedImage, RegionStore
+from xmodal.datasets.detected_image import DetectedImage
+from xmodal.datasets.region_store import RegionStore
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.engine.errors import run_or_explain
 from xmodal.structures import ObjectLabels

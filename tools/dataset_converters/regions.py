@@ -19,8 +19,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from tqdm import tqdm
 
+from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.precomp import PrecompDataset
-from xmodal.datasets.region_store import DetectedImage
 from xmodal.datasets.region_tsv import read_region_tsv
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.engine.errors import run_or_explain

@@ -15,14 +15,14 @@ A folder has, for N images with K regions in total:
 Processes share the pages that they read, and opening a store reads no features.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from xmodal.datasets.boxes import find_invalid_box
+from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.seeding import derive_seed
 from xmodal.files import explain_errors, read_json
 from xmodal.structures import ObjectLabels, Regions
@@ -39,66 +39,6 @@ REGION = np.dtype(
 )
 IMAGE = np.dtype([('width', '<i4'), ('height', '<i4'), ('end', '<i8'), ('id_end', '<i8')])
 FILES = ('features.bin', 'regions.bin', 'images.bin', 'ids.bin', 'lookup.bin')
-_MARGIN = 1e-5  # how far a box may leave the image, as a share of it: rounding, as LXMERT
-
-
-class DetectedImage(NamedTuple):
-    """A detector's output for one image with R regions.
-
-    Attributes:
-        image_id: id of the image, usually the stem of its file name.
-        width, height: size of the image, in the unit of the boxes.
-        features: (R, F).
-        boxes: x1, y1, x2, y2 in pixels, (R, 4); None when unknown.
-        labels: :class:`ObjectLabels` of arrays (R,); None when unknown.
-    """
-
-    image_id: str
-    width: int
-    height: int
-    features: np.ndarray
-    boxes: np.ndarray | None = None
-    labels: ObjectLabels | None = None
-
-    def check(self) -> None:
-        """Checks that all fields match.
-
-        Raises:
-            ValueError: says what is wrong.
-        """
-        num_regions = len(self.features)
-        if not self.image_id or not num_regions or self.width < 1 or self.height < 1:
-            raise ValueError(
-                f'image {self.image_id!r} of {self.width} × {self.height} has {num_regions} '
-                'regions: expected an id, a size and at least one region'
-            )
-        arrays = {'features': self.features, 'boxes': self.boxes}
-        arrays |= {} if self.labels is None else self.labels._asdict()
-        for name, array in arrays.items():
-            if array is None:
-                continue
-            if len(array) != num_regions:
-                raise ValueError(f'{len(array)} {name} for {num_regions} regions')
-            if not np.isfinite(array).all():
-                raise ValueError(f'{name} of image {self.image_id} contain NaN or infinity')
-        if self.boxes is not None:
-            self._check_boxes()
-        if self.labels is not None:
-            for name, array in self.labels._asdict().items():
-                low, high = array.min(), array.max()
-                if low < 0 or (name.endswith('confidences') and high > 1 + _MARGIN):
-                    raise ValueError(
-                        f'{name} of image {self.image_id} range from {low} to {high}, expected '
-                        'values from 0, and confidences up to 1'
-                    )
-
-    def _check_boxes(self) -> None:
-        shares = self.boxes / np.tile((self.width, self.height), 2)
-        if (invalid := find_invalid_box(shares, _MARGIN)) is not None:
-            raise ValueError(
-                f'box {invalid} of image {self.image_id} is {self.boxes[invalid].tolist()}, '
-                f'expected x1, y1, x2, y2 in an image of {self.width} × {self.height}'
-            )
 
 
 class RegionStore:
@@ -138,11 +78,22 @@ class RegionStore:
             self.feature_dims, self.num_regions = meta['feature_dims'], meta['regions']
             self.has_boxes, self.has_labels = meta['boxes'], meta['labels']
             num_images, id_bytes, dtype = meta['images'], meta['id_bytes'], meta['dtype']
+            for key in ('feature_dims', 'regions', 'images', 'id_bytes'):
+                if type(meta[key]) is not int or meta[key] < 1:
+                    raise ValueError(f'{key} is {meta[key]!r}, expected a number of at least 1')
+            if dtype not in ('float16', 'float32'):
+                raise ValueError(f"dtype is {dtype!r}, expected 'float16' or 'float32'")
         self._features = self._map('features.bin', dtype, (self.num_regions, self.feature_dims))
         self._regions = self._map('regions.bin', REGION, (self.num_regions,))
         self._images = self._map('images.bin', IMAGE, (num_images,))
         self._ids = self._map('ids.bin', np.uint8, (id_bytes,))
         self._hashes, self._indices = self._map('lookup.bin', '<i8', (2, num_images))
+        ends = tuple(self._images[['end', 'id_end']][-1].item())
+        if ends != (self.num_regions, id_bytes):
+            raise ValueError(
+                f'{self.folder}/images.bin ends with {ends[0]} regions and {ends[1]} bytes of ids, '
+                f'expected {self.num_regions} and {id_bytes}: make the store again'
+            )
 
     def __reduce__(self) -> tuple:
         # A worker process maps the files again instead of receiving their content.
@@ -202,7 +153,7 @@ class RegionStore:
 
     def _map(self, name: str, dtype: str | np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:
         file, dtype = self.folder / name, np.dtype(dtype)
-        size, expected = file.stat().st_size, dtype.itemsize * int(np.prod(shape))
+        size, expected = file.stat().st_size, dtype.itemsize * math.prod(shape)
         if size != expected:
             raise ValueError(
                 f'{file} has {size} bytes, expected {expected}: it was truncated or changed after '

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xmodal.datasets.region_store import DetectedImage
+from xmodal.datasets.detected_image import DetectedImage
 from xmodal.structures import ObjectLabels
 
 COLUMNS = (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION, DetectedImage
+from xmodal.datasets.detected_image import DetectedImage
+from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION
 from xmodal.datasets.seeding import derive_seed
 from xmodal.files import exclusive_dir, read_json, write_json
 

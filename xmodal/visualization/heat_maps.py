@@ -9,7 +9,7 @@ from xmodal.structures import Encoded
 from xmodal.visualization.anchors import anchor_maps
 from xmodal.visualization.figures import highlight_patches, overlay_heatmap, to_uri
 from xmodal.visualization.grad_cam import grad_cam
-from xmodal.visualization.retrieval_examples import read_image
+from xmodal.visualization.retrieval_examples import read_thumbnail
 
 # Words that no patch shows.
 FUNCTION_WORDS = frozenset(
@@ -49,7 +49,7 @@ def draw_heat_maps(model: nn.Module, encode: Encode, path: str, text: str) -> He
     encoded_image, encoded_text = encode([path], [text])
     words, whole = grad_cam(model, encoded_image.tokens, encoded_text.tokens)
     anchors = anchor_maps(model, encoded_image.tokens, encoded_text.tokens)
-    image = read_image(path)
+    image = read_thumbnail(path)
     tokenizer = model.data_preprocessor.tokenizer
     ids = model.data_preprocessor.tokenize([text])[0][0]
     pieces = tokenizer.convert_ids_to_tokens(ids.tolist())

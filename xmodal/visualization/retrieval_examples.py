@@ -5,6 +5,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
+from xmodal.datasets.image_file import BrokenImageError, read_image
 from xmodal.visualization.figures import to_uri
 
 
@@ -55,25 +56,22 @@ def first_text(rankings: dict, image: int) -> str:
     return rankings['texts'][rankings['text_to_image'].index(image)]
 
 
-def read_image(path: str) -> np.ndarray:
+def read_thumbnail(path: str) -> np.ndarray:
     """Reads an image file as RGB, at most 320 pixels high.
 
     Raises:
-        FileNotFoundError: if the file is missing or no image.
+        BrokenImageError: if the file is missing, broken or no image.
     """
-    image = cv2.imread(path)
-    if image is None:
-        raise FileNotFoundError(
-            f'cannot read {path}, which the rankings name: run the report where the images are'
-        )
+    try:
+        image = read_image(path)
+    except BrokenImageError as error:
+        raise BrokenImageError(f'{error}; run the report where its images are') from error
     height = image.shape[0]
-    if height > 320:
-        image = cv2.resize(image, None, fx=320 / height, fy=320 / height)
-    return image[..., ::-1]
+    return cv2.resize(image, None, fx=320 / height, fy=320 / height) if height > 320 else image
 
 
 def _show_image(rankings: dict, image: int, has_files: bool) -> ShownImage:
     name = rankings['images'][image]
     return ShownImage(
-        to_uri(read_image(name)) if has_files else '', name, first_text(rankings, image)
+        to_uri(read_thumbnail(name)) if has_files else '', name, first_text(rankings, image)
     )

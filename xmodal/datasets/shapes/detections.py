@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from xmodal.datasets.region_store import DetectedImage
+from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.region_tsv import read_region_tsv, write_region_tsv
 from xmodal.datasets.region_writer import RegionStoreWriter
 from xmodal.datasets.seeding import derive_seed

@@ -13,6 +13,7 @@ from torch.nn.functional import interpolate
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
+from xmodal.datasets.image_file import read_image
 from xmodal.engine.loops.evaluation import EvaluationLoop
 from xmodal.evaluation.grounding import box_tensor, choose_box
 from xmodal.registry import LOOPS
@@ -85,7 +86,7 @@ class GroundingLoop(EvaluationLoop):
 
     def _save_image(self, sample: DataSample) -> None:
         """Writes the heat over the image, with the chosen and the true box."""
-        image = cv2.imread(sample.image_path)[..., ::-1]
+        image = read_image(sample.image_path)
         drawn = draw_grounding(
             image, sample.heat.numpy(), sample.proposals[sample.chosen], sample.box, sample.text
         )
