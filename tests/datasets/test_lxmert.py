@@ -89,6 +89,13 @@ def test_a_store_of_other_images_is_an_error_when_the_dataset_is_built(tmp_path,
         ({'sentf': {'vqa': ['x']}}, "key 'img_id' is missing"),
         ({'img_id': 5, 'sentf': {'vqa': ['x']}}, 'the image is 5'),
         ({'img_id': 'b', 'sentf': {'vqa': [None]}}, 'a sentence of b is None'),
+        *(
+            (
+                {'img_id': 'b', 'sentf': {'vqa': ['x']}, 'labelf': {'vqa': [{'yes': score}]}},
+                f"the score of 'yes' is {score}, expected 0 to 1",
+            )
+            for score in (float('nan'), -0.3, 1.5)
+        ),
     ],
 )
 def test_a_file_with_another_layout_is_named_with_the_progress(tmp_path, image, message):

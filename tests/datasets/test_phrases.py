@@ -156,6 +156,8 @@ def test_the_proposals_of_a_list_are_the_distinct_boxes_of_the_image(write):
             r'box \[5, 5, inf, 9\] has a corner that is not a n',
         ),
         (dict(box_xyxy=[5, 5, 9]), 'not enough values'),
+        (dict(width=-30), r'height and width of 7\.jpg are \[40, -30\], expected whole'),
+        (dict(height=float('nan')), r'height and width of 7\.jpg are \[nan, 60\], expected'),
         (dict(flickr8k_split='test'), 'no record in'),
     ],
 )

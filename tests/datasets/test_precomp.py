@@ -147,6 +147,14 @@ def test_a_batch_pads_images_with_different_numbers_of_regions(write):
         (4, 8, [1, 2, 3], {}, r'train_ids\.txt has 3 ids, expected one of these'),
         (3, 6, [1, 1, 1, 2, 2, 2], {}, r'train_ids\.txt has 2 different ids, expected 3'),
         (6, 6, None, dict(captions_per_image=4), r'captions_per_image=4 expected 1\.5 rows, or 6'),
+        (3, 6, [1, 2, 1], {}, r'train_ids\.txt, lines 1 and 3: both are 1, but .* two images'),
+        (
+            3,
+            6,
+            ['a', 'b', 'b'],
+            {},
+            r'train_ids\.txt, lines 2 and 3: both are b, but .* two images',
+        ),
         (4, 4, [1, 1, 2, 2], {}, r'train_ids\.txt, lines 1 and 2: both are 1, but rows 0 and 1'),
     ],
 )

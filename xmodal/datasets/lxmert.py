@@ -112,9 +112,15 @@ def _read_sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:
 
 
 def normalize_label(label: dict[str, float]) -> dict[str, float]:
-    """A label with answers in the form of LXMERT's table; equal answers get the largest score."""
+    """A label with answers in the form of LXMERT's table; equal answers get the largest score.
+
+    Raises:
+        ValueError: when a score is not between 0 and 1.
+    """
     normalized: dict[str, float] = {}
     for answer, score in label.items():
+        if not 0 <= score <= 1:  # True for NaN
+            raise ValueError(f'the score of {answer!r} is {score!r}, expected 0 to 1')
         answer = normalize_lxmert_answer(answer)
         if answer:
             normalized[answer] = max(score, normalized.get(answer, 0.0))

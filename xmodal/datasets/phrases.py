@@ -43,7 +43,15 @@ class PhraseDataset(ReferringDataset):
         size: tuple[int, int],
         corners: Corners,
     ) -> dict:
-        """The record of the phrase with this index in the file; without a box in training."""
+        """The record of the phrase with this index in the file; without a box in training.
+
+        Raises:
+            ValueError: when height or width is not a whole number of pixels, or the box is none.
+        """
+        if any(type(pixels) is not int or pixels < 1 for pixels in size):
+            raise ValueError(
+                f'height and width of {image} are {list(size)}, expected whole numbers of pixels'
+            )
         record = {
             'image': image,
             'image_id': image_id,

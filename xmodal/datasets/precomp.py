@@ -71,7 +71,7 @@ class PrecompDataset(Dataset):
             self.features, len(self.captions), ids, captions_per_image, prefix
         )
         self.rows, self.text_to_image = assignment
-        self.image_ids = assign_image_ids(ids, len(self.features), assignment)
+        self.image_ids = assign_image_ids(ids, len(self.features), assignment, prefix)
         if max_images is not None:
             self.rows = self.rows[:max_images]
             kept = np.flatnonzero(self.text_to_image < max_images)

@@ -120,14 +120,28 @@ def _check_repeated_rows(
 
 
 def assign_image_ids(
-    ids: list[str] | None, num_rows: int, assignment: CaptionAssignment
+    ids: list[str] | None, num_rows: int, assignment: CaptionAssignment, prefix: Path
 ) -> np.ndarray:
-    """An integer per image: its id where all ids are integers, otherwise its index."""
-    if ids is None or not all(text.isdecimal() for text in ids):
+    """An integer per image: its id where all ids are integers, otherwise its index.
+
+    Raises:
+        ValueError: when two images have the same id.
+    """
+    if ids is None:
         return np.arange(len(assignment.rows))
     lines = assignment.rows
     if len(ids) != num_rows:
         lines = np.unique(assignment.text_to_image, return_index=True)[1]
+    first_line: dict[str, int] = {}
+    for line in lines:
+        first = first_line.setdefault(ids[line], line)
+        if first != line:
+            raise ValueError(
+                f'{prefix}_ids.txt, lines {first + 1} and {line + 1}: both are {ids[line]}, but '
+                'they are of two images'
+            )
+    if not all(text.isdecimal() for text in ids):
+        return np.arange(len(lines))
     return np.array([int(ids[line]) for line in lines])
 
 

@@ -15,6 +15,7 @@ from mmengine.runner import Runner
 
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.sources import explain_source_errors, import_custom_modules
+from xmodal.engine.values import check_values
 from xmodal.errors import ConfigError
 from xmodal.registry import RUNNERS, register_all
 
@@ -88,6 +89,7 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
         config.work_dir = args.work_dir
     config.setdefault('work_dir', f'work_dirs/{Path(config.filename).stem}')
     check_keys(config)
+    check_values(config)
     if 'runner_type' not in config:
         raise ConfigError(
             f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"

@@ -1,0 +1,60 @@
+"""Values that no run can have are refused before anything is built."""
+
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+
+from xmodal.engine.values import check_values
+from xmodal.errors import ConfigError
+
+CONFIGS = sorted(Path('configs').glob('[!_]*/*.py'))
+
+
+@pytest.fixture(scope='module')
+def config():
+    return Config.fromfile('configs/acerpe/pretrain_shapes.py')
+
+
+@pytest.mark.parametrize('file', CONFIGS, ids=str)
+def test_the_configs_that_come_with_the_package_pass(file):
+    check_values(Config.fromfile(file, import_custom_modules=False))
+
+
+@pytest.mark.parametrize(
+    'key, values, expected',
+    [
+        ('train_cfg.max_epochs', [0, -1, 1.5, '3', None, True], 'a whole number of at least 1'),
+        ('train_cfg.val_interval', [0, 'x'], 'a whole number of at least 1'),
+        ('train_dataloader.global_batch_size', [None, 0, '64'], 'a whole number of at least 1'),
+        ('val_dataloader.batch_size', [0, [100]], 'a whole number of at least 1'),
+        ('test_dataloader.num_workers', [-1, None], 'a whole number of at least 0'),
+        ('optim_wrapper.accumulative_counts', [0], 'a whole number of at least 1'),
+        ('optim_wrapper.optimizer.lr', [-1, 'x', float('nan'), float('inf')], 'a number of at'),
+        ('optim_wrapper.clip_grad.max_norm', [-1, 0, None], 'a number above 0'),
+        ('default_hooks.checkpoint.interval', [0, -2], 'at least 1, or -1 for never'),
+        ('randomness.seed', [-1, 2**32, 1.0], r'from 0 to 2\*\*32 - 1'),
+        ('custom_hooks', ['x', ['EMAHook'], dict(type='EMAHook')], 'a list of dicts'),
+        ('train_dataloader', [[]], 'a dict'),
+        ('default_hooks.checkpoint', [5], 'a dict'),
+        ('load_from', [3], 'a file name or None'),
+    ],
+)
+def test_an_impossible_value_is_named_with_its_key(config, key, values, expected):
+    for value in values:
+        changed = Config(config.to_dict())
+        section, _, name = key.rpartition('.')
+        target = changed
+        for part in section.split('.') if section else ():
+            target = target.setdefault(part, {})
+        target[name] = value
+        with pytest.raises(ConfigError, match=rf': {key}=.*, expected .*{expected}'):
+            check_values(changed)
+
+
+def test_a_value_may_be_left_out(config):
+    changed = Config(config.to_dict())
+    changed.train_cfg = changed.train_dataloader = changed.optim_wrapper.clip_grad = None
+    changed.pop('custom_hooks')
+    changed.pop('randomness')
+    check_values(changed)
