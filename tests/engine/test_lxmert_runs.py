@@ -8,7 +8,7 @@ import torch
 from mmengine.config import Config
 from runs import train
 
-from xmodal.ablation import read_table
+from xmodal.ablation import Plan, read_table
 from xmodal.datasets.shapes.detections import ATTRIBUTES, OBJECTS
 from xmodal.datasets.shapes.regions import FEATURE_DIMS
 from xmodal.registry import MODELS
@@ -146,7 +146,7 @@ def test_every_config_builds_and_none_writes_where_another_does(file, tmp_path, 
         assert config.load_from == f'work_dirs/lxmert_{stem}/epoch_{epochs}.pth'
 
 
-@pytest.mark.parametrize('table', ['table4', 'table5', 'tasks'])
+@pytest.mark.parametrize('table', ['table2', 'table4', 'table5', 'tasks'])
 @pytest.mark.parametrize('preset', ['shapes', 'full'])
 def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tmp_path, vocabulary):
     ablation = read_table(f'configs/lxmert/ablations/{table}.py', preset)
@@ -156,3 +156,26 @@ def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tm
             if stage.name == 'pretrain':
                 assert ('answers' in model.heads) == (row.name != 'p20')
                 assert ('objects' in model.heads) == (row.name != 'no_vision')
+
+
+@pytest.mark.parametrize('preset', ['shapes', 'full'])
+def test_a_row_of_one_modality_shares_the_pre_training_and_hides_the_other_in_fine_tuning(
+    preset, tmp_path
+):
+    plan = Plan(read_table('configs/lxmert/ablations/table2.py', preset), 1, tmp_path)
+    pretrain = {plan.run_of(row, 'pretrain', 0) for row in plan.table.rows}
+    assert len(pretrain) == 1  # and it sees both
+    assert next(iter(pretrain)).folder.parts[-3:] == ('full', 'seed_0', 'pretrain')
+    for row, only in zip(plan.table.rows, ('image', 'text', None), strict=True):
+        for stage in ('vqa', 'gqa', 'nlvr2'):
+            model = plan.run_of(row, stage, 0).config.model
+            assert model.data_preprocessor.get('only') == only
+
+
+@pytest.mark.parametrize('task, only', [('vqa', 'image'), ('nlvr2', 'text')])
+def test_a_model_of_one_modality_trains_and_is_evaluated(shrink, task, only):
+    config = shrink(f'configs/lxmert/{task}_shapes.py')
+    config.model.data_preprocessor.only = only
+    runner = train(config)
+    score = {'vqa': 'vqa/overall', 'nlvr2': 'accuracy'}[task]
+    assert 0 <= runner.test()[score] <= 100

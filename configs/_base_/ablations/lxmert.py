@@ -22,6 +22,7 @@ minival = {'test_dataloader.dataset.ann_file': 'vqa/minival.json'}
 dev = {'test_dataloader.dataset.ann_file': 'nlvr2/dev.json'}
 plugins = ['model.backbone.position', 'model.backbone.token_type']
 bert = ['model.backbone.text_encoder.pretrained']
+tuned = [*plugins, 'model.data_preprocessor.only']  # what a fine-tuning takes after pre-training
 fine_tuned = {
     'VQA': ('vqa', 'vqa/overall'),
     'GQA': ('gqa', 'gqa/accuracy'),
@@ -32,9 +33,9 @@ presets = {
         label='on the embedded world',
         stages=dict(
             pretrain=dict(config=configs + 'pretrain_shapes.py', takes=['model.heads', *plugins]),
-            vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=plugins),
-            gqa=dict(config=configs + 'gqa_shapes.py', after='pretrain', takes=plugins),
-            nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=plugins),
+            vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=tuned),
+            gqa=dict(config=configs + 'gqa_shapes.py', after='pretrain', takes=tuned),
+            nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=tuned),
             vqa_da=dict(config=configs + 'vqa_da_shapes.py', after='pretrain', takes=plugins),
             gqa_da=dict(config=configs + 'gqa_da_shapes.py', after='pretrain', takes=plugins),
             vqa_alone=dict(config=configs + 'vqa_shapes.py', takes=plugins, options=alone),
@@ -49,10 +50,10 @@ presets = {
         stages=dict(
             pretrain=dict(config=configs + 'pretrain.py', takes=['model.heads', *bert, *plugins]),
             vqa=dict(
-                config=configs + 'vqa_v2.py', after='pretrain', takes=plugins, options=minival
+                config=configs + 'vqa_v2.py', after='pretrain', takes=tuned, options=minival
             ),
-            gqa=dict(config=configs + 'gqa.py', after='pretrain', takes=plugins),
-            nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=plugins, options=dev),
+            gqa=dict(config=configs + 'gqa.py', after='pretrain', takes=tuned),
+            nlvr2=dict(config=configs + 'nlvr2.py', after='pretrain', takes=tuned, options=dev),
             vqa_da=dict(
                 config=configs + 'vqa_v2_da.py', after='pretrain', takes=plugins, options=minival
             ),

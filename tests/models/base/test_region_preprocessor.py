@@ -84,3 +84,38 @@ def test_a_checkpoint_of_another_vocabulary_is_refused(preprocessor, tmp_path):
 
 def test_a_checkpoint_without_a_vocabulary_is_accepted(preprocessor):
     load_state_dict(preprocessor, {})
+
+
+@pytest.mark.parametrize('training', [True, False])
+def test_a_model_of_the_text_alone_gets_nothing_of_the_image(tmp_path, training):
+    tokenizer = dict(vocabulary=vocabulary_file(tmp_path, 'a', 'red'))
+    preprocessor = RegionTextPreprocessor(tokenizer, only='text')
+    one, other = data('a red', 'red'), data('a red', 'red')
+    mask = torch.tensor([[True, True, False], [True, False, False]])
+    one['inputs'] = Regions(torch.rand(2, 3, 2), mask, torch.rand(2, 3, 4))
+    other['inputs'] = Regions(torch.rand(2, 5, 2), torch.ones(2, 5) > 0, torch.rand(2, 5, 4))
+    batches = [preprocessor(loaded, training)['inputs'] for loaded in (one, other)]
+    for batch in batches:
+        assert batch.images.features.tolist() == [[[0.0, 0.0]]] * 2
+        assert batch.images.boxes.tolist() == [[[0.0, 0.0, 1.0, 1.0]]] * 2
+        assert batch.images.attention_mask.tolist() == [[True]] * 2
+        assert batch.images.labels is None
+        assert batch.input_ids.tolist() == [[1, 4, 5, 2], [1, 5, 2, 0]]
+
+
+@pytest.mark.parametrize('training', [True, False])
+def test_a_model_of_the_image_alone_gets_nothing_of_the_text(tmp_path, training):
+    file = tmp_path / 'vocab.txt'
+    file.write_text('\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'red']))
+    preprocessor = RegionTextPreprocessor(dict(pretrained=str(file)), only='image')
+    loaded = data('a red', 'red')
+    batch = preprocessor(loaded, training)['inputs']
+    assert batch.input_ids.tolist() == [[2, 3]] * 2  # [CLS] [SEP]
+    assert batch.attention_mask.all()
+    assert torch.equal(batch.images.features, loaded['inputs'].features)
+
+
+def test_a_modality_that_is_none_is_refused(tmp_path):
+    tokenizer = dict(vocabulary=vocabulary_file(tmp_path, 'a'))
+    with pytest.raises(ValueError, match="only='images', expected 'image', 'text' or None"):
+        RegionTextPreprocessor(tokenizer, only='images')

@@ -22,6 +22,9 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
         tokenizer: ``vocabulary``: a file of words (:class:`xmodal.vocabulary.Vocabulary`); or else
             arguments of :func:`xmodal.models.base.tokenizer.build_tokenizer`, for BERT.
         max_length: longest text, special words included; longer ones are cut. None cuts none.
+        only: the one modality that the model sees, 'image' or 'text', in training and test alike:
+            each text becomes the empty one, [CLS] [SEP], or each image one region, which covers it
+            and has features of zeros. None for both.
 
     Attributes:
         mask_id: id of [MASK]; BERT only.
@@ -29,11 +32,16 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
 
     Raises:
         FileNotFoundError: when the vocabulary does not exist.
-        ValueError: when it is of another layout.
+        ValueError: when it is of another layout, or ``only`` has another value.
     """
 
-    def __init__(self, tokenizer: dict, max_length: int | None = None) -> None:
+    def __init__(
+        self, tokenizer: dict, max_length: int | None = None, only: str | None = None
+    ) -> None:
         super().__init__(max_length)
+        if only not in (None, 'image', 'text'):
+            raise ValueError(f"data_preprocessor.only={only!r}, expected 'image', 'text' or None")
+        self.only = only
         self.vocabulary_file = tokenizer.get('vocabulary', tokenizer.get('pretrained'))
         self.vocabulary = self.tokenizer = None
         if 'vocabulary' in tokenizer:
@@ -47,10 +55,12 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
 
     def prepare_images(self, inputs: Regions) -> Regions:
         """The regions, on the model's device."""
-        return self.cast_data(inputs)
+        return self.cast_data(_hide(inputs) if self.only == 'text' else inputs)
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
+        if self.only == 'image':
+            texts = [''] * len(texts)
         if self.vocabulary:
             ids = [self._truncate(self.vocabulary.encode(text)) for text in texts]
         else:
@@ -90,3 +100,11 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
         if self.max_length is None or len(ids) <= self.max_length:
             return ids
         return (*ids[: self.max_length - 1], ids[-1])
+
+
+def _hide(regions: Regions) -> Regions:
+    """One region per image, which says nothing: not even how many regions there were, and where."""
+    features = torch.zeros_like(regions.features[:, :1])
+    mask = torch.ones_like(regions.attention_mask[:, :1])
+    boxes = torch.tensor([0.0, 0.0, 1.0, 1.0]).expand(len(features), 1, 4)
+    return Regions(features, mask, boxes)
