@@ -2,13 +2,16 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from xmodal.datasets import GqaDataset, LxmertPretrainDataset, VqaDataset
 from xmodal.datasets.shapes.exporters import TASK_WORDS
 from xmodal.datasets.shapes.gqa import generate_gqa_items
+from xmodal.datasets.shapes.gqa_files import annotate
 from xmodal.datasets.shapes.grammar import vocabulary
+from xmodal.datasets.shapes.phrasing import Mention
 from xmodal.datasets.shapes.questions import answer_list
 from xmodal.datasets.shapes.scene import sample_scene
 
@@ -129,6 +132,7 @@ def test_files_have_the_format_of_gqa(tiny_world):
             'groups',
             'entailed',
             'equivalent',
+            'annotations',
         }
         assert set(item['entailed']) <= set(all_questions)
     dataset = GqaDataset(
@@ -139,6 +143,81 @@ def test_files_have_the_format_of_gqa(tiny_world):
     )
     assert len(dataset) == len(all_questions)
     assert dataset[0]['img_path'].endswith('test_000000.jpg')
+
+
+def test_annotations_name_objects_that_fit_the_words_at_their_positions(tiny_world):
+    folder, seen = tiny_world / 'gqa', Counter()
+    graphs = json.loads((folder / 'testdev_sceneGraphs.json').read_text())
+    questions = json.loads((folder / 'testdev_all_questions.json').read_text())
+    for item in questions.values():
+        objects = graphs[item['imageId']]['objects']
+        texts = {'question': item['question'], 'answer': item['answer']}
+        for part, text in {**texts, 'fullAnswer': item['fullAnswer']}.items():
+            words = text.rstrip('?.').split()
+            for position, name in item['annotations'][part].items():
+                first, _, end = position.partition(':')
+                phrase = words[int(first) : int(end or int(first) + 1)]
+                obj = objects[name]
+                said = {SYNONYMS.get(word, word) for word in phrase} - {'thing'}
+                assert said and said <= {obj['name'], *obj['attributes']}
+                seen[part] += 1
+    assert len(seen) == 3 and min(seen.values()) > 5
+
+
+def test_every_named_object_that_the_scene_has_is_annotated(tiny_world):
+    folder, count = tiny_world / 'gqa', Counter()
+    for item in json.loads((folder / 'testdev_all_questions.json').read_text()).values():
+        kind = item['types']['structural'], item['types']['semantic'], item['answer']
+        count[kind] += 1
+        named, where = (item['annotations'][part] for part in ('question', 'fullAnswer'))
+        match kind:
+            case ('verify', 'obj', answer):
+                assert len(named) == (answer == 'yes')
+            case ('verify', 'rel', _) | ('compare', _, _):
+                assert len(set(named.values())) == 2
+            case ('logical', _, answer):
+                least, most = (0, 1) if answer == 'no' else (1, 2)
+                assert least <= len(named) <= most
+            case ('query', 'rel', _):
+                # The sentence names what the answer is, and then what the question names.
+                answer = [*item['annotations']['answer'].values()]
+                assert [*where.values()] == [*answer, *named.values()] and len(answer) == 1
+            case ('query' | 'choose', 'attr', _):
+                assert [*where.values()] == [*named.values()] and 1 <= len(named) <= 2
+        assert bool(where) == (item['answer'] not in ('yes', 'no'))
+    assert len({structural for structural, _, _ in count}) == 5
+
+
+def test_a_phrase_is_found_after_the_one_before_it():
+    red, other = sample_scene(0, 'train', 0).objects[:2]
+    mentions = (Mention('big red disc', None), Mention('red disc', red), Mention('star', other))
+    text = 'is there a big red disc or a red disc left of the star'
+    assert annotate(text, mentions, {red: '7', other: '8'}) == {'8:10': '7', '13': '8'}
+
+
+def test_scene_graphs_have_the_boxes_and_relations_of_the_scene(tiny_world):
+    graphs = json.loads((tiny_world / 'gqa/testdev_sceneGraphs.json').read_text())
+    coco = json.loads((tiny_world / 'coco/instances_test.json').read_text())
+    files = {image['id']: image['file_name'] for image in coco['images']}
+    boxes = {}
+    for instance in coco['annotations']:
+        boxes.setdefault(Path(files[instance['image_id']]).stem, []).append(instance['bbox'])
+    assert boxes == {
+        image: [[o[key] for key in 'xywh'] for o in graph['objects'].values()]
+        for image, graph in graphs.items()
+    }
+    assert {(graph['width'], graph['height']) for graph in graphs.values()} == {(32, 32)}
+    everything = [name for graph in graphs.values() for name in graph['objects']]
+    assert len(everything) == len(set(everything))
+    related = 0
+    for graph in graphs.values():
+        for obj in graph['objects'].values():
+            for relation in obj['relations']:
+                other = graph['objects'][relation['object']]
+                related += relation['name'] == 'left of'
+                if relation['name'] == 'left of':
+                    assert obj['x'] + obj['w'] / 2 < other['x'] + other['w'] / 2
+    assert related
 
 
 def test_pre_training_has_the_questions_of_the_tasks(tiny_world):

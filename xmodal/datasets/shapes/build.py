@@ -21,7 +21,7 @@ from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 from xmodal.files import exclusive_dir
 
-FORMAT_VERSION = 8  # increase it with every change of the content of a build
+FORMAT_VERSION = 9  # increase it with every change of the content of a build
 SMALLEST_IMAGE = 32
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from xmodal.datasets.shapes.detections import write_detections
 from xmodal.datasets.shapes.entailment import write_snli_ve
-from xmodal.datasets.shapes.gqa import GQA_WORDS, write_gqa
+from xmodal.datasets.shapes.gqa import GQA_WORDS
+from xmodal.datasets.shapes.gqa_files import write_gqa
 from xmodal.datasets.shapes.grammar import vocabulary
 from xmodal.datasets.shapes.lxmert import write_lxmert
 from xmodal.datasets.shapes.precomp import write_precomp

@@ -6,29 +6,20 @@ whatever makes a binary question false could have been true as well. The answer 
 the answers to one or two yes/no questions, which do not belong to the balanced set.
 """
 
-from collections.abc import Iterator
 from itertools import permutations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.shapes.grammar import with_article
-from xmodal.datasets.shapes.questions import (
-    Question,
-    QuestionGenerator,
-    answer_list,
-    short_name,
-)
-from xmodal.datasets.shapes.record import Record, Splits, image_id
+from xmodal.datasets.shapes.phrasing import Mention
+from xmodal.datasets.shapes.questions import Question, QuestionGenerator, short_name
 from xmodal.datasets.shapes.scene import COLOURS, SHAPES, Scene, SceneObject
 from xmodal.datasets.shapes.statements import Description
-from xmodal.files import write_json
 
 #: Words of the questions that neither captions nor VQA's questions have.
 GQA_WORDS = ('or', 'same')
-_OFFICIAL_SPLITS = {'train': 'train', 'val': 'val', 'test': 'testdev'}
 _YES_NO = ('yes', 'no')
 _ATTRIBUTES = {'colour': tuple(COLOURS), 'shape': SHAPES}
 _KINDS = tuple(f'{colour} {shape}' for colour in COLOURS for shape in SHAPES)
@@ -46,6 +37,8 @@ class GqaItem(NamedTuple):
         valid: answers that the question allows.
         group: group of questions over which the distribution of answers is counted, or None.
         entails: questions whose answers follow from this one.
+        mentions: what the question names, in the order of the text.
+        answer_mentions: the object that the answer names.
     """
 
     text: str
@@ -56,6 +49,8 @@ class GqaItem(NamedTuple):
     valid: tuple[str, ...] = _YES_NO
     group: str | None = None
     entails: tuple['GqaItem', ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    answer_mentions: tuple[Mention, ...] = ()
 
 
 class _GqaGenerator(QuestionGenerator):
@@ -81,12 +76,21 @@ class _GqaGenerator(QuestionGenerator):
         _, attribute, _, _, *words = question.text.split()
         noun, values, answer = ' '.join(words), _ATTRIBUTES[attribute], question.answer
         other = self._pick([value for value in values if value != answer])
+        mentions = question.mentions
         entails = tuple(
-            GqaItem(f'is the {attribute} of the {noun} {value}', yes_no, 'verify', 'attr')
+            GqaItem(
+                f'is the {attribute} of the {noun} {value}',
+                yes_no,
+                'verify',
+                'attr',
+                mentions=mentions,
+            )
             for value, yes_no in ((answer, 'yes'), (other, 'no'))
         )
         sentence = f'the {attribute} of the {noun} is {answer}'
-        return GqaItem(question.text, answer, 'query', 'attr', sentence, values, attribute, entails)
+        return GqaItem(
+            question.text, answer, 'query', 'attr', sentence, values, attribute, entails, mentions
+        )
 
     def _query_object(self) -> GqaItem | None:
         """What is in a direction; entails that there is such an object."""
@@ -94,10 +98,20 @@ class _GqaGenerator(QuestionGenerator):
         if question is None:
             return None
         answer, location = question.answer, question.text.removeprefix('what is ')
-        entailed = GqaItem(f'is there {with_article(answer)}', 'yes', 'verify', 'obj')
-        sentence = f'the {answer} is {location}'
+        named = question.answer_mentions
+        text = f'is there {with_article(answer)}'
+        entailed = GqaItem(text, 'yes', 'verify', 'obj', mentions=named)
         return GqaItem(
-            question.text, answer, 'query', 'rel', sentence, _KINDS, 'thing', (entailed,)
+            question.text,
+            answer,
+            'query',
+            'rel',
+            f'the {answer} is {location}',
+            _KINDS,
+            'thing',
+            (entailed,),
+            question.mentions,
+            named,
         )
 
     def _choose(self) -> GqaItem | None:
@@ -106,17 +120,18 @@ class _GqaGenerator(QuestionGenerator):
         target = self._find(named_by)
         if target is None:
             return None
-        obj, location = target
-        answer = getattr(obj, attribute)
+        obj, answer = target.obj, getattr(target.obj, attribute)
         others = sorted({getattr(other, attribute) for other in self.scene.objects} - {answer})
         if not others:
             return None
         options = self.rng.permutation([answer, self._pick(others)]).tolist()
         say = str if attribute == 'colour' else with_article
-        noun = short_name(obj, named_by) + location
+        name = short_name(obj, named_by)
+        noun = name + target.location
         text = f'is the {noun} {say(options[0])} or {say(options[1])}'
         sentence = f'the {noun} is {say(answer)}'
-        return GqaItem(text, answer, 'choose', 'attr', sentence, tuple(options))
+        mentions = (Mention(name, obj), *target.anchors)
+        return GqaItem(text, answer, 'choose', 'attr', sentence, tuple(options), mentions=mentions)
 
     def _compare(self) -> GqaItem | None:
         """Whether two objects have the same colour or shape, in scenes where both answers occur."""
@@ -131,10 +146,10 @@ class _GqaGenerator(QuestionGenerator):
         if not all(by_answer.values()):
             return None
         answer = self._pick(_YES_NO)
-        first, second = (short_name(obj, named_by) for obj in self._pick(by_answer[answer]))
-        return GqaItem(
-            f'are the {first} and the {second} the same {attribute}', answer, 'compare', 'attr'
-        )
+        pair = self._pick(by_answer[answer])
+        first, second = (Mention(short_name(obj, named_by), obj) for obj in pair)
+        text = f'are the {first.phrase} and the {second.phrase} the same {attribute}'
+        return GqaItem(text, answer, 'compare', 'attr', mentions=(first, second))
 
     def _logical(self) -> GqaItem:
         """Whether there is one object and another, or one object or another."""
@@ -145,66 +160,21 @@ class _GqaGenerator(QuestionGenerator):
         while len(set(pair)) < 2:
             pair = [self._describe(self._pick(self.scene.objects)) for _ in range(2)]
             pair[:num_absent] = [self._absent_variant(phrase) for phrase in pair[:num_absent]]
-        order = self.rng.permutation(2)
-        text = f' {word} '.join(with_article(self._phrase(pair[index])) for index in order)
-        return GqaItem(f'is there {text}', answer, 'logical', 'obj')
+        descriptions = [pair[index] for index in self.rng.permutation(2)]
+        phrases = [self._phrase(description) for description in descriptions]
+        mentions = tuple(map(self._mention, phrases, descriptions))
+        text = f' {word} '.join(map(with_article, phrases))
+        return GqaItem(f'is there {text}', answer, 'logical', 'obj', mentions=mentions)
 
 
 def _verify(question: Question | None, semantic: str) -> GqaItem | None:
     """A yes/no question of VQA as a GQA question."""
-    return question and GqaItem(question.text, question.answer, 'verify', semantic)
+    return question and GqaItem(
+        question.text, question.answer, 'verify', semantic, mentions=question.mentions
+    )
 
 
 def generate_gqa_items(split: str, scene: Scene) -> list[GqaItem]:
     """Questions about a scene; the same for the same scene."""
     rng = np.random.default_rng(derive_seed('gqa', split, scene))
     return _GqaGenerator(split, scene, rng).generate()
-
-
-def write_gqa(folder: Path, splits: Splits) -> None:
-    """``gqa/{train,val,testdev}_balanced_questions.json``, and ``all`` of ``val`` and ``testdev``.
-
-    ``{val,testdev}_choices.json`` have the answers that each question allows. ``answer_list.json``
-    has the answers of VQA, which include those of GQA.
-    """
-    write_json(folder / 'gqa' / 'answer_list.json', answer_list())
-    for split, records in splits.items():
-        official, questions, choices = _OFFICIAL_SPLITS[split], {}, {}
-        for record in records:
-            for question_id, item, fields in _questions(split, record):
-                questions[question_id] = fields
-                choices[question_id] = {'valid': item.valid, 'plausible': item.valid}
-        balanced = {key: fields for key, fields in questions.items() if fields['isBalanced']}
-        write_json(folder / 'gqa' / f'{official}_balanced_questions.json', balanced)
-        if split != 'train':
-            write_json(folder / 'gqa' / f'{official}_all_questions.json', questions)
-            write_json(folder / 'gqa' / f'{official}_choices.json', choices)
-
-
-def _questions(split: str, record: Record) -> Iterator[tuple[str, GqaItem, dict]]:
-    """The questions of a scene with their ids and GQA's fields."""
-    question_id = 100 * image_id(split, record)
-    for item in generate_gqa_items(split, record.scene):
-        entailed_ids = [str(question_id + i) for i in range(1, len(item.entails) + 1)]
-        yield str(question_id), item, _fields(record, item, True, entailed_ids)
-        for entailed_id, entailed in zip(entailed_ids, item.entails, strict=True):
-            yield entailed_id, entailed, _fields(record, entailed, False, [])
-        question_id += 1 + len(entailed_ids)
-
-
-def _fields(record: Record, item: GqaItem, is_balanced: bool, entailed_ids: list[str]) -> dict:
-    return {
-        'question': f'{item.text}?',
-        'imageId': Path(record.image).stem,
-        'answer': item.answer,
-        'fullAnswer': f'{item.sentence or item.answer}.',
-        'isBalanced': is_balanced,
-        'types': {
-            'structural': item.structural,
-            'semantic': item.semantic,
-            'detailed': f'{item.structural}{item.semantic.capitalize()}',
-        },
-        'groups': {'global': item.group, 'local': None},
-        'entailed': entailed_ids,
-        'equivalent': [],
-    }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,27 @@ from xmodal.datasets.shapes.scene import (
 from xmodal.datasets.shapes.statements import Description
 
 Item = TypeVar('Item')
+
+
+class Mention(NamedTuple):
+    """A noun phrase, without its article, and the object that it names; None if there is none."""
+
+    phrase: str
+    obj: SceneObject | None
+
+
+class Target(NamedTuple):
+    """An object that a question is about.
+
+    Attributes:
+        obj: the object.
+        location: where it is, " left of the red disc"; '' if it is known without.
+        anchors: the objects that the location names.
+    """
+
+    obj: SceneObject
+    location: str = ''
+    anchors: tuple[Mention, ...] = ()
 
 
 class ScenePhraser:
@@ -37,8 +58,8 @@ class ScenePhraser:
         """Whether neither this composition nor its reverse is held out from training."""
         return self.in_test or not (is_held_out(a, name, b) or is_held_out(a, OPPOSITE[name], b))
 
-    def _find(self, attribute: str) -> tuple[SceneObject, str] | None:
-        """An object identified by an attribute, alone or with a location; and that location."""
+    def _find(self, attribute: str) -> Target | None:
+        """An object identified by an attribute, alone or with a location."""
         identified, located = [], []
         for obj in self.scene.objects:
             value = getattr(obj, attribute)
@@ -60,8 +81,8 @@ class ScenePhraser:
         if located and (not identified or self._chance(0.7)):
             obj, name, anchor = self._pick(located)
             phrase = self._phrase(self._describe(anchor))
-            return obj, f' {self._say(name)} the {phrase}'
-        return (self._pick(identified), '') if identified else None
+            return Target(obj, f' {self._say(name)} the {phrase}', (Mention(phrase, anchor),))
+        return Target(self._pick(identified)) if identified else None
 
     def _find_anchor(self) -> SceneObject | None:
         """An object unlike all others, from which each of them is in a clear direction."""
@@ -96,6 +117,11 @@ class ScenePhraser:
     def _phrase(self, description: Description) -> str:
         adjectives = [self._say(name) for name in (description.size, description.texture) if name]
         return ' '.join([*adjectives, description.colour, description.shape])
+
+    def _mention(self, phrase: str, description: Description) -> Mention:
+        """A phrase with the first object that fits it."""
+        fitting = [obj for obj in self.scene.objects if description.fits(obj)]
+        return Mention(phrase, fitting[0] if fitting else None)
 
     def _say(self, name: str) -> str:
         return self._pick(WORDINGS[name])

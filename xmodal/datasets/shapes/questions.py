@@ -13,7 +13,7 @@ from math import dist
 from typing import NamedTuple
 
 from xmodal.datasets.shapes.grammar import plural, with_article
-from xmodal.datasets.shapes.phrasing import ScenePhraser
+from xmodal.datasets.shapes.phrasing import Mention, ScenePhraser
 from xmodal.datasets.shapes.scene import (
     COLOURS,
     DIRECTIONS,
@@ -52,6 +52,8 @@ class Question(NamedTuple):
         answer_type: 'yes/no', 'number' or 'other'.
         answer: the true answer.
         mistakes: answers that people may give instead.
+        mentions: what it names, in the order of the text; not known of questions with a number.
+        answer_mentions: the object that the answer names.
     """
 
     text: str
@@ -59,6 +61,8 @@ class Question(NamedTuple):
     answer_type: str
     answer: str
     mistakes: tuple[str, ...]
+    mentions: tuple[Mention, ...] = ()
+    answer_mentions: tuple[Mention, ...] = ()
 
 
 class QuestionGenerator(ScenePhraser):
@@ -83,8 +87,9 @@ class QuestionGenerator(ScenePhraser):
         description = Description(obj.shape, obj.colour, size, texture)
         if self._chance(0.5):
             description = self._absent_variant(description)
-        text = f'is there {with_article(self._phrase(description))}'
-        return _yes_no_question(text, 'is there', bool(description.referents(self.scene)))
+        mention = self._mention(self._phrase(description), description)
+        text = f'is there {with_article(mention.phrase)}'
+        return _yes_no_question(text, 'is there', mention.obj is not None, (mention,))
 
     def _ask_relation(self) -> Question | None:
         """Whether an object is in a direction of another; a false question has the opposite one."""
@@ -99,10 +104,11 @@ class QuestionGenerator(ScenePhraser):
         a, name, b = self._pick(held_out if held_out and self._chance(0.5) else links)
         if self._chance(0.5):
             name = OPPOSITE[name]
-        mentions = (self._describe(a), self._describe(b))
-        is_true = Statement(mentions, ((name, (0, 1)),)).holds(self.scene)
-        first, second = map(self._phrase, mentions)
-        return _yes_no_question(f'is the {first} {self._say(name)} the {second}', 'is the', is_true)
+        descriptions = (self._describe(a), self._describe(b))
+        is_true = Statement(descriptions, ((name, (0, 1)),)).holds(self.scene)
+        first, second = map(self._phrase, descriptions)
+        text = f'is the {first} {self._say(name)} the {second}'
+        return _yes_no_question(text, 'is the', is_true, (Mention(first, a), Mention(second, b)))
 
     def _ask_count(self) -> Question:
         """How many objects there are, in all or of a shape, a colour or both; zero is possible."""
@@ -150,13 +156,12 @@ class QuestionGenerator(ScenePhraser):
         target = self._find(named_by)
         if target is None:
             return None
-        obj, location = target
-        answer = getattr(obj, attribute)
+        answer, noun = getattr(target.obj, attribute), short_name(target.obj, named_by)
         mistakes = _nearest_colours(answer) if attribute == 'colour' else (_SIMILAR_SHAPES[answer],)
         start = f'what {attribute} is the'
-        return Question(
-            f'{start} {short_name(obj, named_by)}{location}', start, 'other', answer, mistakes
-        )
+        text = f'{start} {noun}{target.location}'
+        mentions = (Mention(noun, target.obj), *target.anchors)
+        return Question(text, start, 'other', answer, mistakes, mentions)
 
     def _ask_object(self) -> Question | None:
         """What the only object in a direction of an anchor is."""
@@ -173,13 +178,16 @@ class QuestionGenerator(ScenePhraser):
         name = self._pick(single)
         (obj,) = by_direction[name]
         phrase = self._phrase(self._describe(anchor))
+        answer = f'{obj.colour} {obj.shape}'
         mistakes = (obj.shape, f'{_nearest_colours(obj.colour)[0]} {obj.shape}')
         return Question(
             f'what is {self._say(name)} the {phrase}',
             'what is',
             'other',
-            f'{obj.colour} {obj.shape}',
+            answer,
             mistakes,
+            (Mention(phrase, anchor),),
+            (Mention(answer, obj),),
         )
 
 
@@ -188,9 +196,11 @@ def short_name(obj: SceneObject, named_by: str) -> str:
     return obj.shape if named_by == 'shape' else f'{obj.colour} thing'
 
 
-def _yes_no_question(text: str, question_type: str, is_true: bool) -> Question:
+def _yes_no_question(
+    text: str, question_type: str, is_true: bool, mentions: tuple[Mention, ...]
+) -> Question:
     answer, mistake = ('yes', 'no') if is_true else ('no', 'yes')
-    return Question(text, question_type, 'yes/no', answer, (mistake,))
+    return Question(text, question_type, 'yes/no', answer, (mistake,), mentions)
 
 
 def _number_question(text: str, question_type: str, count: int) -> Question:
