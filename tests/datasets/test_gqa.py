@@ -49,7 +49,18 @@ def test_a_question_has_the_fields_that_the_evaluation_needs(read):
         'group': 'thing',
         'balanced': True,
         'entailed': ['1'],
+        'objects': None,
     }
+
+
+def test_a_question_has_the_objects_that_it_and_its_full_answer_name(read):
+    annotations = {
+        'answer': {'0': '7'},
+        'question': {'3': '5', '5:7': '6'},
+        'fullAnswer': {'1': '7', '4:6': '6'},
+    }
+    questions = {'1': question(annotations=annotations)}
+    assert read(questions)[0]['gqa']['objects'] == ['5', '6', '7', '6']
 
 
 def test_all_types_but_query_are_binary(read):

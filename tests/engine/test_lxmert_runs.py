@@ -61,6 +61,7 @@ def test_pre_training_is_loaded_by_every_fine_tuning_which_trains_and_is_evaluat
         metrics = tuned.test()
         score = {'vqa': 'vqa/overall', 'gqa': 'gqa/accuracy', 'nlvr2': 'accuracy'}
         assert 0 <= metrics[score[file.stem.split('_')[0]]] <= 100
+        assert (metrics.get('gqa/grounding', 0) > 0) == (file.stem == 'gqa_grounding_shapes')
         words = 'backbone.text_encoder.bert.embeddings.word_embeddings.weight'
         moved = (tuned.model.state_dict()[words] - source[words]).abs().mean()
         assert moved < 0.5 * source[words].abs().mean()  # not drawn anew

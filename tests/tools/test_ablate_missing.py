@@ -34,7 +34,7 @@ train_dataloader = dict(dataset=dict(type='WeightedConcatDataset', datasets=[
 ]))
 val_dataloader = dict(dataset=dict(type='PrecompDataset', data_root='precomp', split='dev'))
 test_dataloader = dict(dataset=dict(type='KarpathyDataset', data_root='data', ann_file='k.json'))
-test_evaluator = [dict(type='GqaMetric', choices='choices.json')]
+test_evaluator = [dict(type='GqaMetric', choices='choices.json', scene_graphs='graphs.json')]
 test_cfg = dict(loops=dict(classes=dict(
     templates='templates.json',
     dataloader=dict(dataset=dict(
@@ -54,7 +54,7 @@ TRAINING = [
     'precomp/dev_ims.npy',
     'precomp/dev_caps.txt',
 ]
-TEST = ['data/k.json', 'choices.json', 'templates.json', 'names.json', 'classes']
+TEST = ['data/k.json', 'choices.json', 'graphs.json', 'templates.json', 'names.json', 'classes']
 MODEL = ['answers.json', 'words (vocabulary)']
 WEIGHTS = [
     'timm/vit_base_patch16_224.augreg2_in21k_ft_in1k (weights)',

@@ -14,7 +14,7 @@ from xmodal.ablation.runs import Run
 _BELOW_ROOT = (
     'ann_file', 'answer_file', 'answer_list', 'image_data', 'image_info', 'instances', 'proposals',
 )  # fmt: skip
-_AS_THEY_ARE = ('choices', 'class_names', 'store', 'templates', 'vocabulary')
+_AS_THEY_ARE = ('choices', 'class_names', 'scene_graphs', 'store', 'templates', 'vocabulary')
 # One of these is enough of a model on the hub, or in a folder.
 _WEIGHTS = ('model.safetensors', 'pytorch_model.bin')
 _VOCABULARIES = ('tokenizer.json', 'vocab.txt', 'vocab.json')

@@ -25,7 +25,8 @@ class GqaDataset(QuestionDataset):
 
     layout = (
         '{"question id": {"question", "imageId", "answer" (not in tests), "isBalanced", '
-        '"types": {"structural", "semantic", …}, "groups": {"global"}, "entailed": […]}, …}'
+        '"types": {"structural", "semantic", …}, "groups": {"global"}, "entailed": […], '
+        '"annotations": {"question": {"3:5": "object id"}, "fullAnswer"}}, …}'
     )
 
     def read_records(self, file: Path) -> Iterable[dict]:
@@ -48,12 +49,22 @@ class GqaDataset(QuestionDataset):
                 'group': (item.get('groups') or {}).get('global'),
                 'balanced': item.get('isBalanced', True),
                 'entailed': [other for other in item.get('entailed') or () if other != question_id],
+                'objects': named_objects(item),
             }
             yield {**record, 'gqa': gqa}
 
     def get_data_info(self, index: int, rng: random.Random) -> dict:
         """The image with its question, and the fields that the evaluation needs."""
         return {**super().get_data_info(index, rng), 'gqa': self.records[index]['gqa']}
+
+
+def named_objects(item: dict) -> list[str] | None:
+    """Ids of the objects that a question and its full answer name; None if it is not annotated."""
+    annotations = item.get('annotations')
+    if annotations is None:
+        return None
+    parts = (annotations.get(part, {}) for part in ('question', 'fullAnswer'))
+    return [object_id for part in parts for object_id in part.values()]
 
 
 def gqa_answer_type(structural: str) -> str:

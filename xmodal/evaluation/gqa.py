@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from xmodal.datasets.gqa import gqa_answer_type
 from xmodal.evaluation.classification import check_identifiers
+from xmodal.evaluation.gqa_grounding import SceneGraphs
 from xmodal.evaluation.task import TaskMetric
 from xmodal.files import read_json
 from xmodal.registry import METRICS
@@ -25,6 +26,8 @@ class GqaQuestion(NamedTuple):
         group: group of questions whose answers are counted together; None for no group.
         balanced: whether it is in the balanced set; most metrics use only this set.
         entailed: ids of other questions whose answers follow from the answer to this one.
+        objects: ids, in the scene graph, of the objects that the question and its full answer name;
+            None if the file does not have them.
     """
 
     answer: str | None
@@ -34,6 +37,7 @@ class GqaQuestion(NamedTuple):
     group: str | None = None
     balanced: bool = True
     entailed: tuple[str, ...] = ()
+    objects: tuple[str, ...] | None = None
 
 
 Choices = Mapping[str, Mapping[str, list[str]]]
@@ -43,6 +47,7 @@ def gqa_scores(
     predicted: Mapping[str, str],
     questions: Mapping[str, GqaQuestion],
     choices: Choices | None = None,
+    grounding: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """The metrics of the official script, in percent except for the distribution.
 
@@ -54,11 +59,13 @@ def gqa_scores(
       averaged over such questions; only if all entailed questions are present.
     * ``validity`` and ``plausibility``: answers that the question allows, and answers that make
       sense in the world; only if choices are given.
+    * ``grounding``: mean attention on the named objects; only if it is given. It may exceed 100.
 
     Args:
         predicted: answers by question id.
         questions: by question id.
         choices: ``{id: {"valid": […], "plausible": […]}}``, ``{val,testdev}_choices.json``.
+        grounding: :func:`xmodal.evaluation.gqa_grounding.gqa_grounding` by question id.
 
     Raises:
         ValueError: when answers or choices are missing, or answers have unknown questions.
@@ -84,6 +91,8 @@ def gqa_scores(
                 if 'Common' in question.detailed:
                     allowed = ('color', 'material', 'shape')
                 hits[metric].append(predicted[name] in allowed)
+    if grounding is not None:
+        hits['grounding'] = [grounding[name] for name in balanced]
     if all(other in questions for question in balanced.values() for other in question.entailed):
         hits['consistency'] = [
             fmean(correct[other] for other in question.entailed)
@@ -121,25 +130,36 @@ class GqaMetric(TaskMetric):
     Args:
         choices: GQA's file of choices, for validity and plausibility; None to leave them out.
         save_predictions: a file for the test server, ``[{"questionId", "prediction"}, …]``.
+        scene_graphs: GQA's file of scene graphs, for the grounding score; None to leave it out.
+            Samples then also have ``attention``, which ``LxmertVQA(report_attention=True)`` sets.
 
     Raises:
-        FileNotFoundError: when ``choices`` does not exist.
+        FileNotFoundError: when ``choices`` or ``scene_graphs`` does not exist.
     """
 
     default_prefix = 'gqa'
 
-    def __init__(self, choices: str | None = None, save_predictions: str | None = None) -> None:
+    def __init__(
+        self,
+        choices: str | None = None,
+        save_predictions: str | None = None,
+        scene_graphs: str | None = None,
+    ) -> None:
         super().__init__(save_predictions)
         if choices and not Path(choices).is_file():
             raise FileNotFoundError(
                 f'evaluator.choices: {choices} does not exist (docs/regions.md)'
             )
         self.choices = choices
+        self.scene_graphs = SceneGraphs(scene_graphs) if scene_graphs else None
 
     def record(self, sample: dict) -> dict:
-        """The predicted answer, the true answer and the question's types."""
+        """The predicted answer, the true answer, the question's types and its grounding score."""
         names = ('question_id', 'predicted', 'answers')
-        return {**{name: sample[name] for name in names}, 'gqa': sample.get('gqa', {})}
+        record = {**{name: sample[name] for name in names}, 'gqa': sample.get('gqa', {})}
+        if self.scene_graphs:
+            record['grounding'] = self.scene_graphs.score(sample)
+        return record
 
     def submission(self, records: list[dict]) -> list[dict]:
         """The format of the test server."""
@@ -164,4 +184,7 @@ class GqaMetric(TaskMetric):
             raise ValueError(f'{len(records)} questions have {len(questions)} different ids')
         choices = read_json(self.choices) if self.choices else None
         predicted = {record['question_id']: record['predicted'] for record in records}
-        return gqa_scores(predicted, questions, choices)
+        grounding = None
+        if self.scene_graphs:
+            grounding = {record['question_id']: record['grounding'] for record in records}
+        return gqa_scores(predicted, questions, choices, grounding)

@@ -15,9 +15,9 @@ HEADS = ('mlm', 'objects', 'matching', 'answers')
 def build_vqa(build, answer_list):
     """Builds a tiny model for questions."""
 
-    def make(loss='bce', file=answer_list):
+    def make(loss='bce', file=answer_list, **model):
         head = dict(type='AnswerTableHead', answer_list=file, loss=loss)
-        return build('LxmertVQA', head, report=2)
+        return build('LxmertVQA', head, report=2, **model)
 
     return make
 
@@ -84,6 +84,52 @@ def test_each_answer_starts_with_its_weights_of_the_pre_training(
     actual = model(batch)
     torch.testing.assert_close(actual[:, [1, 2]], expected[:, [3, 0]], atol=1e-6, rtol=1e-5)
     assert (actual[:, 0] == 0).all()
+
+
+@torch.no_grad()
+def test_attention_is_that_of_cls_in_the_last_layer_to_each_real_region(
+    build_vqa, region_batch, questions
+):
+    model, batch = build_vqa(report_attention=True).eval(), region_batch(size=3)
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    mask = torch.ones(3, 5, dtype=torch.bool)
+    mask[1, 3:] = False
+    batch = batch._replace(images=batch.images._replace(attention_mask=mask))
+    entered = []  # what enters the last layer: images, and texts
+    model.backbone.fusion.layers[-1].register_forward_pre_hook(
+        lambda _, inputs: entered.extend(inputs[:2])
+    )
+    samples = model(batch, questions('yes', 'no', 'red'), mode='predict')
+    image, text = entered
+    attention = model.backbone.fusion.layers[-1].cross_attention[0].attention
+    for row, sample in enumerate(samples):
+        count = int(mask[row].sum())
+        query = attention.q_proj(text.embeddings[row, 0])
+        keys = attention.k_proj(image.embeddings[row, :count])
+        expected = torch.zeros(count)
+        for head in range(2):
+            part = slice(16 * head, 16 * (head + 1))
+            logits = torch.stack([query[part] @ key[part] / 16**0.5 for key in keys])
+            expected += logits.softmax(0) / 2
+        assert sample.attention.shape == (count, 5)
+        assert sample.attention[:, :4].equal(batch.images.boxes[row, :count])
+        torch.testing.assert_close(sample.attention[:, 4], expected, atol=1e-5, rtol=1e-4)
+        assert expected.max() - expected.min() > 0.01
+
+
+@torch.no_grad()
+def test_attention_is_reported_only_when_asked_for_and_changes_no_answer(
+    build_vqa, region_batch, questions
+):
+    model, batch = build_vqa().eval(), region_batch(size=4)
+    plain = model(batch, questions(*['yes'] * 4), mode='predict')
+    assert not any('attention' in sample for sample in plain)
+    model.report_attention = True
+    asked = model(batch, questions(*['yes'] * 4), mode='predict')
+    for one, other in zip(plain, asked, strict=True):
+        assert [answer for answer, _ in one.top_answers] == [a for a, _ in other.top_answers]
 
 
 @torch.no_grad()
