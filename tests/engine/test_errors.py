@@ -1,7 +1,9 @@
 """Errors of what the user wrote are sentences; those of the package keep their traceback."""
 
+import re
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -69,6 +71,30 @@ def test_a_syntax_error_of_the_user_is_named_with_its_file_and_line(here):
     imports = "custom_imports = dict(imports=['my_slip'])"
     message = config_error(imports, my_slip='a = 1\nb = = 2\n')
     assert 'my_slip.py, line 2: invalid syntax' in message
+
+
+@pytest.mark.parametrize(
+    'text, base, message',
+    [
+        ("_base_ = './base.py'", "_base_ = './config.py'", r'config\.py inherits from itself: c'),
+        ("_base_ = './base.py'", 'x = [0\n', r'base\.py, line 1: .* never closed'),
+        ("_base_ = './nowhere.py'", '', r'config\.py, from nowhere\.py: No such file'),
+        ("_base_ = ['./base.py', 5]", '', r'config\.py: _base_ has 5, expected names of files'),
+        ('_base_ = undefined', '', r"config\.py: NameError: name 'undefined'"),
+        ("_base_ = './base.py'\nx = 1", 'a = 2\nb = 1 / 0', r'base\.py, line 2: ZeroDivisionError'),
+        ('x = 1\ny = [][0]', '', r'config\.py, line 2: IndexError: list index'),
+        ("_base_ = ['./base.py', './base.py']", 'a = 1', r'config\.py: .*[Dd]uplicate key'),
+    ],
+)  # fmt: skip
+def test_a_config_that_cannot_be_read_is_named_with_the_reason(here, text, base, message):
+    assert re.search(message, config_error(text, base=base))
+
+
+def test_a_config_that_is_not_utf8_is_named(here):
+    write("_base_ = './base.py'")
+    Path('base.py').write_bytes("x = 'caf\xe9'".encode('latin-1'))
+    with pytest.raises(ConfigError, match=r"base\.py: UnicodeDecodeError: 'utf-8' codec can't"):
+        read_config('config.py')
 
 
 def test_a_bug_is_no_sentence(capsys):

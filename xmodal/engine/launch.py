@@ -14,7 +14,7 @@ from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
 
 from xmodal.engine.keys import check_keys, check_options
-from xmodal.engine.sources import explain_source_errors, import_custom_modules
+from xmodal.engine.sources import import_custom_modules, read_sources
 from xmodal.engine.values import check_values
 from xmodal.errors import ConfigError
 from xmodal.registry import RUNNERS, register_all
@@ -45,9 +45,9 @@ def read_config(file: str) -> Config:
     """Reads a config and imports its ``custom_imports``, also from the working directory.
 
     Raises:
-        FileNotFoundError: if the config, or one that it inherits from, does not exist.
-        ConfigError: if one of them or a module of ``custom_imports`` has a syntax error, or if a
-            module cannot be imported.
+        FileNotFoundError: if the config does not exist.
+        ConfigError: if it, one that it inherits from, or a module of ``custom_imports`` cannot be
+            read.
     """
     if not Path(file).is_file():
         raise FileNotFoundError(
@@ -56,8 +56,7 @@ def read_config(file: str) -> Config:
     # At the end, so that no folder of the user's hides a package.
     if not {'', str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))
-    with explain_source_errors(file):
-        config = Config.fromfile(file, import_custom_modules=False)
+    config = read_sources(file)
     import_custom_modules(config)
     return config
 

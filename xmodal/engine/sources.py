@@ -1,9 +1,11 @@
 """Python code of the user: configs, and the modules that they import."""
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import mmengine
 from mmengine.config import Config
 from mmengine.utils import import_modules_from_strings
 
@@ -29,7 +31,7 @@ def explain_source_errors(config_file: str) -> Iterator[None]:
     Those of xmodal's own modules are bugs and pass through.
 
     Args:
-        config_file: the config that is read inside the context.
+        config_file: the config whose modules are imported inside the context.
 
     Raises:
         ConfigError: names the module that could not be imported, or the file and line of a syntax
@@ -49,20 +51,56 @@ def explain_source_errors(config_file: str) -> Iterator[None]:
     except SyntaxError as error:
         if is_in_package(error.filename):
             raise
-        if not Path(error.filename or '').is_file():  # MMEngine parses configs without their names
-            _check_syntax(config_file)
-        raise ConfigError(_describe(error)) from error
+        raise ConfigError(_describe(error, config_file)) from error
 
 
-def _check_syntax(file: str) -> None:
-    """Names the file of a syntax error, which is a config or one that it inherits from."""
+def read_sources(file: str) -> Config:
+    """Reads a config without its ``custom_imports``.
+
+    Raises:
+        ConfigError: names the config, or the one that it inherits from, that is missing, is not
+            UTF-8, has a syntax error, inherits from itself or fails, with the line.
+    """
+    _check_source(file, [])
     try:
-        compile(Path(file).read_text(encoding='utf-8'), file, 'exec')
+        return Config.fromfile(file, import_custom_modules=False)
+    except Exception as error:  # whatever the user's code raises
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f for f in frames if f.filename.endswith('.py') and not _is_library(f.filename)]
+        place = f'{lines[-1].filename}, line {lines[-1].lineno}' if lines else file
+        raise ConfigError(f'{place}: {type(error).__name__}: {error}') from error
+
+
+def _is_library(file: str) -> bool:
+    return is_in_package(file) or Path(file).is_relative_to(Path(mmengine.__file__).parent)
+
+
+def _check_source(file: str, heirs: list[str]) -> None:
+    """Checks a config and those that it inherits from, before any of them runs.
+
+    Args:
+        file: the config.
+        heirs: the configs that inherit from it, the first one first.
+    """
+    chain = [*heirs, file]
+    if Path(file).resolve() in (Path(heir).resolve() for heir in heirs):
+        raise ConfigError(f'{heirs[0]} inherits from itself: {", from ".join(chain)}')
+    try:
+        if Path(file).suffix == '.py':
+            compile(Path(file).read_bytes().decode(), file, 'exec')
+        bases = Config._get_base_files(file)
     except SyntaxError as error:
-        raise ConfigError(_describe(error)) from error
-    for base in Config._get_base_files(file):
-        _check_syntax(str(Path(file).parent / base))
+        raise ConfigError(_describe(error, file)) from error
+    except OSError as error:
+        raise ConfigError(f'{", from ".join(chain)}: {error.strerror}') from error
+    except Exception as error:
+        raise ConfigError(f'{file}: {type(error).__name__}: {error}') from error
+    for base in bases:
+        if not isinstance(base, str):
+            raise ConfigError(f'{file}: _base_ has {base!r}, expected names of files')
+        if '::' not in base:  # of another package
+            _check_source(str(Path(file).parent / base), chain)
 
 
-def _describe(error: SyntaxError) -> str:
-    return f'{error.filename}, line {error.lineno}: {error.msg}'
+def _describe(error: SyntaxError, file: str) -> str:
+    return f'{error.filename or file}, line {error.lineno}: {error.msg}'
