@@ -38,7 +38,10 @@ def test_expressions_train_as_captions_do_and_splits_are_tested_apart(config, tm
         build_runner(config).test()
 
 
-def test_the_chosen_box_is_that_of_a_literal_map(config):
+@pytest.mark.parametrize(('layer', 'index'), [(None, 0), (1, 1), (-1, 1)])
+def test_the_chosen_box_is_that_of_a_literal_map(config, layer, index):
+    config.model.backbone.fusion.depth = 2
+    config.test_cfg.layer = layer
     runner = build_runner(config)
     model = runner.model.eval()
     for parameter in model.parameters():
@@ -52,7 +55,7 @@ def test_the_chosen_box_is_that_of_a_literal_map(config):
     image = model.encode_image(inputs.images).tokens
     text = model.encode_text(inputs.input_ids, inputs.attention_mask).tokens
     fused = model.fuse(image, text, need_attentions=True)
-    attention = fused.attentions[0].text_to_image
+    attention = fused.attentions[index].text_to_image
     _, yes = model.heads['itm'](fused.text_tokens)[0]
     (gradient,) = torch.autograd.grad(yes, attention)
     heat = (attention * gradient.clamp(min=0)).mean(1)[0, :, 1:].mean(0).view(1, 1, 4, 4)
@@ -63,3 +66,11 @@ def test_the_chosen_box_is_that_of_a_literal_map(config):
         for x, y, width, height in (map(int, box) for box in found.proposals)
     ]
     assert found.chosen == max(range(len(scores)), key=lambda place: scores[place])
+
+
+def test_a_layer_that_the_model_lacks_is_an_error_before_any_file_is_written(config, tmp_path):
+    config.experiment_name = 'grounding layer'
+    config.test_cfg.update(layer=1, save_images=str(tmp_path / 'images'))
+    with pytest.raises(ValueError, match='layer=1, expected -1 to 0: the number .* is 1'):
+        build_runner(config).test()
+    assert not (tmp_path / 'images').exists()

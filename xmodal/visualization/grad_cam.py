@@ -21,20 +21,19 @@ def grad_cam(
         model: in eval mode; has a fusion encoder and an ``itm`` head.
         image: (B, 1 + M, D) with a grid of h × w = M patches.
         text: (B, 1 + N, D).
-        layer: index of the fusion layer; None for the third of six, as in ALBEF, or the layer at
-            the same relative depth.
+        layer: index of the fusion layer, see :func:`layer_index`.
 
     Returns:
         Non-negative maps: of every token of the text, (B, 1 + N, h, w), [CLS] first; and of the
-        whole text, (B, h, w), the mean over the tokens that are not padding.
+        whole text, (B, h, w), the mean over the tokens that are not padding. In the last layer only
+        [CLS] has a map, as the score depends on no other token after it.
 
     Raises:
-        ValueError: if the model has no ``itm`` head.
+        ValueError: if the model has no ``itm`` head, or no such layer.
     """
     if model.matching_head is None:
         raise ValueError("Grad-CAM needs a matching score: the model has no head 'itm'")
-    fusion = model.backbone.fusion
-    index = (fusion.depth - 1) // 2 if layer is None else layer
+    index = layer_index(model.backbone.fusion.depth, layer)
     with torch.no_grad():
         fused = model.backbone.fuse(
             image, text, need_image=False, need_attentions=True, gradients_from=index
@@ -48,3 +47,26 @@ def grad_cam(
     words = maps.unflatten(-1, image.grid_size)
     real = text.attention_mask.to(words.dtype)[..., None, None]
     return words, (words * real).sum(1) / real.sum(1)
+
+
+def layer_index(depth: int, layer: int | None) -> int:
+    """Returns the index of a fusion layer, counted from 0.
+
+    Args:
+        depth: number of fusion layers.
+        layer: the index; a negative one counts from the end, so that -1 is the last layer, which
+            Fig. 4 of ACE-RPE shows. None for the third of six layers, or the layer at the same
+            relative depth: ALBEF localises with layer 8 of BERT's twelve, counted from 0, whose
+            last six are the fusion layers.
+
+    Raises:
+        ValueError: if there is no such layer.
+    """
+    if layer is None:
+        return (depth - 1) // 2
+    if not -depth <= layer < depth:
+        raise ValueError(
+            f'layer={layer}, expected {-depth} to {depth - 1}: the number of fusion layers is '
+            f'{depth}, and negative ones count from the end'
+        )
+    return layer % depth

@@ -15,11 +15,12 @@ from tqdm import tqdm
 
 from xmodal.datasets.image_file import read_image
 from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.engine.wrappers import unwrap
 from xmodal.evaluation.grounding import box_tensor, choose_box
 from xmodal.registry import LOOPS
 from xmodal.structures import DataSample
 from xmodal.visualization.boxes import draw_grounding
-from xmodal.visualization.grad_cam import grad_cam
+from xmodal.visualization.grad_cam import grad_cam, layer_index
 
 
 @LOOPS.register_module()
@@ -32,12 +33,13 @@ class GroundingLoop(EvaluationLoop):
         runner: the runner.
         dataloader: of a :class:`xmodal.datasets.referring.ReferringDataset` in test mode.
         evaluator: config of the metric, ``GroundingMetric``.
-        layer: index of the fusion layer whose attention is used; None for the third of six layers,
-            as in ALBEF, or the layer at the same relative depth.
+        layer: index of the fusion layer whose attention is used; -1 is the last one, None the third
+            of six, as in ALBEF, or the layer at the same relative depth.
         save_images: a new folder for an image of every prediction, ``SENT_ID.jpg``.
 
     Raises:
         FileExistsError: when that folder exists already.
+        ValueError: when the model has no such layer.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class GroundingLoop(EvaluationLoop):
     ) -> None:
         super().__init__(runner, dataloader)
         self.evaluator = runner.build_evaluator(evaluator)
-        self.layer = layer
+        self.layer = layer_index(unwrap(runner.model).backbone.fusion.depth, layer)
         self.image_folder = None
         if save_images:
             self.image_folder = Path(save_images)
