@@ -1,10 +1,42 @@
-"""Anchor maps of ACE-RPE: which patches each word is related to."""
+"""Anchors of ACE-RPE: which patches each word is located to, as maps and drawn on the image."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from xmodal import functional as F
+from xmodal.models.necks import AnchorRelativePosition
 from xmodal.structures import Tokens
+from xmodal.visualization.figures import highlight_patches
+
+ANCHOR_COLOUR, WORD_COLOUR = '#d12f2f', '#555'
+MAX_COLUMNS = 6
+
+
+class WordAnchors(NamedTuple):
+    """A word with the patches that are its anchors.
+
+    Attributes:
+        word: the word, or word piece.
+        patches: the anchors in each group (Eq. 5), bool (h, w, G).
+    """
+
+    word: str
+    patches: Tensor
+
+    @property
+    def is_anchor(self) -> bool:
+        """Whether the word is located to a patch in any group: Fig. 4 has such words in red."""
+        return bool(self.patches.any())
+
+    @property
+    def share(self) -> np.ndarray:
+        """The share of groups in which each patch is an anchor of the word, float32 (h, w)."""
+        return self.patches.float().mean(-1).cpu().numpy()
 
 
 @torch.no_grad()
@@ -12,21 +44,69 @@ def anchor_maps(model: nn.Module, image: Tokens, text: Tokens) -> tuple[Tensor, 
     """Returns the anchor patches of each word, and how close every patch is to it.
 
     Args:
-        model: in eval mode; its position is ACE-RPE, or one with the same kind of relation.
+        model: in eval mode.
         image: (B, 1 + M, D) with a grid of h × w = M patches.
         text: (B, 1 + N, D).
 
     Returns:
         Anchors (Eq. 5), bool (B, 1 + N, h, w, G), and closeness 1 / P, (B, 1 + N, h, w, G), with P
-        of Eq. 7 and 0 where no anchor reaches the patch. None for a position without anchors.
+        of Eq. 7 and 0 where no anchor reaches the patch. None for a model without ACE-RPE.
     """
-    relation = model.relate(image, text)
-    if relation is None or relation.similarity is None:
+    position = find_position(model)
+    if not isinstance(position, AnchorRelativePosition):
+        return None
+    relation = position.relate(image, text)
+    if relation.similarity is None:
         return None
     rows, columns = image.grid_size
 
     def grid(x: Tensor) -> Tensor:
         return x[:, 1:].transpose(1, 2).unflatten(2, (rows, columns))
 
-    anchors = F.anchor_mask(relation.similarity, model.backbone.position.delta)
+    anchors = F.anchor_mask(relation.similarity, position.delta)
     return grid(anchors), grid(1 / relation.distance.clamp(min=1))
+
+
+def word_anchors(
+    model: nn.Module, image: Tokens, text: Tokens, words: Sequence[str]
+) -> list[WordAnchors]:
+    """Returns the anchors of each word of a text, [CLS] included; none for a model without ACE-RPE.
+
+    Args:
+        model: in eval mode.
+        image: (1, 1 + M, D) with a grid of h × w = M patches.
+        text: (1, 1 + N, D).
+        words: the 1 + N words, or word pieces.
+    """
+    maps = anchor_maps(model, image, text)
+    if maps is None:
+        return []
+    return [WordAnchors(word, of_word) for word, of_word in zip(words, maps[0][0], strict=True)]
+
+
+def find_position(model: nn.Module) -> nn.Module | None:
+    """Returns the position of a model; None for a model that has no fusion encoder."""
+    return getattr(getattr(model, 'backbone', None), 'position', None)
+
+
+def draw_anchors(image: np.ndarray, words: Sequence[WordAnchors]) -> Figure:
+    """Draws the anchors of each word: a panel a word, with the word above in red if it has any.
+
+    The brightness of a patch is the share of groups in which it is an anchor of the word, and the
+    number is the mean over the patches.
+
+    Args:
+        image: RGB (H, W, 3), uint8.
+        words: of :meth:`xmodal.apis.Inferencer.anchors`.
+    """
+    columns = min(len(words), MAX_COLUMNS)
+    rows = -(-len(words) // columns)
+    figure = Figure(figsize=(1.6 * columns, 1.8 * rows), layout='constrained')
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes in panels:
+        axes.set_axis_off()
+    for axes, word in zip(panels, words, strict=False):
+        axes.imshow(highlight_patches(image, word.share))
+        colour = ANCHOR_COLOUR if word.is_anchor else WORD_COLOUR
+        axes.set_title(f'{word.word}  {word.share.mean():.0%}', fontsize=9, color=colour)
+    return figure

@@ -62,6 +62,10 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
             self._warn_of_unknown_words(texts, encoded['input_ids'])
         return self._move(encoded['input_ids']), self._move(encoded['attention_mask']).bool()
 
+    def words(self, input_ids: Tensor) -> list[str]:
+        """The word pieces of ids (L,)."""
+        return self.tokenizer.convert_ids_to_tokens(input_ids.tolist())
+
     def _warn_of_unknown_words(self, texts: list[str], input_ids: Tensor) -> None:
         """Many unknown words mean that the vocabulary belongs to other texts."""
         is_special = torch.isin(input_ids, torch.tensor(self.tokenizer.all_special_ids))
