@@ -1,5 +1,8 @@
 """Inferencer computes on image files what the test loops compute on the same images."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, current_thread
+
 import pytest
 import torch
 from mmengine.config import Config
@@ -7,6 +10,7 @@ from mmengine.config import Config
 from xmodal.apis import Inferencer
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops.grounding import GroundingLoop
+from xmodal.models.necks import NoPosition
 
 
 @pytest.fixture
@@ -16,9 +20,10 @@ def prepare(relocated, tiny_world, tmp_path):
     def make(name):
         config = relocated(f'configs/{name}.py', tiny_world)
         config.update(work_dir=str(tmp_path), experiment_name=f'infer {name}')
-        if image_size := config.model.backbone.image_encoder.get('image_size'):
+        image_encoder = config.model.get('backbone', config.model).image_encoder
+        if image_size := image_encoder.get('image_size'):
             assert image_size == 96
-            config.model.backbone.image_encoder.update(image_size=32, patch_size=8)
+            image_encoder.update(image_size=32, patch_size=8)
         runner = build_runner(config)
         runner.model.eval()
         file = tmp_path / 'weights.pth'
@@ -108,6 +113,86 @@ def test_heatmaps_are_those_of_the_grounding_loop(prepare):
     for heat, sample in zip(actual, expected, strict=True):
         large = torch.nn.functional.interpolate(heat[None, None], sample.size, mode='bicubic')
         torch.testing.assert_close(large[0, 0], sample.heat, atol=1e-6, rtol=1e-4)
+
+
+def test_a_heatmap_is_that_of_the_layer_which_is_asked_for(prepare):
+    runner, inferencer = prepare('acerpe/grounding_shapes')
+    item = runner.test_dataloader.dataset[0]['data_samples']
+    image, text = inferencer.encode([item.image_path], [item.text])
+    fused = runner.model.fuse(image.tokens, text.tokens, need_attentions=True)
+    _, yes = runner.model.heads['itm'](fused.text_tokens)[0]
+    expected = []
+    for attentions in fused.attentions:
+        attention = attentions.text_to_image
+        (gradient,) = torch.autograd.grad(yes, attention, retain_graph=True)
+        heat = (attention * gradient.clamp(min=0)).detach().mean(1)[0, :, 1:].mean(0)
+        expected.append(heat.view(1, 4, 4))
+    assert len(expected) == 2 and not torch.allclose(*expected, atol=0)
+    for layer, index in ((None, 0), (0, 0), (1, 1), (-1, 1), (-2, 0)):
+        heat = inferencer.heatmap([item.image_path], [item.text], layer=layer)
+        torch.testing.assert_close(heat, expected[index], atol=1e-7, rtol=1e-3)
+    with pytest.raises(ValueError, match='layer=2, expected -2 to 1: the number .* is 2'):
+        inferencer.heatmap([item.image_path], [item.text], layer=2)
+
+
+def test_two_threads_get_the_heatmaps_of_their_own_calls(prepare, monkeypatch):
+    runner, inferencer = prepare('acerpe/grounding_shapes')
+    items = [runner.test_dataloader.dataset[index]['data_samples'] for index in (0, 5)]
+    calls = [([item.image_path], [item.text]) for item in items]
+    expected = [inferencer.heatmap(*call) for call in calls]
+    waiting, other_is_done = Event(), Event()
+    layer = inferencer.model.backbone.fusion.layers[0]
+    attend_self, main_thread = layer.attend_self, current_thread()
+
+    def wait_for_the_other(*arguments):
+        if current_thread() is not main_thread and not waiting.is_set():
+            waiting.set()
+            assert other_is_done.wait(60)
+        return attend_self(*arguments)
+
+    monkeypatch.setattr(layer, 'attend_self', wait_for_the_other)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(inferencer.heatmap, *calls[0])
+        assert waiting.wait(60)
+        # The first call stands before the cross-attention that the second one passes meanwhile.
+        second = inferencer.heatmap(*calls[1])
+        other_is_done.set()
+        found = [first.result(60), second]
+    assert torch.equal(found[0], expected[0]) and torch.equal(found[1], expected[1])
+    assert not torch.equal(*expected)
+
+
+@torch.no_grad()
+def test_the_words_of_a_text_come_with_their_anchors(prepare):
+    runner, inferencer = prepare('acerpe/pretrain_shapes')
+    path = runner.test_dataloader.dataset.get_data_info(0, None)['img_path']
+    found = inferencer.anchors(path, 'The RED ring, left!')
+    assert [anchors.word for anchors in found] == ['the', 'red', 'ring', 'left', '[SEP]']
+    image, text = inferencer.encode([path], ['the red ring left'])
+    groups = inferencer.model.backbone.position.groups
+    for n, anchors in enumerate(found):
+        assert anchors.patches.shape == (4, 4, groups)
+        for m in range(16):
+            for g in range(groups):
+                x, y = (
+                    tokens.embeddings[0, 1 + index].chunk(groups)[g].double()
+                    for tokens, index in ((image.tokens, m), (text.tokens, n))
+                )
+                cosine = (x @ y / (x.norm() * y.norm())).item()
+                assert bool(anchors.patches[m // 4, m % 4, g]) == (cosine >= 0.05)
+    assert 0 < torch.stack([anchors.patches for anchors in found]).float().mean() < 1
+
+
+@pytest.mark.parametrize('name', ['acerpe/pretrain_shapes', 'emkum/tte_post_shapes'])
+def test_a_model_without_anchors_is_an_error_that_names_its_position(prepare, name):
+    runner, inferencer = prepare(name)
+    path = runner.test_dataloader.dataset.get_data_info(0, None)['img_path']
+    found = 'None'
+    if name.startswith('acerpe'):
+        inferencer.model.backbone.position = NoPosition(2, 128, 4)
+        found = 'NoPosition'
+    with pytest.raises(ValueError, match=f"position is {found}, expected type='ace_rpe'"):
+        inferencer.anchors(path, 'a ring')
 
 
 def test_unsupported_calls_are_errors(prepare, tiny_world):

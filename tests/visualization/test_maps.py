@@ -83,7 +83,7 @@ def literal_map(model, image, text, layer):
 
 
 @pytest.mark.parametrize('streams', ['both', 'text'])
-@pytest.mark.parametrize('layer', [None, 0, 2])
+@pytest.mark.parametrize('layer', [None, 0, 2, -1, -3])
 def test_the_map_of_a_pair_is_the_same_alone_and_in_a_batch(tiny_config, pair, streams, layer):
     model, (image, text) = build_deep_model(tiny_config, streams), pair
     _, maps = grad_cam(model, image, text, layer)
@@ -149,10 +149,38 @@ def test_anchors_are_where_the_cosine_of_a_group_reaches_delta(model, pair):
     assert ((closeness >= 0) & (closeness <= 1)).all()
 
 
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_in_the_last_layer_only_cls_has_a_map(tiny_config, pair, streams):
+    model = build_deep_model(tiny_config, streams)
+    last, _ = grad_cam(model, *pair, layer=-1)
+    before, _ = grad_cam(model, *pair, layer=-2)
+    assert (last[:, 0] > 0).any() and not last[:, 1:].any()
+    assert (before[:, 1:4].flatten(2).max(-1).values > 0).all()
+
+
+@pytest.mark.parametrize('layer', [3, -4])
+def test_a_layer_that_the_model_lacks_is_an_error_with_the_number_of_layers(
+    tiny_config, pair, layer
+):
+    model = build_deep_model(tiny_config, 'both')
+    with pytest.raises(ValueError, match=f'layer={layer}, expected -3 to 2: the number .* is 3'):
+        grad_cam(model, *pair, layer)
+
+
 def test_grad_cam_needs_an_itm_head(tiny_config, pair):
     tiny_config.model.heads = dict(itc=dict(type='ITCHead'))
     with pytest.raises(ValueError, match="has no head 'itm'"):
         grad_cam(MODELS.build(tiny_config.model), *pair)
+
+
+def test_a_layer_for_a_report_without_grad_cam_is_an_error(tiny_config, tmp_path):
+    page = tmp_path / 'report.html'
+    model = MODELS.build(tiny_config.model)
+    with pytest.raises(ValueError, match='layer=1, .* the data set has no image files'):
+        write_report(tmp_path, tiny_config, model, {}, page, encode=None, layer=1)
+    del model.heads['itm']
+    with pytest.raises(ValueError, match="layer=1, .* has no head 'itm'"):
+        write_report(tmp_path, tiny_config, model, {}, page, encode=print, layer=1)
 
 
 def test_chosen_words_have_the_largest_heat_and_are_in_the_order_of_the_text():

@@ -2,7 +2,7 @@
 
     python tools/test.py CONFIG CHECKPOINT --cfg-options \\
         test_cfg.save_rankings=work_dirs/pretrain_shapes/rankings.json
-    python tools/analysis/report.py work_dirs/pretrain_shapes
+    python tools/analysis/report.py work_dirs/pretrain_shapes [--layer -1]
 
 The report is one self-contained file, WORK_DIR/report.html; an existing one is overwritten.
 """
@@ -24,6 +24,12 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('work_dir', type=Path, help='folder of a run that was trained and tested')
     parser.add_argument('--checkpoint', type=Path, help='default: the last one of the run')
     parser.add_argument('--rankings', type=Path, help='default: WORK_DIR/rankings.json')
+    parser.add_argument(
+        '--layer',
+        type=int,
+        help='fusion layer of the heat maps, counted from 0; -1 is the last, as in Fig. 4 of '
+        'ACE-RPE; default: the third of six, as in ALBEF, or the same relative depth',
+    )
     return parser.parse_args()
 
 
@@ -59,7 +65,8 @@ def main() -> None:
     else:  # precomputed region features: there are no image files to encode
         model, encode = load_model(config, checkpoint), None
     out = args.work_dir / 'report.html'
-    write_report(args.work_dir, config, model, json.loads(rankings.read_text()), out, encode)
+    rankings = json.loads(rankings.read_text())
+    write_report(args.work_dir, config, model, rankings, out, encode, layer=args.layer)
     print(f'{out}: open it in a browser')
 
 

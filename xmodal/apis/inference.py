@@ -15,6 +15,7 @@ from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
 from xmodal.registry import DATASETS, FUNCTIONS, MODELS, register_all
 from xmodal.structures import DataSample, Encoded
+from xmodal.visualization.anchors import WordAnchors, find_position, word_anchors
 from xmodal.visualization.grad_cam import grad_cam
 
 ImagePath = str | Path
@@ -44,8 +45,9 @@ def load_model(
 class Inferencer:
     """Applies a trained model to image files and texts, with the preprocessing of its test set.
 
-    :meth:`similarity`, :meth:`match` and :meth:`heatmap` are for models that were pre-trained, or
-    fine-tuned for retrieval or grounding; :meth:`predict` is for models of the other tasks.
+    :meth:`similarity`, :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models that were
+    pre-trained, or fine-tuned for retrieval or grounding; :meth:`predict` is for models of the
+    other tasks. Several threads may share an inferencer.
 
     Example:
         >>> inferencer = Inferencer('configs/acerpe/pretrain_shapes.py', 'epoch_9.pth')
@@ -91,8 +93,7 @@ class Inferencer:
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
         """Encodes T texts: their tokens and embeddings."""
-        texts = [self.clean_text(text) for text in texts]
-        return self.model.encode_text(*self.model.data_preprocessor.tokenize(texts))
+        return self.model.encode_text(*self._tokenize(texts))
 
     def encode(self, images: Sequence[ImagePath], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
         """Encodes B image files and T texts."""
@@ -115,15 +116,44 @@ class Inferencer:
         logits = self.model.match_logits(image.tokens, text.tokens, pairs)
         return logits.softmax(1)[:, 1].view(shape)
 
-    def heatmap(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
+    def heatmap(
+        self, images: Sequence[ImagePath], texts: Sequence[str], layer: int | None = None
+    ) -> Tensor:
         """Returns the Grad-CAM heat map of each text on the patches of its image, (B, h, w).
 
+        Args:
+            images: B image files.
+            texts: B texts.
+            layer: index of the fusion layer; -1 is the last one, as in Fig. 4 of ACE-RPE. None is
+                the third of six, or the layer at the same relative depth: ALBEF localises with it.
+
         Raises:
-            ValueError: if the numbers of images and texts differ.
+            ValueError: if the numbers of images and texts differ, or the model has no such layer.
         """
         _require_pairs(images, texts)
         image, text = self.encode(images, texts)
-        return grad_cam(self.model, image.tokens, text.tokens)[1]
+        return grad_cam(self.model, image.tokens, text.tokens, layer)[1]
+
+    @torch.no_grad()
+    def anchors(self, image: ImagePath, text: str) -> list[WordAnchors]:
+        """Returns the words of a text, each with the patches that are its anchors (Eq. 5).
+
+        Words are word pieces, in the order of the text. [SEP] counts as one, [CLS] does not: it has
+        no place. :func:`xmodal.visualization.draw_anchors` draws them.
+
+        Raises:
+            ValueError: if the model has no anchors, because its position is not ACE-RPE.
+        """
+        ids, mask = self._tokenize([text])
+        tokens = self.encode_images([image]).tokens, self.model.encode_text(ids, mask).tokens
+        words = word_anchors(self.model, *tokens, self.model.data_preprocessor.words(ids[0]))
+        if not words:
+            position = find_position(self.model)
+            raise ValueError(
+                f'{type(self.model).__name__} has no anchors: model.backbone.position is '
+                f"{position and type(position).__name__}, expected type='ace_rpe'"
+            )
+        return words[1:]
 
     @torch.no_grad()
     def predict(
@@ -151,6 +181,10 @@ class Inferencer:
         _require_pairs(images, texts)
         batch = self._prepare(images, [self.clean_text(text) for text in texts])
         return self.model(**batch, mode='predict')
+
+    def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Cleans and tokenises texts: ``input_ids`` and ``attention_mask``."""
+        return self.model.data_preprocessor.tokenize([self.clean_text(text) for text in texts])
 
     def _prepare(
         self, images: Sequence[ImagePath | Sequence[ImagePath]], texts: Sequence[str]

@@ -12,6 +12,7 @@ from torch import nn
 
 from xmodal.datasets.base import evenly_spaced
 from xmodal.visualization.figures import draw_curve, draw_scales, read_scalars, to_svg
+from xmodal.visualization.grad_cam import layer_index
 from xmodal.visualization.heat_maps import FUNCTION_WORDS, Encode, draw_heat_maps
 from xmodal.visualization.retrieval_examples import (
     first_text,
@@ -36,6 +37,7 @@ def write_report(
     out: Path,
     encode: Encode | None = None,
     num_examples: int = 4,
+    layer: int | None = None,
 ) -> None:
     """Writes the report of a run.
 
@@ -48,7 +50,12 @@ def write_report(
         encode: encodes image files and texts for the model; None for a data set of region
             features, which has no image files.
         num_examples: number of queries shown for each direction.
+        layer: index of the fusion layer of Grad-CAM, see :func:`layer_index`.
+
+    Raises:
+        ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
     """
+    layer_name = _name_layer(model, encode, layer)
     scalars = read_scalars(work_dir)
     curves = [
         draw_curve(name, points)
@@ -62,7 +69,9 @@ def write_report(
     heat_maps = None
     if encode:
         heat_maps = [
-            draw_heat_maps(model, encode, rankings['images'][image], first_text(rankings, image))
+            draw_heat_maps(
+                model, encode, rankings['images'][image], first_text(rankings, image), layer
+            )
             for image in (queries if model.matching_head else [])
         ]
     page = _template().render(
@@ -76,12 +85,24 @@ def write_report(
         text_to_image=[text_to_image_example(rankings, image, has_files) for image in queries],
         image_to_text=[image_to_text_example(rankings, image, has_files) for image in queries],
         heat_maps=heat_maps,
+        layer=layer_name,
         sketches=_draw_sketches(model, rankings['texts']),
         scales=_draw_scales(work_dir / 'token_type_scale.json'),
         config=config.pretty_text,
         epochs=config.train_cfg.max_epochs,
     )
     out.write_text(page, encoding='utf-8')
+
+
+def _name_layer(model: nn.Module, encode: Encode | None, layer: int | None) -> str:
+    """Returns the name of Grad-CAM's layer, counted from 1; '' if the report has no Grad-CAM."""
+    if encode and model.matching_head:
+        depth = model.backbone.fusion.depth
+        return f'layer {layer_index(depth, layer) + 1} of {depth}'
+    if layer is not None:
+        reason = "the model has no head 'itm'" if encode else 'the data set has no image files'
+        raise ValueError(f'layer={layer}, but the report has no Grad-CAM, because {reason}')
+    return ''
 
 
 def chance_recall(rankings: dict) -> float:

@@ -1,0 +1,66 @@
+"""The command line of the report: the fusion layer of its heat maps, and words that are anchors."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.analysis import report
+from xmodal.apis import Inferencer
+from xmodal.engine.launch import build_runner
+
+
+@pytest.fixture
+def run(tiny_config, monkeypatch):
+    """The config of a tested run of two fusion layers, and a function that writes its report."""
+    tiny_config.model.backbone.fusion.depth = 2
+    tiny_config.model.backbone.position.delta = 0.45  # some words are anchors
+    tiny_config.train_cfg.max_epochs = 1
+    tiny_config.default_hooks.logger.interval = 1
+    tiny_config.test_cfg.update(save_rankings=f'{tiny_config.work_dir}/rankings.json')
+    tiny_config.experiment_name = 'report'
+    runner = build_runner(tiny_config)
+    runner.train()
+    runner.test()
+
+    def write(*options):
+        monkeypatch.setattr(sys, 'argv', ['report.py', tiny_config.work_dir, *options])
+        report.main()
+        return Path(tiny_config.work_dir, 'report.html').read_text(encoding='utf-8')
+
+    return tiny_config, write
+
+
+def heat_maps(page):
+    return re.findall(r'src="(\S+)" alt="(?:Grad-CAM|whole text)', page)
+
+
+def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run):
+    _, write = run
+    first, last, default = write('--layer', '0'), write('--layer', '-1'), write()
+    assert 'fusion layer 1 of 2' in first and 'fusion layer 2 of 2' in last
+    assert len(heat_maps(first)) >= 8  # four texts, each as a whole and some of its words
+    assert heat_maps(default) == heat_maps(first) != heat_maps(last)
+    assert heat_maps(write('--layer', '1')) == heat_maps(last)
+    with pytest.raises(ValueError, match='layer=2, expected -2 to 1: the number .* is 2'):
+        write('--layer', '2')
+
+
+def test_the_words_of_a_text_that_are_anchors_are_red(run):
+    config, write = run
+    inferencer = Inferencer(config, f'{config.work_dir}/epoch_1.pth')
+    rankings = json.loads(Path(config.work_dir, 'rankings.json').read_text())
+    lines = re.findall(r'“([^”]+)”</p><p class="pieces">(.+?)</p>', write())
+    assert len(lines) == 4
+    colours = set()
+    for text, line in lines:
+        image = rankings['images'][rankings['text_to_image'][rankings['texts'].index(text)]]
+        expected = [
+            (word, bool(patches.any())) for word, patches in inferencer.anchors(image, text)[:-1]
+        ]
+        found = re.findall(r'<span( class="anchor")?>(.+?)</span>', line)
+        assert [(word, bool(marked)) for marked, word in found] == expected
+        colours |= {is_anchor for _, is_anchor in expected}
+    assert colours == {True, False}
