@@ -204,3 +204,15 @@ def test_unsupported_calls_are_errors(prepare, tiny_world):
     config = Config.fromfile('configs/temde/saf_temde_shapes.py')
     with pytest.raises(ValueError, match='reads precomputed features, not image files'):
         Inferencer(config, 'any.pth')
+
+
+def test_a_single_text_or_path_in_place_of_a_list_is_an_error(prepare, tiny_world):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    (image, *_) = sorted(tiny_world.glob('images/test/*/*.png'))
+    for call in (inferencer.similarity, inferencer.match, inferencer.heatmap):
+        with pytest.raises(TypeError, match=r"texts='a ring', expected a list: texts=\['a ring'\]"):
+            call([image], 'a ring')
+        with pytest.raises(TypeError, match=r'images=.*\.png.*, expected a list'):
+            call(str(image), ['a ring'])
+        with pytest.raises(ValueError, match='texts is empty, expected a list with at least one'):
+            call([image], [])

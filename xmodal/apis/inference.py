@@ -87,12 +87,21 @@ class Inferencer:
 
         Raises:
             BrokenImageError: if an image cannot be read.
+            TypeError: if a single path takes the place of the list.
+            ValueError: if there is no image.
         """
+        _require_list('images', images)
         return self.model.encode_image(self._prepare(images, [''] * len(images))['inputs'].images)
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
-        """Encodes T texts: their tokens and embeddings."""
+        """Encodes T texts: their tokens and embeddings.
+
+        Raises:
+            TypeError: if a single text takes the place of the list.
+            ValueError: if there is no text.
+        """
+        _require_list('texts', texts)
         return self.model.encode_text(*self._tokenize(texts))
 
     def encode(self, images: Sequence[ImagePath], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
@@ -202,7 +211,17 @@ class Inferencer:
         return self.model.data_preprocessor(self.collate(samples), False)
 
 
+def _require_list(name: str, values: Sequence) -> None:
+    """Refuses one text or path, whose letters would pass as many of them, and no value at all."""
+    if isinstance(values, ImagePath):
+        raise TypeError(f'{name}={values!r}, expected a list: {name}=[{values!r}]')
+    if not len(values):
+        raise ValueError(f'{name} is empty, expected a list with at least one')
+
+
 def _require_pairs(images: Sequence, texts: Sequence) -> None:
+    _require_list('images', images)
+    _require_list('texts', texts)
     if len(images) != len(texts):
         raise ValueError(
             f'got {len(images)} images and {len(texts)} texts, expected one text for each image'
