@@ -13,7 +13,15 @@ ROOT = Path(__file__).parents[1]
 MAX_LINES = 250
 
 # The modules next to the packages: each may import the others.
-FOUNDATION = {'build_functions', 'errors', 'files', 'registry', 'version', 'vocabulary'}
+FOUNDATION = {
+    'build_functions',
+    'checkpoint_file',
+    'errors',
+    'files',
+    'registry',
+    'version',
+    'vocabulary',
+}
 MIDDLE = FOUNDATION | {'functional', 'structures', 'datasets', 'models'}
 
 # What the modules of a package may import of xmodal, apart from their package.

@@ -1,6 +1,7 @@
 """Reading JSON with errors that name the file, and writing files that are complete or absent."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,11 +96,16 @@ def exclusive_dir(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_write(file: Path) -> Iterator[Path]:
-    """A temporary path in the same folder; it replaces the file at the end. Creates the folder."""
+    """A temporary path in the same folder; it replaces the file at the end. Creates the folder.
+
+    The content is on the disk before it has the name, so that a crash leaves no empty file.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f'.{file.name}.unfinished')
     try:
         yield unfinished
+        with open(unfinished, 'rb') as written:
+            os.fsync(written.fileno())
         unfinished.replace(file)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from xmodal.engine.checkpoint import read_checkpoint, write_checkpoint
+from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.files import require_new

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
-from xmodal.engine.checkpoint import write_checkpoint
+from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
 from xmodal.files import require_new
@@ -56,11 +56,13 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         ValueError: if the file contains other objects, or no weights of data2vec 2.0.
     """
     try:
-        content = torch.load(path, map_location='cpu', weights_only=True)
-    except UnpicklingError as error:
+        content = read_checkpoint(path)
+    except ValueError as error:
+        if not isinstance(error.__cause__, UnpicklingError):
+            raise
         raise ValueError(
-            f'{path} contains other objects than tensors, which are not loaded: {error}\nIf you '
-            'trust the file, extract its weights first, where fairseq is installed:\n  python -c '
+            f'{error}\nIf you trust the file, extract its weights first, where fairseq is '
+            'installed:\n  python -c '
             f"\"import torch; m = torch.load('{path}', weights_only=False)['model']; "
             "torch.save({'model': {k: v for k, v in m.items() if torch.is_tensor(v)}}, "
             f"'{path.with_suffix('.weights.pt')}')\""

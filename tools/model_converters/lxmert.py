@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from xmodal.engine.checkpoint import read_checkpoint, write_checkpoint
+from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.files import require_new

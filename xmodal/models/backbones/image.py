@@ -8,6 +8,7 @@ import torch
 from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.layers import ConvStem, PostNormBlock
 from xmodal.registry import MODELS
@@ -144,7 +145,7 @@ def _read_checkpoint(file: str) -> dict[str, Tensor]:
     """The ``image_encoder`` of a checkpoint of this package; nothing if it is another file."""
     if not Path(file).is_file() or Path(file).suffix != '.pth':
         return {}
-    state_dict = torch.load(file, map_location='cpu', weights_only=True).get('state_dict', {})
+    state_dict = read_checkpoint(file).get('state_dict', {})
     prefix = 'image_encoder.'
     return {key[len(prefix) :]: x for key, x in state_dict.items() if key.startswith(prefix)}
 

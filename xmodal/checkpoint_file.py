@@ -1,0 +1,118 @@
+"""Checkpoint files: their bytes are checked before they are read, and they are written whole.
+
+A file of ``torch.save`` is a zip archive with a CRC-32 of each of its records: the pickle, and the
+values of each tensor. ``torch.load`` does not compare them. Here they are, in a quarter of the time
+that saving takes, and saving takes no longer.
+"""
+
+import re
+import zipfile
+from pathlib import Path
+
+import torch
+
+from xmodal.files import LFS_HINT, LFS_POINTER, atomic_write
+
+_ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
+# Control characters that are in no text; a pickle begins with two of them.
+_BINARY = frozenset(range(9))
+
+
+def require_checkpoint(file: str | Path) -> None:
+    """Refuses a path at which there is no file.
+
+    Raises:
+        FileNotFoundError: says what is there.
+    """
+    if Path(file).is_dir():
+        raise FileNotFoundError(f'checkpoint {file} is a folder: give a file in it')
+    if not Path(file).is_file():
+        hint = ': download it, and give the path of the file' if '://' in str(file) else ''
+        raise FileNotFoundError(f'checkpoint {file} does not exist{hint}')
+
+
+def find_damage(file: str | Path) -> str | None:
+    """Says why the bytes of a file cannot be those of a checkpoint, or returns None.
+
+    Files of PyTorch before 1.6 have no checksums; of these only the beginning is looked at.
+    """
+    with open(file, 'rb') as content:
+        head = content.read(256)
+    if head.startswith(_ZIP):
+        return _find_wrong_record(file)
+    if head.startswith(LFS_POINTER.encode()):
+        return LFS_HINT
+    if not head.strip(b'\0'):
+        return 'it begins with null bytes, as after a crash' if head else 'it is empty'
+    if _BINARY.isdisjoint(head):
+        beginning = head.decode(errors='replace').split('\n')[0][:40]
+        return f"it is a text, perhaps a web page saved in its place, that begins '{beginning}'"
+    return None
+
+
+def _find_wrong_record(file: str | Path) -> str | None:
+    """Says what is wrong with a zip archive."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            misread = (info.filename for info in archive.infolist() if _is_misread(info))
+            wrong = archive.testzip() or next(misread, None)
+    except Exception as error:  # damaged archives raise nearly anything, OSError included
+        return f'it is cut short or damaged ({error})'
+    return wrong and f'it is damaged: the checksum of its record {wrong} is wrong'
+
+
+def _is_misread(record: zipfile.ZipInfo) -> bool:
+    """Whether PyTorch would read other bytes than those whose checksum is right.
+
+    It goes by the other of two sizes, and reads nothing of a record that is marked as a folder.
+    """
+    is_stored = record.compress_type == zipfile.ZIP_STORED
+    has_two_sizes = is_stored and record.compress_size != record.file_size
+    return has_two_sizes or bool(record.external_attr & 0x10)
+
+
+def read_checkpoint(file: str | Path) -> dict:
+    """Reads a checkpoint to the CPU.
+
+    Raises:
+        FileNotFoundError: if the file is missing.
+        ValueError: if it is damaged, another kind of file, or holds more than data.
+    """
+    require_checkpoint(file)
+    if damage := find_damage(file):
+        raise ValueError(_unreadable(file, damage))
+    try:
+        content = torch.load(file, map_location='cpu', weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # unpickling unknown bytes raises nearly anything
+        raise ValueError(_unreadable(file, _reason(error))) from error
+    if not isinstance(content, dict):
+        raise ValueError(f'{file} holds a {type(content).__name__}, expected a dict of weights')
+    for key in ('state_dict', 'meta'):
+        if not isinstance(content.get(key, {}), dict):
+            kind = type(content[key]).__name__
+            raise ValueError(f"{file} has a {kind} as '{key}', expected a dict")
+    if others := [name for name in content.get('state_dict', content) if not isinstance(name, str)]:
+        raise ValueError(f'{file} has {others[0]!r} where the name of a weight is expected')
+    return content
+
+
+def _reason(error: Exception) -> str:
+    if foreign := re.search(r'GLOBAL (\S+)', str(error)):
+        return f'it holds a {foreign[1]} beside its tensors, and such objects may run code'
+    return str(error).split('\n')[0] or type(error).__name__
+
+
+def _unreadable(file: str | Path, reason: str) -> str:
+    size = Path(file).stat().st_size
+    return (
+        f'{file} ({size} bytes) is no checkpoint that torch reads: {reason}. Is it whole? Copy or '
+        'download it again, or take another one'
+    )
+
+
+def write_checkpoint(file: Path, content: dict) -> None:
+    """Writes a checkpoint, complete or not at all; creates its folder."""
+    with atomic_write(file) as path:
+        torch.save(content, path)
