@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mmengine.dist import is_main_process
 
+from xmodal.checkpoint_file import require_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import add_common_arguments, build_runner, closing_processes, load_config
 from xmodal.files import write_json
@@ -31,8 +32,7 @@ def main() -> None:
     """Evaluates."""
     args = parse_args()
     config = load_config(args)
-    if not Path(args.checkpoint).is_file():
-        raise FileNotFoundError(f'checkpoint {args.checkpoint} does not exist')
+    require_checkpoint(args.checkpoint)
     config.load_from, config.resume = args.checkpoint, False
     with closing_processes():
         metrics = build_runner(config).test()

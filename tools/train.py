@@ -13,7 +13,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.ablation import row_config
-from xmodal.engine.checkpoint import latest_checkpoint
+from xmodal.checkpoint_file import require_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import (
     add_common_arguments,
@@ -22,6 +22,8 @@ from xmodal.engine.launch import (
     closing_processes,
     read_config,
 )
+from xmodal.engine.lock import work_dir_lock
+from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.errors import ConfigError
 
 
@@ -73,6 +75,8 @@ def set_beginning(config: Config, resume: str | None) -> None:
 
     Raises:
         ConfigError: says how to resume, and how to start a new run.
+        FileNotFoundError: if the checkpoint to resume is missing.
+        ValueError: if no checkpoint of the run is whole.
     """
     work_dir = Path(config.work_dir)
     if config.resume and not resume:
@@ -80,6 +84,7 @@ def set_beginning(config: Config, resume: str | None) -> None:
     existing = sorted(work_dir.glob('*.pth'))
     checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else resume
     if checkpoint:
+        require_checkpoint(checkpoint)
         config.resume, config.load_from = True, str(checkpoint)
     if existing and not checkpoint:
         raise ConfigError(
@@ -101,10 +106,12 @@ def main() -> None:
     )
     if args.amp:
         config.optim_wrapper.dtype = 'bfloat16'
-    set_beginning(config, args.resume)
-    if args.row:
-        check_row_source(config, args.row)
-    with closing_processes():
+    with work_dir_lock(config.work_dir, args.launcher), closing_processes():
+        set_beginning(config, args.resume)
+        if args.row:
+            check_row_source(config, args.row)
+        if config.load_from:
+            require_checkpoint(config.load_from)
         build_runner(config).train()
 
 

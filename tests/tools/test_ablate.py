@@ -29,6 +29,7 @@ from xmodal.ablation import (
 from xmodal.ablation.remaining import remaining_seconds
 from xmodal.ablation.runner import _lock
 from xmodal.ablation.runs import RECORD
+from xmodal.engine.checkpoint import load_start_weights
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import DelayedHeadsHook
 from xmodal.engine.keys import check_keys, check_options
@@ -676,6 +677,24 @@ def test_the_position_of_every_row_can_be_built(number):
             MODELS.build({**position, 'depth': 6, 'embed_dims': 768, 'num_heads': 12})
 
 
+@pytest.mark.parametrize('number', [6, 7])
+def test_the_weights_that_a_row_cannot_take_from_the_stage_before_are_named(number, tiny_world):
+    def build(run):
+        model = run.config.model
+        model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
+        with torch.device('meta'):
+            return MODELS.build(model)
+
+    table = read_table(f'configs/acerpe/ablations/table{number}.py', 'shapes')
+    trained = [run for run in Plan(table, 1, Path('runs')).runs if run.stage.trains and run.source]
+    for run in trained:
+        ignored = run.config.get('load_from_ignore', [])
+        load_start_weights(build(run), build(run.source).state_dict(), 'a file', ignored)
+    named = {run.folder.parts[-3] for run in trained if 'load_from_ignore' in run.config}
+    rows = ['shared'] if number == 6 else [f'groups_{groups}' for groups in (1, 8, 16, 32)]
+    assert named == {f'ace_rpe_lace-to-{row}' for row in rows}
+
+
 def test_rows_of_the_same_name_are_equal_in_all_tables_of_a_group():
     overrides = {}
     for file, preset in TABLES:
@@ -713,7 +732,7 @@ def test_a_row_is_trained_from_the_command_line(paper, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=message):
         call(monkeypatch, train, '--row', f'{row}:task')
     checkpoint = Path(config.work_dir, 'epoch_3.pth')
-    checkpoint.parent.mkdir(parents=True)
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
     checkpoint.write_text('weights')
     call(monkeypatch, train, '--row', f'{row}:task', '--work-dir', tmp_path / 'run')
     config = built.pop()

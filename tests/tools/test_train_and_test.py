@@ -13,6 +13,7 @@ from mmengine.config import Config
 from tools import train
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import build_runner
+from xmodal.engine.lock import work_dir_lock
 from xmodal.registry import MODELS
 
 
@@ -82,11 +83,43 @@ def test_a_mistake_in_a_config_ends_at_build_time_with_a_sentence(
     assert 'Traceback' not in sentence and len(sentence.splitlines()) <= 3
 
 
-def test_a_missing_config_and_checkpoint_are_named(config_file, capsys, monkeypatch):
+def test_a_missing_config_and_checkpoint_are_named(config_file, tmp_path, capsys, monkeypatch):
     status, printed = call(capsys, monkeypatch, 'train', 'configs/none.py')
     assert status == 2 and 'config configs/none.py does not exist' in printed
     status, printed = call(capsys, monkeypatch, 'test', config_file, 'none.pth')
     assert status == 2 and 'checkpoint none.pth does not exist' in printed
+    run = config_file, '--work-dir', tmp_path / 'run'
+    for source in (['--resume', 'none.pth'], ['--cfg-options', 'load_from=none.pth']):
+        status, printed = call(capsys, monkeypatch, 'train', *run, *source)
+        assert status == 2 and 'error: checkpoint none.pth does not exist' in printed
+    status, printed = call(capsys, monkeypatch, 'train', *run, '--resume', tmp_path)
+    assert status == 2 and f'checkpoint {tmp_path} is a folder: give a file in it' in printed
+
+
+@pytest.mark.parametrize('option', ['--resume', '--cfg-options=load_from'])
+def test_a_checkpoint_that_is_a_web_page_is_called_one(
+    config_file, tmp_path, capsys, monkeypatch, option
+):
+    page = tmp_path / 'page.pth'
+    page.write_text('<!DOCTYPE html>')
+    source = [f'{option}={page}']
+    arguments = config_file, '--work-dir', tmp_path / 'run', *source
+    status, printed = call(capsys, monkeypatch, 'train', *arguments)
+    assert status == 2 and f'error: {page} (15 bytes) is no checkpoint' in printed
+    assert 'a web page' in printed and 'Traceback' not in printed
+
+
+def test_a_second_training_in_a_folder_changes_nothing_in_it(
+    config_file, tmp_path, capsys, monkeypatch
+):
+    run = tmp_path / 'run'
+    with work_dir_lock(run):
+        for resume in ([], ['--resume']):
+            arguments = config_file, '--work-dir', run, *resume
+            status, printed = call(capsys, monkeypatch, 'train', *arguments)
+            assert status == 2
+            assert f'another training runs in it (process {os.getpid()} on ' in printed
+        assert [path.name for path in run.iterdir()] == ['train.lock']
 
 
 def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):
@@ -103,7 +136,7 @@ def test_a_run_goes_on_from_its_latest_checkpoint_wherever_its_folder_is(tiny_co
     for folder in (run, other):
         folder.mkdir()
         for name in ('epoch_1.pth', 'iter_6.pth', 'best_epoch_9.pth'):
-            (folder / name).write_bytes(b'')
+            torch.save({'state_dict': {}}, folder / name)
         os.utime(folder / 'epoch_1.pth', (0, 0))
     tiny_config.work_dir = str(run)
 
@@ -116,6 +149,8 @@ def test_a_run_goes_on_from_its_latest_checkpoint_wherever_its_folder_is(tiny_co
     (run / 'last_checkpoint').write_text('/where/it/was/made/epoch_1.pth')
     assert begin('auto') == begin(None, resume=True) == (True, run / 'epoch_1.pth')
     assert begin(str(run / 'iter_6.pth')) == (True, run / 'iter_6.pth')
+    with pytest.raises(FileNotFoundError, match='run/epoch_7.pth does not exist'):
+        begin(str(run / 'epoch_7.pth'))
     with pytest.raises(ConfigError, match='holds another run .* than .*other/epoch_1.pth'):
         begin(str(other / 'epoch_1.pth'))
     new = dict(work_dir=str(tmp_path / 'new'), load_from='pretrained.pth')

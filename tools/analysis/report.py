@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 
 from xmodal.apis import Inferencer, load_model
-from xmodal.engine.checkpoint import latest_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.visualization.report import write_report
 
 

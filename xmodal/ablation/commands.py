@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from xmodal.ablation.runs import Run
-from xmodal.engine.checkpoint import latest_checkpoint
+from xmodal.engine.work_dir import has_begun
 
 
 class Commands:
@@ -22,7 +22,7 @@ class Commands:
         """Trains a run, or resumes it."""
         options = dict(run.options)
         resume = []
-        if latest_checkpoint(run.folder):
+        if has_begun(run.folder):
             resume = ['--resume']
         elif run.source:
             options['load_from'] = run.source.checkpoint

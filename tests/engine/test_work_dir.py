@@ -1,0 +1,79 @@
+"""Which checkpoint of its folder a run goes on from."""
+
+import os
+
+import pytest
+import torch
+
+from xmodal.engine.work_dir import has_begun, latest_checkpoint, set_last_checkpoint
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Three checkpoints, the second named as the last, and one that is no resting place."""
+    for age, name in enumerate(('best_epoch_9', 'epoch_3', 'epoch_2', 'iter_5')):
+        torch.save({'state_dict': {'w': torch.ones(9)}}, tmp_path / f'{name}.pth')
+        os.utime(tmp_path / f'{name}.pth', (100 - age, 100 - age))
+    set_last_checkpoint(tmp_path, '/where/it/was/made/epoch_2.pth')
+    return tmp_path
+
+
+def damage(file):
+    content = bytearray(file.read_bytes())
+    content[content.index(torch.ones(9).numpy().tobytes())] ^= 1
+    file.write_bytes(content)
+
+
+def test_the_one_that_is_named_is_taken_wherever_the_folder_is(run, capsys):
+    assert latest_checkpoint(run) == run / 'epoch_2.pth'
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('content', 'said'),
+    [
+        (b'/made/epoch_7.pth', "last_checkpoint names '/made/epoch_7.pth', which is not there"),
+        (b'/made/epo', "names '/made/epo', which"),
+        (b'\0' * 30, r"names '\\x00"),
+        (b'', "names '', which"),
+        (b'\xff' * 5000, 'names '),
+        (None, 'there is no last_checkpoint'),
+    ],
+    ids=['nowhere', 'half a path', 'nulls', 'nothing', 'noise', 'no file'],
+)
+def test_if_none_is_named_it_is_the_newest_and_that_is_said(run, capsys, content, said):
+    pointer = run / 'last_checkpoint'
+    pointer.unlink() if content is None else pointer.write_bytes(content)
+    assert latest_checkpoint(run) == run / 'epoch_3.pth'
+    printed = capsys.readouterr().err
+    assert said.replace(r'\\', '\\') in printed
+    assert 'Taking epoch_3.pth, the newest whole checkpoint' in printed
+
+
+def test_damaged_ones_are_passed_over(run, capsys):
+    damage(run / 'epoch_2.pth')
+    assert latest_checkpoint(run) == run / 'epoch_3.pth'
+    assert 'epoch_2.pth: it is damaged: the checksum' in capsys.readouterr().err
+    (run / 'epoch_3.pth').write_bytes(b'\0' * 50)
+    assert latest_checkpoint(run) == run / 'iter_5.pth'
+    damage(run / 'iter_5.pth')
+    with pytest.raises(ValueError, match=r'(?s)no whole checkpoint .*epoch_2.*iter_5.*epoch_3'):
+        latest_checkpoint(run)
+
+
+def test_a_folder_without_a_run_has_none(tmp_path):
+    assert latest_checkpoint(tmp_path) is None and not has_begun(tmp_path)
+    set_last_checkpoint(tmp_path, 'epoch_1.pth')
+    assert has_begun(tmp_path)
+    with pytest.raises(ValueError, match="names 'epoch_1.pth', which is not there"):
+        latest_checkpoint(tmp_path)
+
+
+def test_the_name_is_written_whole_or_not_at_all(run, monkeypatch):
+    def crash(_):
+        raise OSError(5, 'crashed')
+
+    monkeypatch.setattr(os, 'fsync', crash)
+    with pytest.raises(OSError, match='crashed'):
+        set_last_checkpoint(run, 'epoch_3.pth')
+    assert latest_checkpoint(run) == run / 'epoch_2.pth'

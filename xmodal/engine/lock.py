@@ -1,0 +1,53 @@
+"""The lock of a work dir: one training at a time."""
+
+import fcntl
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+LOCK = 'train.lock'
+# Where a launcher puts the rank of a process.
+_RANK = dict(pytorch='RANK', slurm='SLURM_PROCID', mpi='OMPI_COMM_WORLD_RANK')
+
+
+@contextmanager
+def work_dir_lock(folder: str | Path, launcher: str = 'none') -> Iterator[None]:
+    """Keeps other trainings out of a folder as long as this process lives; creates the folder.
+
+    Of several processes of one training, the first holds the lock.
+
+    Raises:
+        RuntimeError: when another process trains in it; the message names that process.
+    """
+    if int(os.environ.get(_RANK.get(launcher, ''), 0)):
+        yield
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with open(Path(folder, LOCK), 'a+') as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise RuntimeError(
+                f'{folder}: another training runs in it ({file.read() or "just started"}): wait '
+                'for its end, or give another --work-dir'
+            ) from None
+        except OSError as error:  # of a file system without locks
+            print(
+                f'warning: {folder} cannot be locked ({error}): start no second training in it',
+                file=sys.stderr,
+            )
+        # Workers that load data, and may outlive this process by seconds, must not hold the lock.
+        os.register_at_fork(after_in_child=file.close)
+        file.truncate(0)
+        file.write(f'process {os.getpid()} on {socket.gethostname()} since {_now()}')
+        file.flush()
+        yield
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(' ', 'seconds')
