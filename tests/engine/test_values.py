@@ -38,6 +38,7 @@ def test_the_configs_that_come_with_the_package_pass(file):
         ('train_dataloader', [[]], 'a dict'),
         ('default_hooks.checkpoint', [5], 'a dict'),
         ('load_from', [3], 'a file name or None'),
+        ('load_from_ignore', ['backbone', [3], None], 'a list of names'),
     ],
 )
 def test_an_impossible_value_is_named_with_its_key(config, key, values, expected):

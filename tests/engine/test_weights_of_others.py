@@ -6,7 +6,7 @@ import pytest
 import torch
 from runs import load, train
 
-from xmodal.engine.checkpoint import write_checkpoint
+from xmodal.checkpoint_file import write_checkpoint
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError
 

@@ -1,21 +1,22 @@
-"""Checkpoints that load with ``weights_only=True``, and models that need all their weights.
+"""Checkpoints that load with ``weights_only=True``, and models that take weights from them.
 
 MMEngine saves the ``HistoryBuffer`` objects of its message hub in a checkpoint, and PyTorch rightly
 refuses to unpickle them from an untrusted file. Here they become tensors.
 """
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
-from pickle import UnpicklingError
 
 import numpy as np
 import torch
 from mmengine.logging import HistoryBuffer
 from torch import Tensor, nn
 
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.legacy import current_names
-from xmodal.files import atomic_write
+from xmodal.errors import ConfigError
 
-UNREADABLE = (UnpicklingError, EOFError, RuntimeError)  # what torch.load raises
 _MARK = '__history_buffer__'
 
 
@@ -45,43 +46,6 @@ def from_plain(value: object) -> object:
     return value
 
 
-def latest_checkpoint(work_dir: str | Path) -> Path | None:
-    """Returns the checkpoint from which a run resumes; its folder may have been moved."""
-    pointer = Path(work_dir, 'last_checkpoint')
-    if pointer.is_file():
-        return Path(work_dir, Path(pointer.read_text().strip()).name)
-    found = [path for name in ('epoch_*', 'iter_*') for path in Path(work_dir).glob(f'{name}.pth')]
-    return max(found, key=lambda path: path.stat().st_mtime, default=None)
-
-
-def read_checkpoint(file: str | Path) -> dict:
-    """Reads a checkpoint to the CPU.
-
-    Raises:
-        FileNotFoundError: if the file is missing.
-        ValueError: if it is truncated, another kind of file, or holds more than data.
-    """
-    if not Path(file).is_file():
-        raise FileNotFoundError(f'checkpoint {file} does not exist')
-    try:
-        content = torch.load(file, map_location='cpu', weights_only=True)
-    except UNREADABLE as error:
-        reason = str(error).split('\n')[0] or type(error).__name__
-        raise ValueError(
-            f'{file} ({Path(file).stat().st_size} bytes) is no checkpoint that torch reads: '
-            f'{reason}. Is it whole? A Git LFS pointer is replaced by `git lfs pull`'
-        ) from error
-    if not isinstance(content, dict):
-        raise ValueError(f'{file} holds a {type(content).__name__}, expected a dict of weights')
-    return content
-
-
-def write_checkpoint(file: Path, content: dict) -> None:
-    """Writes a checkpoint, complete or not at all; creates its folder."""
-    with atomic_write(file) as path:
-        torch.save(content, path)
-
-
 def load_weights(model: nn.Module, file: str | Path) -> None:
     """Loads all weights of a model; other weights in the checkpoint are ignored.
 
@@ -90,30 +54,92 @@ def load_weights(model: nn.Module, file: str | Path) -> None:
         ValueError: if it cannot be read, lacks weights, or has some in another shape; names them.
     """
     content = read_checkpoint(file)
-    state_dict = current_names(content.get('state_dict', content))
     advice = 'give a checkpoint of this config, or convert it (tools/model_converters)'
-    try:
-        missing = model.load_state_dict(state_dict, strict=False)[0]
-    except RuntimeError as error:
-        raise ValueError(f'{file} does not fit the model: {error}\n{advice}') from error
+    missing = _load(model, current_names(content.get('state_dict', content)), file, advice)
     if missing:
-        listed = ', '.join(missing[:4]) + (', …' if len(missing) > 4 else '')
         raise ValueError(
             f"{file} lacks {len(missing)} of the model's {len(model.state_dict())} weights, "
-            f'{listed}: {advice}'
+            f'{listed(missing)}: {advice}'
         )
 
 
-def require_matching_weights(
-    model: nn.Module, state_dict: dict[str, Tensor], file: str | Path
-) -> None:
-    """Refuses a checkpoint without a single weight of the model.
+def load_start_weights(
+    model: nn.Module, state_dict: dict[str, Tensor], file: str | Path, ignored: Iterable[str] = ()
+) -> str:
+    """Loads the weights that a new run starts from (``load_from``); it may have others as well.
+
+    Args:
+        model: what is missing stays as it is.
+        state_dict: with the current names; what is ignored is taken out.
+        file: where it comes from.
+        ignored: names of tensors or modules that are not loaded (``load_from_ignore``).
+
+    Returns:
+        How many tensors of the model come from the file, and which do not.
 
     Raises:
-        ValueError: names a weight of the checkpoint and a weight of the model.
+        ConfigError: if neither the model nor the file has an ignored name.
+        ValueError: if the file has no weight of the model, or one in another shape; names them.
     """
+    _require_matching_weights(model, state_dict, file)
+    expected = model.state_dict().keys()
+    for prefix in ignored:
+        names = [name for name in (*expected, *state_dict) if f'{name}.'.startswith(f'{prefix}.')]
+        if not names:
+            raise ConfigError(
+                f"load_from_ignore names '{prefix}', and neither the model nor {file} has a tensor "
+                'or a module of this name'
+            )
+        for name in names:
+            state_dict.pop(name, None)
+    others = [name for name in state_dict if name not in expected]
+    advice = (
+        'start from a checkpoint of the same sizes, or name what shall start anew: '
+        'load_from_ignore=[…]'
+    )
+    missing = _load(model, state_dict, file, advice)
+    summary = (
+        f"{len(expected) - len(missing)} of the model's {len(expected)} tensors are from {file}"
+    )
+    if missing:
+        summary += f'; {len(missing)} start anew: {listed(missing)}'
+    if others:
+        summary += f'; {len(others)} of the file are not used: {listed(others)}'
+    return summary
+
+
+def listed(names: Iterable[str], count: int = 4) -> str:
+    """The first few of many names."""
+    first = list(names)
+    return ', '.join(first[:count]) + (', …' if len(first) > count else '')
+
+
+def _load(model: nn.Module, state_dict: dict[str, Tensor], file: str | Path, advice: str) -> list:
+    """Loads what a state dict has, and returns the names that it lacks."""
+    try:
+        return model.load_state_dict(state_dict, strict=False).missing_keys
+    except ValueError as error:  # of the model's own checks
+        raise ValueError(f'{file} does not fit the model: {error}') from error
+    except RuntimeError as error:
+        reasons = listed(map(_shortened, str(error).splitlines()[1:]), 8)
+        raise ValueError(f'{file} does not fit the model: {reasons}: {advice}') from error
+
+
+def _shortened(line: str) -> str:
+    """A line of PyTorch about a tensor of another shape, or any other as it is."""
+    return re.sub(
+        r'\s*size mismatch for (\S+): .*Size\((.*)\) from .*Size\((.*)\)\.',
+        r'\1 is \2 there and \3 here',
+        line,
+    )
+
+
+def _require_matching_weights(
+    model: nn.Module, state_dict: dict[str, Tensor], file: str | Path
+) -> None:
+    """Refuses a checkpoint without a single weight of the model."""
     expected = [name for name, _ in model.named_parameters()]
-    if {name.removeprefix('module.') for name in state_dict}.isdisjoint(expected):
+    if state_dict.keys().isdisjoint(expected):
         raise ValueError(
             f'{file} has nothing for {type(model).__name__}: its weights are called '
             f"'{next(iter(state_dict), '')}' and the like, expected '{expected[0]}'. "

@@ -12,8 +12,8 @@ from xmodal.registry import FUNCTIONS
 TOP_LEVEL_KEYS = frozenset(
     """model train_dataloader val_dataloader test_dataloader train_cfg val_cfg test_cfg
     auto_scale_lr optim_wrapper param_scheduler val_evaluator test_evaluator default_hooks
-    custom_hooks custom_imports data_preprocessor load_from resume launcher env_cfg log_processor
-    log_level visualizer default_scope randomness experiment_name work_dir runner_type
+    custom_hooks custom_imports data_preprocessor load_from load_from_ignore resume launcher env_cfg
+    log_processor log_level visualizer default_scope randomness experiment_name work_dir runner_type
     model_wrapper_cfg fsdp find_unused_parameters sync_bn compile activation_checkpointing
     recompute_gelu
     """.split()

@@ -1,4 +1,4 @@
-"""Checkpoints of earlier versions, whose weights have other names."""
+"""Checkpoints of earlier versions or of wrapped models, whose weights have other names."""
 
 import copy
 import re
@@ -7,6 +7,7 @@ from torch import Tensor
 
 #: Regular expressions and their replacements, applied to every name in this order.
 RENAMED_KEYS: list[tuple[str, str]] = [
+    (r'^module\.', ''),  # of a wrapper for several processes
     (r'^network\.', 'backbone.'),
     (r'^twin\.module\.network\.', 'teacher.module.backbone.'),
     (r'^twin\.', 'teacher.'),

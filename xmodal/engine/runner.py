@@ -1,6 +1,5 @@
 """MMEngine's runner, with CPUs, FSDP, global batch sizes, and atomic checkpoints."""
 
-import os
 from pathlib import Path
 
 import torch
@@ -11,20 +10,16 @@ from mmengine.runner import BaseLoop, Runner
 from torch import nn
 from torch.utils.data import DataLoader
 
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.batch_size import divide_batch
-from xmodal.engine.checkpoint import (
-    UNREADABLE,
-    from_plain,
-    load_weights,
-    read_checkpoint,
-    require_matching_weights,
-    to_plain,
-)
+from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
 from xmodal.engine.hooks.preemption import leave_sigterm_to_training, sigterm_restored
 from xmodal.engine.keys import check_dataloader
 from xmodal.engine.legacy import current_names
 from xmodal.engine.memory import recompute_activations, recompute_gelu
+from xmodal.engine.resume import require_whole_run
 from xmodal.engine.sharding import ShardedModel, equalize_batches
+from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.errors import ConfigError
 from xmodal.files import atomic_write
@@ -157,40 +152,53 @@ class XModalRunner(Runner):
             self._has_loaded = True
         return super().test()
 
-    def load_checkpoint(self, filename: str, *args, **kwargs) -> dict:
-        """Loads the weights that fit.
+    def load_or_resume(self) -> None:
+        """Loads the config's checkpoint; to resume without one, the latest of the work dir."""
+        if self._resume and not self._load_from:
+            self._load_from = latest_checkpoint(self.work_dir)
+        if self._load_from:
+            super().load_or_resume()
+
+    def load_checkpoint(self, filename: str, *_, **__) -> dict:
+        """Loads a whole run to resume it, or the weights that a new run starts from.
+
+        Args:
+            filename: of the checkpoint, which is read to the CPU.
 
         Raises:
-            ValueError: if no weight fits, or the file cannot be read.
+            FileNotFoundError: if the file is missing.
+            ValueError: if it cannot be read, or does not fit; see :func:`require_whole_run` and
+                :func:`load_start_weights`.
         """
-        try:
-            checkpoint = super().load_checkpoint(filename, *args, **kwargs)
-        except UNREADABLE:
-            read_checkpoint(filename)  # raises if the file is the reason
-            raise
-        require_matching_weights(unwrap(self.model), checkpoint['state_dict'], filename)
+        checkpoint, model = read_checkpoint(filename), unwrap(self.model)
+        checkpoint['state_dict'] = current_names(checkpoint.get('state_dict', checkpoint))
+        if self._resume:
+            require_whole_run(
+                checkpoint,
+                filename,
+                model.state_dict(),
+                self.optim_wrapper,
+                self.param_schedulers or [],
+            )
+            checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
+            if self.sharded:
+                checkpoint['optimizer'] = self.sharded.scatter_optimizer(
+                    self.optim_wrapper, checkpoint['optimizer']
+                )
+        self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
+        ignored = [] if self._resume else self.cfg.get('load_from_ignore', [])
+        self.logger.info(load_start_weights(model, checkpoint['state_dict'], filename, ignored))
+        self._has_loaded = True
         return checkpoint
 
     def call_hook(self, fn_name: str, **kwargs) -> None:
-        """Calls the hooks; converts checkpoints before they are loaded and after they are made."""
-        if fn_name == 'after_load_checkpoint':
-            self._convert_loaded(kwargs['checkpoint'])
+        """Calls the hooks; converts checkpoints after they are made."""
         super().call_hook(fn_name, **kwargs)
         if fn_name == 'before_save_checkpoint':
             checkpoint = kwargs['checkpoint']
             for key in checkpoint.keys() - {'state_dict', 'optimizer'}:
                 checkpoint[key] = to_plain(checkpoint[key])
             checkpoint.update(self._gathered)
-
-    def _convert_loaded(self, checkpoint: dict) -> None:
-        """Gives weights their current names, and restores what is not saved as it is."""
-        checkpoint['state_dict'] = current_names(checkpoint.get('state_dict', checkpoint))
-        if 'message_hub' in checkpoint:
-            checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
-        if self.sharded and 'optimizer' in checkpoint:
-            checkpoint['optimizer'] = self.sharded.scatter_optimizer(
-                self.optim_wrapper, checkpoint['optimizer']
-            )
 
     def save_checkpoint(
         self, out_dir: str, filename: str, *args, save_optimizer: bool = True, **kwargs
@@ -209,5 +217,3 @@ class XModalRunner(Runner):
         """Writes to a temporary file, which is renamed when it is on the disk."""
         with atomic_write(Path(out_dir, filename)) as path:
             super().save_checkpoint(out_dir, path.name, *args, **kwargs)
-            with open(path, 'rb') as file:
-                os.fsync(file.fileno())

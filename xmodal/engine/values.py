@@ -44,6 +44,10 @@ _SEED = Rule(
     'a whole number from 0 to 2**32 - 1',
 )
 _FILE = Rule(lambda value: value is None or isinstance(value, str), 'a file name or None')
+_NAMES = Rule(
+    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    'a list of names',
+)
 _SECTION = Rule(lambda value: value is None or isinstance(value, dict), 'a dict')
 _SECTIONS = Rule(
     lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),
@@ -87,6 +91,7 @@ _RULES = {
     'randomness': _SECTION,
     'randomness.seed': _SEED,
     'load_from': _FILE,
+    'load_from_ignore': _NAMES,
 }  # fmt: skip
 
 

@@ -43,6 +43,10 @@ overrides = dict(
 )
 
 position = ['model.backbone.position']
+# W of Eq. 8 in another shape than that of the contrastive stage of `shapes`, which has not trained
+# it: the row's pre-training starts with its own.
+own_w = ['backbone.position.weight']
+pre_training = ['model', 'load_from_ignore']
 configs = 'configs/acerpe/'
 presets = {
     # The embedded world: pretrain_shapes.py in its two parts. The first has no fusion and hence
@@ -59,7 +63,7 @@ presets = {
                 },
             ),
             pretrain=dict(
-                config=configs + 'pretrain_shapes.py', after='contrast', takes=['model'],
+                config=configs + 'pretrain_shapes.py', after='contrast', takes=pre_training,
                 options={
                     'custom_hooks': [], 'train_cfg.max_epochs': 3,
                     'optim_wrapper.optimizer.lr': 5e-4, 'param_scheduler.1.begin': 0,
@@ -85,7 +89,7 @@ presets = {
         label='on the benchmarks, pre-trained on 4M images',
         gpus=8,  # A100 (Sec. 4.1)
         stages=dict(
-            pretrain=dict(config=configs + 'pretrain_4m.py', takes=['model']),
+            pretrain=dict(config=configs + 'pretrain_4m.py', takes=pre_training),
             # Retrieval is fine-tuned with the contrastive loss of the pre-training.
             flickr30k=dict(
                 config=configs + 'retrieval_flickr30k.py', after='pretrain',
@@ -121,6 +125,7 @@ presets['14m'] = dict(
     label='on the benchmarks, pre-trained on 14M images',
     gpus=8,
     stages=dict(
-        presets['4m']['stages'], pretrain=dict(config=configs + 'pretrain_14m.py', takes=['model']),
+        presets['4m']['stages'],
+        pretrain=dict(config=configs + 'pretrain_14m.py', takes=pre_training),
     ),
 )

@@ -8,7 +8,10 @@ title = 'ACE-RPE, Table 6: shared and unshared'
 
 rows = dict(
     shared=dict(
-        override=dict(model=dict(backbone=dict(position=dict(shared=True)))),
+        override=dict(
+            model=dict(backbone=dict(position=dict(shared=True))),
+            load_from_ignore=_base_.own_w,
+        ),
         label='Shared',
         paper=[98.1, 93.2, 87.4, 76.7, 81.2, 81.5],
     ),

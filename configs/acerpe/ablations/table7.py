@@ -78,7 +78,10 @@ rows = {
     ),
     # G: the groups of dimensions that ACE-RPE has weights for.
     'groups_1': dict(
-        override=dict(model=dict(backbone=dict(position=dict(groups=1)))),
+        override=dict(
+            model=dict(backbone=dict(position=dict(groups=1))),
+            load_from_ignore=_base_.own_w,
+        ),
         label='G = 1',
         paper=[87.1, 76.3],
     ),
@@ -88,17 +91,26 @@ rows = {
         paper=[87.6, 76.6],
     ),
     'groups_8': dict(
-        override=dict(model=dict(backbone=dict(position=dict(groups=8)))),
+        override=dict(
+            model=dict(backbone=dict(position=dict(groups=8))),
+            load_from_ignore=_base_.own_w,
+        ),
         label='G = 8',
         paper=[87.7, 76.8],
     ),
     'groups_16': dict(
-        override=dict(model=dict(backbone=dict(position=dict(groups=16)))),
+        override=dict(
+            model=dict(backbone=dict(position=dict(groups=16))),
+            load_from_ignore=_base_.own_w,
+        ),
         label='G = 16',
         paper=[87.7, 76.9],
     ),
     'groups_32': dict(
-        override=dict(model=dict(backbone=dict(position=dict(groups=32)))),
+        override=dict(
+            model=dict(backbone=dict(position=dict(groups=32))),
+            load_from_ignore=_base_.own_w,
+        ),
         label='G = 32',
         paper=[87.6, 76.8],
     ),

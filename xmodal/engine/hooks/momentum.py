@@ -25,11 +25,10 @@ class MomentumDistillationHook(Hook):
         self.alpha, self.ramp_epochs = alpha, ramp_epochs
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
-        """Replaces the queue of another run by the model's empty one."""
-        model = unwrap(runner.model)
-        if hasattr(model, 'queue') and not runner._resume:
-            weights = checkpoint.get('state_dict', checkpoint)
-            weights.update(model.queue.state_dict(prefix='queue.'))
+        """Takes the queue of another run out, so that the model keeps its empty one."""
+        if not runner._resume:
+            for name in [name for name in checkpoint['state_dict'] if name.startswith('queue.')]:
+                del checkpoint['state_dict'][name]
 
     def before_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None

@@ -1,0 +1,165 @@
+"""A run is resumed whole, or not at all; a new run says what it takes from other weights."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from runs import load, train
+
+from xmodal.checkpoint_file import write_checkpoint
+from xmodal.engine.launch import build_runner
+from xmodal.errors import ConfigError
+
+MATRIX = 'backbone.image_proj.weight'
+TEACHERS = f'teacher.module.{MATRIX}'
+
+
+@pytest.fixture
+def runner(tiny_config):
+    """After one epoch."""
+    return train(tiny_config, **{'train_cfg.max_epochs': 1})
+
+
+@pytest.fixture
+def trained(runner):
+    """Its checkpoint."""
+    return Path(runner.work_dir, 'epoch_1.pth')
+
+
+def cut_matrix(content):
+    content['state_dict'][MATRIX] = content['state_dict'][MATRIX][:1]
+
+
+def rename_meta(content):
+    content['meta'] = list(content['meta'])
+
+
+def cut_moment(content):
+    state = content['optimizer']['state']
+    state[3]['exp_avg'] = torch.zeros(7, 7)
+
+
+def other_optimizer(content):
+    for group in content['optimizer']['param_groups']:
+        group.pop('betas')
+        group['momentum'] = 0.9
+
+
+UNFIT = {
+    f'1 tensors have another shape ({MATRIX} is [1, ': cut_matrix,
+    f'lacks 1 of ### tensors of the model ({MATRIX})': lambda c: c['state_dict'].pop(MATRIX),
+    f'lacks 1 of ### tensors of the model ({TEACHERS})': lambda c: c['state_dict'].pop(TEACHERS),
+    'has 1 tensors that the model lacks (heads.mine)': lambda c: c['state_dict'].update(
+        {'heads.mine': torch.ones(1)}
+    ),
+    'it has no optimizer': lambda c: c.pop('optimizer'),
+    'it has 0 schedules, and this run 1': lambda c: c.pop('param_schedulers'),
+    'it has 2 schedules, and this run 1': lambda c: c['param_schedulers'].append({}),
+    'it has no message_hub': lambda c: c.pop('message_hub'),
+    "has a list as 'meta', expected a dict": rename_meta,
+    'its meta has no number iter': lambda c: c['meta'].pop('iter'),
+    'its optimizer is a list, expected a dict': lambda c: c.update(optimizer=[1]),
+    'its optimizer has groups of': lambda c: c['optimizer']['param_groups'][0]['params'].pop(),
+    "its optimizer's exp_avg of parameter 3 has another shape": cut_moment,
+    'its optimizer is of another kind': other_optimizer,
+}
+
+
+def test_a_run_resumes_with_all_that_it_had_or_names_what_does_not_fit(runner, trained):
+    count = len(load(trained)['state_dict'])
+    spoilt, runner._resume = trained.with_name('spoilt.pth'), True
+    for message, spoil in UNFIT.items():
+        content = load(trained)
+        spoil(content)
+        write_checkpoint(spoilt, content)
+        with pytest.raises(ValueError) as caught:
+            runner.load_checkpoint(str(spoilt))
+        assert str(spoilt) in str(caught.value)
+        assert message.replace('###', str(count)) in str(caught.value)
+    runner.load_checkpoint(str(trained))
+
+
+def test_the_sentence_lists_all_that_does_not_fit(trained, tiny_config):
+    content = load(trained)
+    cut_matrix(content)
+    content['state_dict'].pop('heads.itc.temperature.log')
+    content['param_schedulers'] = []
+    write_checkpoint(trained, content)
+    with pytest.raises(ValueError, match=r'temperature.*another shape.*0 schedules.*by load_from'):
+        train(tiny_config, resume=True)
+
+
+def test_a_resumed_run_takes_the_newest_whole_checkpoint(trained, tiny_config, capsys):
+    (trained.parent / 'last_checkpoint').write_bytes(b'\0\0')
+    assert train(tiny_config, resume=True).iter == 8
+    assert 'Taking epoch_1.pth' in capsys.readouterr().err
+
+
+def start(config, name, **changes):
+    """A runner whose weights are those that its training would begin with, and its log."""
+    config = config.copy()
+    config.merge_from_dict(changes)
+    config.update(experiment_name=name, work_dir=f'{config.work_dir}/{name}')
+    runner = build_runner(config)
+    before = {key: value.clone() for key, value in runner.model.state_dict().items()}
+    runner.load_or_resume()
+    (log,) = Path(runner.log_dir).glob('*.log')
+    return before, runner.model.state_dict(), log.read_text()
+
+
+def test_a_new_run_says_how_many_tensors_it_takes(trained, tiny_config):
+    content = load(trained)
+    expected = content['state_dict'].keys()
+    queue = [key for key in expected if key.startswith('queue.')]
+    taken = len(expected) - len(queue)
+    _, _, log = start(tiny_config, 'whole', load_from=str(trained))
+    assert f"{taken} of the model's {len(expected)} tensors are from {trained}; " in log
+    assert f'; {len(queue)} start anew: queue.' in log
+
+    del content['state_dict']['heads.itc.temperature.log']
+    content['state_dict']['heads.mine'] = torch.ones(1)
+    write_checkpoint(trained, content)
+    _, _, log = start(tiny_config, 'part', load_from=str(trained))
+    assert f"{taken - 1} of the model's" in log and 'heads.itc.temperature.log' in log
+    assert '; 1 of the file are not used: heads.mine' in log
+
+
+def test_a_new_run_takes_no_tensor_of_another_shape_unless_it_is_told(trained, tiny_config):
+    content = load(trained)
+    for name in (MATRIX, TEACHERS):
+        content['state_dict'][name] = content['state_dict'][name][:1]
+    write_checkpoint(trained, content)
+    with pytest.raises(ValueError, match=rf'{MATRIX} is \[1, \d+\] there .*load_from_ignore'):
+        start(tiny_config, 'refused', load_from=str(trained))
+
+    for name, ignored in (('named', [MATRIX, TEACHERS]), ('module', [MATRIX[:-7], TEACHERS[:-7]])):
+        options = dict(load_from=str(trained), load_from_ignore=ignored)
+        before, after, _ = start(tiny_config, name, **options)
+        assert torch.equal(after[MATRIX], before[MATRIX])
+        other = 'backbone.text_proj.weight'
+        assert torch.equal(after[other], content['state_dict'][other])
+        assert not torch.equal(after[other], before[other])
+
+
+def test_what_is_ignored_must_exist(trained, tiny_config):
+    options = dict(load_from=str(trained), load_from_ignore=['backbone.image_pro'])
+    with pytest.raises(ConfigError, match=r"names 'backbone\.image_pro', and neither the model"):
+        start(tiny_config, 'unknown', **options)
+
+
+def test_the_hook_names_the_last_checkpoint_at_once(runner, monkeypatch):
+    hook = next(hook for hook in runner.hooks if type(hook).__name__ == 'ExactCheckpointHook')
+    sync, calls = os.fsync, []
+
+    def crash_at_the_second(file):
+        calls.append(sync(file))
+        if len(calls) == 2:  # after the checkpoint, the file that names it
+            raise OSError(5, 'crashed')
+
+    monkeypatch.setattr(os, 'fsync', crash_at_the_second)
+    with pytest.raises(OSError, match='crashed'):
+        hook._save_checkpoint_with_step(runner, 2, dict(epoch=2, iter=8))
+    folder = Path(runner.work_dir)
+    assert (folder / 'epoch_2.pth').is_file()
+    assert (folder / 'last_checkpoint').read_text() == str(folder / 'epoch_1.pth')

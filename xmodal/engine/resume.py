@@ -1,0 +1,112 @@
+"""Whether a checkpoint is all of a run: weights, optimizer, schedules, and where it was."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mmengine.optim import OptimWrapper, _ParamScheduler
+from torch import Tensor
+
+from xmodal.engine.checkpoint import listed
+
+_PARTS = ('state_dict', 'optimizer', 'message_hub', 'meta')
+_POSITION = ('epoch', 'iter', 'seed')
+# What an optimizer remembers of every element of a parameter.
+_MOMENTS = ('exp_avg', 'exp_avg_sq', 'momentum_buffer')
+
+
+def require_whole_run(
+    checkpoint: dict,
+    file: str | Path,
+    weights: dict[str, Tensor],
+    optim_wrapper: OptimWrapper,
+    schedules: list[_ParamScheduler],
+) -> None:
+    """Refuses to resume a run from a checkpoint that lacks a part of it, or has one that is other.
+
+    Args:
+        checkpoint: with the current names of weights.
+        file: where it comes from.
+        weights: the state dict of the model.
+        optim_wrapper: the optimizer, as it was built.
+        schedules: of the learning rate, as they were built.
+
+    Raises:
+        ValueError: lists all that does not fit.
+    """
+    wrong = list(_wrong_parts(checkpoint))
+    if not wrong:
+        wrong = [
+            *_wrong_weights(checkpoint['state_dict'], weights),
+            *_wrong_optimizer(checkpoint['optimizer'], optim_wrapper),
+            *_wrong_schedules(checkpoint.get('param_schedulers', []), schedules),
+        ]
+    if wrong:
+        raise ValueError(
+            f'{file} cannot be resumed: {"; ".join(wrong)}. Resume a whole checkpoint with the '
+            'config that it was made with, or give its weights to a new run by load_from'
+        )
+
+
+def _wrong_parts(checkpoint: dict) -> Iterator[str]:
+    for name in _PARTS:
+        if name not in checkpoint:
+            yield f'it has no {name}'
+        elif not isinstance(checkpoint[name], dict):
+            yield f'its {name} is a {type(checkpoint[name]).__name__}, expected a dict'
+    meta = checkpoint.get('meta')
+    if isinstance(meta, dict):
+        for name in _POSITION:
+            if not isinstance(meta.get(name), int):
+                yield f'its meta has no number {name}'
+
+
+def _wrong_weights(found: dict[str, Tensor], expected: dict[str, Tensor]) -> Iterator[str]:
+    if missing := [name for name in expected if name not in found]:
+        yield f'it lacks {len(missing)} of {len(expected)} tensors of the model ({listed(missing)})'
+    if others := [name for name in found if name not in expected]:
+        yield f'it has {len(others)} tensors that the model lacks ({listed(others)})'
+    differing = [
+        f'{name} is {_size(found[name])} there and {_size(value)} here'
+        for name, value in expected.items()
+        if name in found and _size(found[name]) != _size(value)
+    ]
+    if differing:
+        yield f'{len(differing)} tensors have another shape ({listed(differing)})'
+
+
+def _size(value: object) -> list[int] | str:
+    """The shape, [1] for a scalar: where the model is sharded, a scalar has an axis."""
+    return (list(value.shape) or [1]) if isinstance(value, Tensor) else type(value).__name__
+
+
+def _wrong_optimizer(found: dict, wrapper: OptimWrapper) -> Iterator[str]:
+    groups, saved = wrapper.optimizer.param_groups, found.get('param_groups')
+    if not isinstance(saved, list) or not isinstance(found.get('state'), dict):
+        yield 'its optimizer has no param_groups and state'
+        return
+    counts, expected = ([len(group['params']) for group in part] for part in (saved, groups))
+    if counts != expected:
+        yield f'its optimizer has groups of {counts} parameters, expected {expected}'
+        return
+    if not all(_is_same_kind(*pair) for pair in zip(saved, groups, strict=True)):
+        yield 'its optimizer is of another kind'
+    values = [value for group in groups for value in group['params']]
+    indices = [index for group in saved for index in group['params']]
+    for index, value in zip(indices, values, strict=True):
+        state = found['state'].get(index, {})
+        for name in _MOMENTS:
+            if isinstance(state.get(name), Tensor) and _size(state[name]) != _size(value):
+                yield f"its optimizer's {name} of parameter {index} has another shape"
+                return
+
+
+def _wrong_schedules(found: list[dict], schedules: list[_ParamScheduler]) -> Iterator[str]:
+    if not isinstance(found, list) or len(found) != len(schedules):
+        yield f'it has {len(found)} schedules, and this run {len(schedules)}'
+    elif not all(map(_is_same_kind, found, (schedule.state_dict() for schedule in schedules))):
+        yield 'its schedules are of another kind'
+
+
+def _is_same_kind(found: Iterable[str], expected: Iterable[str]) -> bool:
+    """Whether one has the keys of the other; a version of PyTorch or MMEngine may add some."""
+    return set(found) <= set(expected) or set(expected) <= set(found)
