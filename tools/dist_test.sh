@@ -6,4 +6,5 @@ set -euo pipefail
 [ $# -ge 3 ] || { sed -n 2,4p "$0" | cut -c3-; exit 2; }
 tools=$(dirname "$0")
 
+export XMODAL_LAUNCHER=$$ # which exec keeps: the processes end when it is gone
 exec "$tools/torchrun.sh" "$3" "$tools/test.py" "$1" "$2" --launcher pytorch "${@:4}"

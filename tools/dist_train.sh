@@ -6,17 +6,20 @@ set -euo pipefail
 [ $# -ge 2 ] || { sed -n 2,4p "$0" | cut -c3-; exit 2; }
 tools=$(dirname "$0")
 
+export XMODAL_LAUNCHER=$$ # the processes end when this script is gone
 set -m # signals reach the launcher through this script alone
 "$tools/torchrun.sh" "$2" "$tools/train.py" "$1" --launcher pytorch "${@:3}" &
 launcher=$!
-# SIGTERM goes to the processes only: they save and exit with 0, and so does the launcher. If the
+# Signals go to the processes only: they save and exit with 0, and so does the launcher. If the
 # launcher got the signal itself, it would report a failure.
+interrupted=
 trap 'pkill -TERM -P $launcher' TERM
-trap 'kill -INT $launcher' INT
+trap 'interrupted=1; pkill -INT -P $launcher' INT
 status=0
 wait $launcher || status=$?
 while kill -0 $launcher 2>/dev/null; do # a signal ended the wait
     status=0
     wait $launcher || status=$?
 done
+[ -z $interrupted ] || status=130
 exit $status

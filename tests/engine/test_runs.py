@@ -1,11 +1,7 @@
 """Runs that are interrupted, resumed and told to stop."""
 
 import math
-import multiprocessing
-import os
 import shutil
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -61,39 +57,6 @@ def test_the_log_says_what_is_left_of_a_batch_that_is_shared_out(tiny_config):
     logs = [next(Path(run.log_dir).glob('*.log')).read_text() for run in (whole, halved)]
     assert 'global_batch_size=8 is' not in logs[0]
     assert 'is 1 process(es) x 2 accumulated step(s) x 4: a loss that compares' in logs[1]
-
-
-def test_a_training_that_fails_leaves_no_handler_of_sigterm_behind(tiny_config):
-    def fail(runner):
-        raise ArithmeticError
-
-    tiny_config.custom_hooks.append(call_at(1, fail))
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(ArithmeticError):
-        train(tiny_config)
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_after_sigterm_a_run_saves_exits_with_0_and_resumes_to_the_same_end(tiny_config, tmp_path):
-    train(tiny_config, work_dir=str(tmp_path / 'whole'))
-    preempted = tiny_config.copy()
-
-    def preempt(runner):
-        workers = multiprocessing.active_children()
-        assert workers
-        pids = ' '.join(str(pid) for pid in [os.getpid(), *(worker.pid for worker in workers)])
-        subprocess.run(f'kill -TERM {pids}', shell=True, check=True)  # to all, as clusters do
-
-    preempted.train_dataloader.update(num_workers=1, persistent_workers=True)
-    preempted.custom_hooks.append(call_at(5, preempt))
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as exit_status:
-        train(preempted, work_dir=str(tmp_path / 'cut'))
-    assert signal.getsignal(signal.SIGTERM) is before
-    assert exit_status.value.code == 0
-    assert (tmp_path / 'cut/last_checkpoint').read_text().endswith('iter_6.pth')
-    train(tiny_config, work_dir=str(tmp_path / 'cut'), resume=True)
-    assert_same_end(tmp_path / 'whole/epoch_2.pth', tmp_path / 'cut/epoch_2.pth')
 
 
 def test_a_checkpoint_holds_the_queue_the_teacher_and_the_temperature(tiny_config):

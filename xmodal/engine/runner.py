@@ -13,10 +13,11 @@ from torch.utils.data import DataLoader
 from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.batch_size import divide_batch
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
-from xmodal.engine.hooks.preemption import leave_sigterm_to_training, sigterm_restored
+from xmodal.engine.hooks.preemption import leave_signals_to_training, signals_restored
 from xmodal.engine.keys import check_dataloader
 from xmodal.engine.legacy import current_names
 from xmodal.engine.memory import recompute_activations, recompute_gelu
+from xmodal.engine.processes import end_with_launcher
 from xmodal.engine.resume import require_whole_run
 from xmodal.engine.sharding import ShardedModel, equalize_batches
 from xmodal.engine.work_dir import latest_checkpoint
@@ -43,6 +44,8 @@ class XModalRunner(Runner):
 
     def setup_env(self, env_cfg: dict) -> None:
         """Sets up the processes. On CPUs they communicate through gloo."""
+        if self.distributed:
+            end_with_launcher()
         on_cpu = not torch.cuda.is_available()
         if self.distributed and on_cpu and not torch.distributed.is_initialized():
             if self._launcher != 'pytorch':
@@ -69,10 +72,10 @@ class XModalRunner(Runner):
 
     @staticmethod
     def build_dataloader(dataloader: DataLoader | dict, *args, **kwargs) -> DataLoader:
-        """Checks the keys, and builds a loader whose workers survive a SIGTERM to all processes."""
+        """Checks the keys, and builds a loader whose workers survive signals to all processes."""
         if isinstance(dataloader, dict):
             check_dataloader(dataloader)
-            dataloader = {'worker_init_fn': dict(type=leave_sigterm_to_training), **dataloader}
+            dataloader = {'worker_init_fn': dict(type=leave_signals_to_training), **dataloader}
         return Runner.build_dataloader(dataloader, *args, **kwargs)
 
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
@@ -128,7 +131,7 @@ class XModalRunner(Runner):
         if self.distributed and self.cfg.get('fsdp'):
             super()._init_model_weights()
             self.sharded = ShardedModel(self.model, self.cfg.fsdp.units)
-        with sigterm_restored():
+        with signals_restored():
             return super().train()
 
     def _init_model_weights(self) -> None:

@@ -7,6 +7,8 @@ from mmengine.dist import is_main_process
 from mmengine.hooks import CheckpointHook
 from mmengine.runner import Runner
 
+from xmodal.engine.hooks.preemption import PREEMPTED
+from xmodal.engine.work_dir import set_last_checkpoint
 from xmodal.errors import ConfigError, no_key
 from xmodal.registry import HOOKS
 
@@ -16,7 +18,7 @@ class ExactCheckpointHook(CheckpointHook):
     """MMEngine's checkpoint hook, with checkpoints from which a run resumes exactly.
 
     Accumulated gradients are not saved, so a checkpoint that is due between optimizer steps waits
-    for the next step. The best checkpoint is deleted only after the next one is complete.
+    for the next step. A checkpoint is deleted only after the next one is complete.
 
     Args:
         max_keep_ckpts: see :class:`mmengine.hooks.CheckpointHook`; 1 is an error.
@@ -29,8 +31,8 @@ class ExactCheckpointHook(CheckpointHook):
     def __init__(self, max_keep_ckpts: int = -1, **others) -> None:
         if max_keep_ckpts == 1:
             raise ConfigError(
-                'default_hooks.checkpoint.max_keep_ckpts=1 deletes the only checkpoint before the '
-                'next one is complete: keep at least 2'
+                'default_hooks.checkpoint.max_keep_ckpts=1 leaves nothing to go on from if the '
+                'only checkpoint is damaged: keep at least 2'
             )
         # MMEngine accepts any key and passes it to the writer of the file, an epoch later.
         known = [name for name in signature(CheckpointHook).parameters if name != 'kwargs']
@@ -38,6 +40,39 @@ class ExactCheckpointHook(CheckpointHook):
             raise ConfigError(f'default_hooks.checkpoint {no_key(unknown[0], known)}')
         super().__init__(max_keep_ckpts=max_keep_ckpts, **others)
         self._due = False
+
+    def _save_checkpoint_with_step(self, runner: Runner, step: int, meta: dict) -> None:
+        """Saves, names the checkpoint in ``last_checkpoint``, and deletes what it replaces.
+
+        MMEngine's hook deletes before, and writes ``last_checkpoint`` in place.
+        """
+        hub, replaced = runner.message_hub, []
+        if self.max_keep_ckpts > 0 and step not in self.keep_ckpt_ids:
+            if len(self.keep_ckpt_ids) == self.max_keep_ckpts:
+                replaced.append(self._path(self.keep_ckpt_ids.popleft()))
+            self.keep_ckpt_ids.append(step)
+            hub.update_info('keep_ckpt_ids', list(self.keep_ckpt_ids))
+        if preempted := hub.runtime_info.get(PREEMPTED):
+            replaced.append(Path(runner.work_dir, preempted))
+            hub.update_info(PREEMPTED, '')
+        path = self._path(step)
+        self.last_ckpt = str(path)
+        hub.update_info('last_ckpt', self.last_ckpt)
+        runner.save_checkpoint(
+            self.out_dir,
+            path.name,
+            save_optimizer=self.save_optimizer,
+            save_param_scheduler=self.save_param_scheduler,
+            meta=meta,
+            by_epoch=self.by_epoch,
+        )
+        if is_main_process():
+            set_last_checkpoint(runner.work_dir, path)
+            for file in replaced:
+                file.unlink(missing_ok=True)
+
+    def _path(self, step: int) -> Path:
+        return Path(self.out_dir, self.filename_tmpl.format(step))
 
     def _save_best_checkpoint(self, runner: Runner, metrics: dict) -> None:
         """Deletes the former best checkpoint after the new one is complete, not before."""
@@ -53,8 +88,9 @@ class ExactCheckpointHook(CheckpointHook):
         for name, path in former.items():
             if paths[name] is None:
                 paths[name] = path
-            elif path and path != paths[name] and is_main_process():
-                Path(path).unlink(missing_ok=True)
+            elif path and Path(path).name != Path(paths[name]).name and is_main_process():
+                # Of this folder: the run may have been moved, or resumed from another's checkpoint.
+                Path(self.out_dir, Path(path).name).unlink(missing_ok=True)
 
     def every_n_train_iters(self, runner: Runner, n: int, start: int = 0) -> bool:
         """Whether a checkpoint is due and no gradients are pending."""

@@ -1,9 +1,10 @@
-"""Runs that a cluster preempts."""
+"""Runs that a cluster preempts, or that their user interrupts."""
 
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 
 import torch
@@ -11,28 +12,41 @@ from mmengine.dist import all_reduce, is_distributed, is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
+from xmodal.engine.work_dir import set_last_checkpoint
 from xmodal.registry import HOOKS
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+#: Where the message hub has the name of the checkpoint of a preemption, until one replaces it.
+PREEMPTED = 'preempted_ckpt'
 
 
 @HOOKS.register_module()
 class PreemptionHook(Hook):
-    """Saves a checkpoint on SIGTERM, after the current step, and exits with 0.
+    """Saves a checkpoint on SIGTERM or SIGINT (Ctrl-C), after the current step, and exits.
 
-    Clusters send SIGTERM to all processes of a job that they preempt. Processes that load data
-    leave it to the one that trains (:func:`leave_sigterm_to_training`).
+    The status is 0 after SIGTERM and 130 after SIGINT; a second SIGINT ends the process at once.
+
+    Clusters send SIGTERM to all processes of a job that they preempt, and a terminal sends SIGINT
+    to all that it runs. Processes that load data leave both to the one that trains
+    (:func:`leave_signals_to_training`).
     """
 
     priority = 'LOWEST'
 
     def __init__(self) -> None:
-        self.requested = False
+        self.requested = 0  # the signal
 
     def before_train(self, runner: Runner) -> None:
-        """Sets the signal handler, which the runner restores (:func:`sigterm_restored`)."""
-        signal.signal(signal.SIGTERM, self._request)
+        """Sets the signal handlers, which the runner restores (:func:`signals_restored`)."""
+        for number in _SIGNALS:
+            signal.signal(number, self._request)
 
-    def _request(self, *_) -> None:
-        self.requested = True
+    def _request(self, number: int, _) -> None:
+        self.requested = number
+        if number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if is_main_process():  # unbuffered: the signal may have interrupted a print
+                os.write(2, b'\nSIGINT: this step is finished and saved; again to end at once\n')
 
     def after_train_iter(
         self,
@@ -41,42 +55,60 @@ class PreemptionHook(Hook):
         data_batch: dict | None = None,
         outputs: dict | None = None,
     ) -> None:
-        """Saves and exits if any rank got the signal and no gradients are pending."""
+        """Saves and exits if any rank got a signal and no gradients are pending."""
         requested = torch.tensor(float(self.requested))
         if is_distributed():
             requested = requested.to(next(runner.model.parameters()).device)
             all_reduce(requested, 'max')
         if not requested or not runner.optim_wrapper.should_update():
             return
-        name = f'iter_{runner.iter + 1}.pth'
-        runner.save_checkpoint(runner.work_dir, name, by_epoch=False)
-        if is_main_process():
-            path = f'{runner.work_dir}/{name}'
-            with open(f'{runner.work_dir}/last_checkpoint', 'w') as file:
-                file.write(path)
-            runner.logger.info(f'SIGTERM: saved {path}; resume with the same command and --resume')
-        raise SystemExit(0)
+        path, number = _save(runner), int(requested)
+        runner.logger.info(
+            f'{signal.Signals(number).name}: saved {path}; resume with the same command and '
+            '--resume'
+        )
+        # To a launcher, a rank with another status than 0 is one that failed: it kills the others.
+        is_failure = number == signal.SIGINT and not is_distributed()
+        raise SystemExit(128 + number if is_failure else 0)
+
+
+def _save(runner: Runner) -> Path:
+    """Saves a checkpoint, unless this step has one, and deletes that of an earlier preemption."""
+    hub, path = runner.message_hub, Path(runner.work_dir, f'iter_{runner.iter + 1}.pth')
+    saved = Path(hub.runtime_info.get('last_ckpt', ''))
+    if saved.name == path.name:
+        return saved
+    former = hub.runtime_info.get(PREEMPTED)
+    hub.update_info(PREEMPTED, path.name)
+    runner.save_checkpoint(runner.work_dir, path.name, by_epoch=False)
+    if is_main_process():
+        set_last_checkpoint(runner.work_dir, path)
+        if former and former != path.name:
+            path.with_name(former).unlink(missing_ok=True)
+    return path
 
 
 @contextmanager
-def sigterm_restored() -> Iterator[None]:
-    """Restores the handler of SIGTERM, however the training within it ends.
+def signals_restored() -> Iterator[None]:
+    """Restores the handlers of SIGTERM and SIGINT, however the training within it ends.
 
     A handler that stays behind would let processes that are forked later ignore the signal.
     """
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
-def leave_sigterm_to_training(worker_id: int) -> None:
-    """Makes a process that loads data ignore SIGTERM, unless the training process sends it.
+def leave_signals_to_training(worker_id: int) -> None:
+    """Makes a process that loads data ignore SIGINT, and SIGTERM unless the training sends it.
 
-    A worker that dies of SIGTERM would end the training as well. Where the sender of a signal is
-    unknown (macOS, Windows), nothing changes.
+    A worker that dies of a signal would end the training as well. Where the sender of a signal is
+    unknown (macOS, Windows), nothing changes for SIGTERM.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not hasattr(signal, 'sigwaitinfo'):
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
