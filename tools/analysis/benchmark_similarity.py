@@ -40,15 +40,15 @@ from xmodal.benchmark import (
     peak_memory_of,
     seconds_of,
 )
-from xmodal.benchmark.sgraf_costs import DIM, REGIONS, WIDTH, ScoringCost, coco_lengths
-from xmodal.benchmark.sgraf_loop import score_shard
+from xmodal.benchmark.sgraf_costs import DIM, REGIONS, WIDTH, ScoringCost, caption_lengths
+from xmodal.benchmark.sgraf_loop import LiteralLoop
+from xmodal.benchmark.sgraf_tiled import TiledScoring
 from xmodal.engine.errors import run_or_explain
-from xmodal.models.sgraf import score_all_pairs
 from xmodal.models.sgraf.products import product
 from xmodal.registry import MODELS, register_all
-from xmodal.structures import PackedTexts, Tokens
+from xmodal.structures import Tokens
 
-SHARD = 100
+SHARD = LiteralLoop.shard
 POOLINGS = {
     'self-attention': dict(type='SelfAttentionGlobal', regions=REGIONS),
     'T-EMDE': dict(type='SketchGlobal', pooling=dict(type='TEMDE', partitions=20, centroids=8)),
@@ -91,20 +91,22 @@ class SimilarityBenchmark:
         self.module = MODELS.build(config).to(args.device).eval()
         images = torch.randn(args.images, REGIONS, WIDTH, device=args.device)
         self.images, self.captions = normalize(images, dim=-1), self._captions(args.captions)
-        self.texts = PackedTexts.from_list(self.captions)
+        self.literal = LiteralLoop(self.module)
 
     def _captions(self, count: int) -> list[Tensor]:
         device = self.args.device
-        lengths = coco_lengths(count)
+        lengths = caption_lengths('coco', count)
         return [normalize(torch.randn(n, WIDTH, device=device), dim=-1) for n in lengths]
 
     @torch.no_grad()
     def score(self, dtype: torch.dtype | None) -> Tensor:
         """Computes the logits of all pairs, or with the literal loop (None) of the first shard."""
         if dtype is None:
-            return score_shard(self.module, self.images[:SHARD], self.captions[:SHARD])
-        images, compiled = Tokens(self.images), self.args.compile
-        return score_all_pairs(self.module, images, self.texts, dtype=dtype, compile=compiled)
+            return self.literal.score(self.images[:SHARD], self.captions[:SHARD])
+        return self._ours(dtype).score(self.images, self.captions)
+
+    def _ours(self, dtype: torch.dtype) -> TiledScoring:
+        return TiledScoring(self.module, dtype, self.args.compile)
 
     def cost(self, dtype: torch.dtype | None, seconds: list[float]) -> ScoringCost:
         """Returns the cost of scoring, given the seconds of each round."""
@@ -124,12 +126,11 @@ class SimilarityBenchmark:
     @torch.no_grad()
     def _precomputation(self, dtype: torch.dtype) -> tuple[float, float]:
         """Returns the seconds of what is computed once per image and per caption, for all."""
-        images = seconds_of(self.module.precompute_images, Tokens(self.images), dtype)
-        captions = 0.0
-        for length in {len(words) for words in self.captions}:
-            bucket = torch.stack([words for words in self.captions if len(words) == length])
-            captions += seconds_of(self.module.precompute_texts, Tokens(bucket), dtype)
-        return images, captions
+        ours = self._ours(dtype)
+        return (
+            seconds_of(ours.pool_images, self.images),
+            seconds_of(ours.pool_captions, self.captions),
+        )
 
     def training_steps(self) -> dict[str, Callable[[], Tensor]]:
         """Returns a training step of each implementation, all with the same tokens."""
@@ -147,9 +148,7 @@ class SimilarityBenchmark:
 
         def step(dtype: torch.dtype | None) -> Tensor:
             if dtype is None:
-                pairs = zip(padded, lengths.tolist(), strict=True)
-                texts = [words[:length] for words, length in pairs]
-                logits = score_shard(self.module, images, texts)
+                logits = self.literal(Tokens(images), Tokens(padded, mask))
             else:
                 with torch.autocast(device, dtype, enabled=dtype != torch.float32):
                     needed = partial(loss_module.needed_pairs, positives=positives)

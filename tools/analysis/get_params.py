@@ -23,11 +23,14 @@ from mmengine.config import ConfigDict
 from rich.console import Console
 from torch import nn
 
-from xmodal.benchmark import make_table, write_placeholder_vocabulary
+from xmodal.benchmark import (
+    make_table,
+    write_placeholder_vocabulary,
+    write_placeholder_words,
+)
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
-from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
 TEACHER = 'teacher'
 # An encoder is counted with its projection, and the fusion encoder with the matrices of the
@@ -70,9 +73,7 @@ def replace_files(model: ConfigDict, args: argparse.Namespace, folder: Path) -> 
     is_roberta = tokenizer.get('family') == 'roberta'
     if 'vocabulary' in tokenizer:
         if args.vocab_size:
-            words = [f'word {index}' for index in range(args.vocab_size - len(SPECIAL_WORDS))]
-            tokenizer.vocabulary = str(folder / 'vocab.json')
-            Vocabulary([*SPECIAL_WORDS, *words]).write(folder / 'vocab.json')
+            tokenizer.vocabulary = write_placeholder_words(folder, args.vocab_size)
         elif not Path(tokenizer.vocabulary).is_file():
             raise FileNotFoundError(f'{tokenizer.vocabulary} does not exist: pass --vocab-size')
     elif tokenizer:  # the size of the vocabulary is that of the text encoder

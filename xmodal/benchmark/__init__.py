@@ -11,6 +11,7 @@ from xmodal.benchmark.script import (
     make_parser,
     make_table,
     write_placeholder_vocabulary,
+    write_placeholder_words,
 )
 from xmodal.benchmark.timing import (
     WARM_UP,
@@ -40,4 +41,5 @@ __all__ = [
     'synchronize',
     'timed',
     'write_placeholder_vocabulary',
+    'write_placeholder_words',
 ]

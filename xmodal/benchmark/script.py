@@ -7,6 +7,7 @@ import torch
 from rich.table import Table
 
 from xmodal.engine.launch import ShowDefaults
+from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
 
 def make_parser(doc: str) -> argparse.ArgumentParser:
@@ -29,6 +30,14 @@ def write_placeholder_vocabulary(folder: str | Path) -> str:
     """Writes a vocabulary of special tokens and one word, so that no tokenizer is downloaded."""
     file = Path(folder, 'vocab.txt')
     file.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n')
+    return str(file)
+
+
+def write_placeholder_words(folder: str | Path, size: int) -> str:
+    """Writes a vocabulary of words with this many, the special ones included."""
+    file = Path(folder, 'vocab.json')
+    words = (f'word {index}' for index in range(len(SPECIAL_WORDS), size))
+    Vocabulary([*SPECIAL_WORDS, *words]).write(file)
     return str(file)
 
 

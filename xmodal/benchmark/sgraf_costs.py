@@ -1,26 +1,90 @@
-"""Costs of scoring images and captions with SAF and SGR, and their extrapolation to COCO 5K."""
+"""Costs of scoring images and captions with SAF and SGR, and their extrapolation to test sets."""
 
 import math
 import statistics
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 
 WIDTH, REGIONS, DIM = 1024, 36, 256  # of tokens, per image, of similarity vectors
-COCO_IMAGES, COCO_CAPTIONS, COCO_WORDS = 5000, 25000, 332427
+# Shortest and longest caption; shift, mean and deviation of a log-normal distribution.
+CAPTIONS = {'f30k': (4, 77, 3, 2.223, 0.45), 'coco': (8, 52, 7, 1.6, 0.4)}
+Seconds = TypeVar('Seconds', float, np.ndarray)  # of one round, or of several
 
 
-def coco_lengths(count: int) -> list[int]:
-    """Returns lengths, with <start> and <end>, that are distributed as those of COCO's captions.
+class SetSize(NamedTuple):
+    """The size of a test set; words are those of all captions, with <start> and <end>."""
 
-    Their mean is 13.3, 99 % are at most 22 and all at most 52. They are even steps of the
-    distribution of a log-normal over 8 … 52 with these properties, shuffled.
+    images: int
+    captions: int
+    words: int
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of an image and a word."""
+        return self.images * self.words
+
+
+TEST_SETS = {
+    'Flickr30K': SetSize(1000, 5000, 77550),
+    'COCO 1K': SetSize(1000, 5000, 66485),  # one of five folds
+    'COCO 5K': SetSize(5000, 25000, 332427),
+}
+
+
+def caption_lengths(data: str, count: int) -> list[int]:
+    """Returns lengths, with <start> and <end>, distributed as those of a test set's captions.
+
+    COCO's mean is 13.3, 99 % are at most 22 and all at most 52; Flickr30K's are 15.5, 35 and 77.
+    They are even steps of the distribution of a log-normal with these properties, shuffled.
+
+    Args:
+        data: 'f30k' or 'coco'.
+        count: number of captions.
     """
-    lengths = range(8, 53)
-    density = [math.exp(-((math.log(length - 7) - 1.6) ** 2) / (2 * 0.4**2)) for length in lengths]
+    shortest, longest, shift, mean, deviation = CAPTIONS[data]
+    density = [
+        math.exp(-((math.log(length - shift) - mean) ** 2) / (2 * deviation**2))
+        for length in range(shortest, longest + 1)
+    ]
     cumulated = torch.tensor(density).cumsum(0) / sum(density)
     steps = (torch.arange(count) + 0.5) / count
-    return (8 + torch.searchsorted(cumulated, steps))[torch.randperm(count)].tolist()
+    return (shortest + torch.searchsorted(cumulated, steps))[torch.randperm(count)].tolist()
+
+
+def extrapolate(
+    seconds: Seconds,
+    image_seconds: Seconds,
+    caption_seconds: Seconds,
+    measured: SetSize,
+    target: SetSize,
+    shard: int | None = None,
+) -> Seconds:
+    """Extrapolates the seconds of scoring to a test set.
+
+    What depends on an image alone, on a caption alone and on a pair of an image and a word is
+    weighted by its number there.
+
+    Args:
+        seconds: of scoring ``measured``, with the two below.
+        image_seconds: of what depends on an image alone, for all images of ``measured``.
+        caption_seconds: of what depends on a caption alone, for all its captions.
+        measured: what was scored at once.
+        target: the test set.
+        shard: images and captions of a shard, where the two are computed anew for every shard;
+            None where they are computed once.
+    """
+    pair_seconds = (seconds - image_seconds - caption_seconds) / measured.pairs
+    per_image, per_caption = image_seconds / measured.images, caption_seconds / measured.captions
+    times_an_image = target.captions / shard if shard else 1
+    times_a_caption = target.images / shard if shard else 1
+    return (
+        pair_seconds * target.pairs
+        + per_image * target.images * times_an_image
+        + per_caption * target.captions * times_a_caption
+    )
 
 
 @dataclass
@@ -56,18 +120,15 @@ class ScoringCost:
     @property
     def per_million_pairs(self) -> float:
         """Seconds for a million pairs with captions of COCO's mean length."""
-        return statistics.median(self.per_word) * COCO_WORDS / COCO_CAPTIONS * 1e6
+        coco = TEST_SETS['COCO 5K']
+        return statistics.median(self.per_word) * coco.words / coco.captions * 1e6
 
     @property
     def coco_seconds(self) -> float:
         """Seconds for COCO 5K."""
-        once = self.image_seconds + self.caption_seconds
-        per_word = (statistics.median(self.seconds) - once) / (self.num_images * sum(self.lengths))
-        return (
-            per_word * COCO_IMAGES * COCO_WORDS
-            + self.image_seconds * COCO_IMAGES / self.num_images
-            + self.caption_seconds * COCO_CAPTIONS / len(self.lengths)
-        )
+        measured = SetSize(self.num_images, len(self.lengths), sum(self.lengths))
+        seconds = statistics.median(self.seconds), self.image_seconds, self.caption_seconds
+        return extrapolate(*seconds, measured, TEST_SETS['COCO 5K'])
 
     @property
     def flop_rate(self) -> float:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from xmodal.models.sgraf import SGRAFSimilarity
+from xmodal.structures import Tokens
 
 
 def l2norm(x: Tensor, dim: int = -1) -> Tensor:
@@ -58,28 +59,68 @@ def filter_nodes(reasoning: nn.Module, nodes: Tensor) -> Tensor:
     return l2norm(torch.bmm(weights, nodes).squeeze(1))
 
 
-def score_shard(module: SGRAFSimilarity, images: Tensor, captions: list[Tensor]) -> Tensor:
-    """Computes the logits of one shard, (I, T).
+class LiteralLoop(nn.Module):
+    """A similarity by the literal loop, for the test and for training in its place.
 
     Args:
-        module: the similarity whose weights are used.
-        images: region tokens, (I, R, D).
-        captions: T texts of (L, D).
+        similarity: whose weights are used.
+
+    Attributes:
+        shard: images and captions of a shard. The test takes one after another, and computes all
+            that depends on an image or a caption anew in each.
     """
-    pooling, has_attention = module.global_pooling, hasattr(module.global_pooling, 'regions')
-    pool = self_attention if has_attention else sketch
-    image_global = pool(pooling.image, images)
-    columns = []
-    for words in captions:
-        text_global = pool(pooling.text, words[None])
-        words = words.repeat(len(images), 1, 1)
-        local = l2norm(module.local.linear((attend_to_regions(words, images) - words) ** 2))
-        if has_attention:
-            node = l2norm(pooling.linear((image_global - text_global) ** 2))
-        else:
-            both = torch.cat([text_global.expand(len(images), -1), image_global], 1)
-            node = pooling.linear(both).relu()
-        nodes = torch.cat([node[:, None], local], 1)
-        reason = reason_over_graph if hasattr(module.reasoning, 'steps') else filter_nodes
-        columns.append(module.output(reason(module.reasoning, nodes)))
-    return torch.cat(columns, 1)
+
+    shard = 100
+
+    def __init__(self, similarity: SGRAFSimilarity) -> None:
+        super().__init__()
+        self.similarity = similarity
+
+    def forward(self, images: Tokens, texts: Tokens, needed: object = None) -> Tensor:
+        """Logits of all pairs, with gradients, (I, T); the loop has no use for ``needed``."""
+        lengths = texts.full_mask().sum(1).tolist()
+        captions = [words[:length] for words, length in zip(texts.embeddings, lengths, strict=True)]
+        return self.score(images.embeddings, captions)
+
+    def to_scores(self, logits: Tensor) -> Tensor:
+        """As the similarity does."""
+        return self.similarity.to_scores(logits)
+
+    def score(self, images: Tensor, captions: list[Tensor]) -> Tensor:
+        """Computes the logits of one shard, (I, T).
+
+        Args:
+            images: region tokens, (I, R, D).
+            captions: T texts of (L, D).
+        """
+        module, pooling = self.similarity, self.similarity.global_pooling
+        image_global = self.pool_images(images)
+        columns = []
+        for words in captions:
+            text_global = self._pool(pooling.text, words[None])
+            words = words.repeat(len(images), 1, 1)
+            local = l2norm(module.local.linear((attend_to_regions(words, images) - words) ** 2))
+            if self._has_attention:
+                node = l2norm(pooling.linear((image_global - text_global) ** 2))
+            else:
+                both = torch.cat([text_global.expand(len(images), -1), image_global], 1)
+                node = pooling.linear(both).relu()
+            nodes = torch.cat([node[:, None], local], 1)
+            reason = reason_over_graph if hasattr(module.reasoning, 'steps') else filter_nodes
+            columns.append(module.output(reason(module.reasoning, nodes)))
+        return torch.cat(columns, 1)
+
+    def pool_images(self, images: Tensor) -> Tensor:
+        """The global vectors of the images of a shard, (I, …)."""
+        return self._pool(self.similarity.global_pooling.image, images)
+
+    def pool_captions(self, captions: list[Tensor]) -> list[Tensor]:
+        """The global vectors of the captions of a shard, T of (1, …)."""
+        return [self._pool(self.similarity.global_pooling.text, words[None]) for words in captions]
+
+    @property
+    def _has_attention(self) -> bool:
+        return hasattr(self.similarity.global_pooling, 'regions')
+
+    def _pool(self, pooling: nn.Module, tokens: Tensor) -> Tensor:
+        return self_attention(pooling, tokens) if self._has_attention else sketch(pooling, tokens)
