@@ -133,21 +133,21 @@ def test_each_partition_has_a_panel_coloured_by_likeliest_centroid(assignments):
         assert texts(axes) == [str(k + 1) for k in np.unique(likeliest)]
 
 
-def test_scores_are_in_the_cell_of_their_sizes():
-    scores = np.array([[490.04, 491.0], [np.nan, 480.5], [477.0, 500.96]])
-    figure = sketch.draw_sizes(scores, partitions=[20, 16, 8], centroids=[8, 16])
-    [axes] = figure.axes
-    cells = {text.get_position(): text.get_text() for text in axes.texts}
-    assert cells == {
-        (0, 0): '490.0',
-        (1, 0): '491.0',
-        (1, 1): '480.5',
-        (0, 2): '477.0',
-        (1, 2): '501.0',
+def test_each_metric_has_a_panel_with_its_scores_in_the_cells_of_their_sizes():
+    scores = {
+        'R@1': np.array([[73.44, 71.0], [np.nan, 75.3], [74.0, 70.96]]),
+        'MRR': np.array([[82.4, 80.5], [82.9, 82.3], [np.nan, np.nan]]),
     }
-    assert [label.get_text() for label in axes.get_xticklabels()] == ['8', '16']
-    assert [label.get_text() for label in axes.get_yticklabels()] == ['20', '16', '8']
-    assert axes.get_title(loc='left') == 'rsum'
+    figure = sketch.draw_sizes(scores, partitions=[20, 16, 8], centroids=[8, 20])
+    recall, mrr = figure.axes
+    expected = {(0, 0): '73.4', (1, 0): '71.0', (1, 1): '75.3', (0, 2): '74.0', (1, 2): '71.0'}
+    assert {text.get_position(): text.get_text() for text in recall.texts} == expected
+    expected = {(0, 0): '82.4', (1, 0): '80.5', (0, 1): '82.9', (1, 1): '82.3'}
+    assert {text.get_position(): text.get_text() for text in mrr.texts} == expected
+    assert [axes.get_title(loc='left') for axes in figure.axes] == ['R@1', 'MRR']
+    for axes in figure.axes:
+        assert [label.get_text() for label in axes.get_xticklabels()] == ['8', '20']
+        assert [label.get_text() for label in axes.get_yticklabels()] == ['20', '16', '8']
 
 
 def test_words_that_do_not_fit_the_tokens_are_an_error(assignments):

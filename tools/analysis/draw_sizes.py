@@ -1,4 +1,4 @@
-"""Draws rsum over N and K from the finished runs of Table 4 (T-EMDE, Fig. 5).
+"""Draws R@1, R@10 and MRR over N and K from the finished runs of Table 4 (T-EMDE, Fig. 5).
 
 Usage::
 
@@ -13,6 +13,8 @@ from statistics import mean
 import numpy as np
 
 from xmodal.ablation import Plan, read_table
+from xmodal.ablation.report import figure
+from xmodal.ablation.table import Column
 from xmodal.engine.errors import run_or_explain
 from xmodal.visualization.sketch import draw_sizes
 
@@ -35,12 +37,12 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def read_scores(plan: Plan, metric: str) -> dict[tuple[int, int], float]:
-    """Returns the mean of a metric over the finished seeds, by (N, K)."""
+def read_scores(plan: Plan, column: Column) -> dict[tuple[int, int], float]:
+    """Returns the mean of a column over the finished seeds, by (N, K)."""
     scores = {}
     for row in plan.table.rows:
-        runs = [plan.run_of(row, plan.table.columns[0].stage, seed) for seed in range(plan.seeds)]
-        values = [metrics[metric] for run in runs if (metrics := run.metrics())]
+        runs = [plan.run_of(row, column.stage, seed) for seed in range(plan.seeds)]
+        values = [value for run in runs if (value := figure(run, column)) is not None]
         if values:
             sketch = runs[0].config.model.similarity.global_pooling.pooling
             scores[sketch.partitions, sketch.centroids] = mean(values)
@@ -55,17 +57,21 @@ def main() -> None:
     """
     args = parse_args()
     plan = Plan(read_table(TABLE, args.preset), args.seeds, args.root)
-    scores = read_scores(plan, 'rsum')
-    if not scores:
+    scores = {column.heading: read_scores(plan, column) for column in plan.table.columns}
+    sizes = {size for of_column in scores.values() for size in of_column}
+    if not sizes:
         raise FileNotFoundError(
             f'{plan.root} has no finished run of Table 4: run `python tools/ablate.py temde/table4`'
         )
-    partitions, centroids = (sorted(set(sizes)) for sizes in zip(*scores, strict=True))
+    partitions, centroids = (sorted(set(numbers)) for numbers in zip(*sizes, strict=True))
     partitions.reverse()
-    cells = np.array([[scores.get((n, k), np.nan) for k in centroids] for n in partitions])
+    panels = {
+        heading: np.array([[of_size.get((n, k), np.nan) for k in centroids] for n in partitions])
+        for heading, of_size in scores.items()
+    }
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    draw_sizes(cells, partitions, centroids).savefig(args.out, dpi=150)
-    print(f'{args.out}: {len(scores)} of {len(plan.table.rows)} sizes')
+    draw_sizes(panels, partitions, centroids).savefig(args.out, dpi=150)
+    print(f'{args.out}: {", ".join(panels)} of {len(sizes)} of {len(plan.table.rows)} sizes')
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 """Figures of T-EMDE's sketches: tokens among the centroids, and scores by size of the sketch."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -85,30 +85,31 @@ def draw_partitions(assignments: np.ndarray) -> Figure:
 
 
 def draw_sizes(
-    scores: np.ndarray, partitions: Sequence[int], centroids: Sequence[int], name: str = 'rsum'
+    scores: Mapping[str, np.ndarray], partitions: Sequence[int], centroids: Sequence[int]
 ) -> Figure:
-    """Draws a score by the size of the sketch, as a heat map with numbers (T-EMDE, Fig. 5).
+    """Draws scores by the size of the sketch, a heat map with numbers each (T-EMDE, Fig. 5).
 
     Args:
-        scores: (len(partitions), len(centroids)); NaN for sizes without a run.
+        scores: by name of a metric, (len(partitions), len(centroids)); NaN for sizes without a run.
         partitions: N of each row.
         centroids: K of each column.
-        name: name of the score.
     """
-    figure = Figure(
-        figsize=(1.6 + 0.9 * len(centroids), 1.2 + 0.6 * len(partitions)), layout='constrained'
-    )
-    axes = figure.subplots()
-    image = axes.imshow(scores, cmap='Blues', aspect='auto')
-    axes.set_xticks(range(len(centroids)), centroids)
-    axes.set_yticks(range(len(partitions)), partitions)
-    axes.set(xlabel='K, centroids', ylabel='N, partitions')
-    axes.set_title(name, loc='left', fontsize=9, color='#555')
-    axes.tick_params(length=0)
-    for (row, column), score in np.ndenumerate(scores):
-        if np.isfinite(score):
-            ink = 'white' if image.norm(score) > 0.6 else 'black'
-            axes.text(column, row, f'{score:.1f}', ha='center', va='center', color=ink, fontsize=8)
+    width, height = 1.6 + 0.9 * len(centroids), 1.2 + 0.6 * len(partitions)
+    figure = Figure(figsize=(width * len(scores), height), layout='constrained')
+    for axes, (name, cells) in zip(
+        np.ravel(figure.subplots(1, len(scores))), scores.items(), strict=True
+    ):
+        image = axes.imshow(cells, cmap='Blues', aspect='auto')
+        axes.set_xticks(range(len(centroids)), centroids)
+        axes.set_yticks(range(len(partitions)), partitions)
+        axes.set(xlabel='K, centroids', ylabel='N, partitions')
+        axes.set_title(name, loc='left', fontsize=9, color='#555')
+        axes.tick_params(length=0)
+        for (row, column), score in np.ndenumerate(cells):
+            if np.isfinite(score):
+                ink = 'white' if image.norm(score) > 0.6 else 'black'
+                text = dict(ha='center', va='center', color=ink, fontsize=8)
+                axes.text(column, row, f'{score:.1f}', **text)
     return figure
 
 
