@@ -10,6 +10,7 @@ from xmodal.benchmark import (
     TrainingStep,
     Worker,
     alternate,
+    cpu_seconds_of,
     median_ratio,
     proportional_memory,
     timed,
@@ -42,6 +43,11 @@ def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds():
 def test_timed_returns_the_seconds_and_the_result():
     seconds, result = timed(lambda x: (time.sleep(0.02), x)[1], 3)
     assert 0.02 <= seconds < 5 and result == 3
+
+
+def test_waiting_takes_no_cpu_seconds():
+    assert 0 <= cpu_seconds_of(time.sleep, 0.1) < 0.05
+    assert cpu_seconds_of(sum, range(1_000_000)) > 0
 
 
 def test_a_worker_calls_methods_in_another_process():

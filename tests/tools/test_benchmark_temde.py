@@ -10,7 +10,7 @@ from tools.analysis import benchmark_temde as tool
 from xmodal.benchmark.sgraf_loop import LiteralLoop
 from xmodal.registry import register_all
 
-SMALL = '--width 16 --images 3 --captions 4 --batch 3 --repeats 1 --step-repeats 1 --device cpu'
+SMALL = '--width 16 --loop 3 4 --ours 2 6 --batch 3 --repeats 1 --step-repeats 1 --device cpu'
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from xmodal.benchmark.script import (
 from xmodal.benchmark.timing import (
     WARM_UP,
     alternate,
+    cpu_seconds_of,
     matmul_rate,
     median_ratio,
     seconds_of,
@@ -29,6 +30,7 @@ __all__ = [
     'TrainingStep',
     'Worker',
     'alternate',
+    'cpu_seconds_of',
     'default_device',
     'describe_device',
     'make_parser',
