@@ -88,7 +88,7 @@ def parse_args() -> argparse.Namespace:
     parser = make_parser(__doc__)
     size = dict(type=int, nargs=2, metavar=('IMAGES', 'CAPTIONS'))
     parser.add_argument('--loop', **size, default=[100, 30], help='what the loop scores')
-    parser.add_argument('--ours', **size, default=[10, 500], help='what ours scores')
+    parser.add_argument('--ours', **size, default=[10, 1000], help='what ours scores')
     parser.add_argument('--batch', type=int, default=128, help='pairs of a training step')
     parser.add_argument('--width', type=int, default=WIDTH, help='width of regions and words')
     parser.add_argument('--repeats', type=int, default=5, help='rounds of scoring that count')
