@@ -7,7 +7,7 @@ import os
 os.environ.setdefault('HF_HUB_OFFLINE', '1')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,14 @@ WIDTH = 32
 def _registered_components() -> None:
     torch.set_num_threads(1)
     register_all()
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _plain_configs() -> Iterator[None]:
+    """Saves the configs of runs without layout, which takes longer than a tiny run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('mmengine.config.config.FormatCode', lambda code, **_: (code, True))
+        yield
 
 
 @pytest.fixture(scope='session')

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from benchmark_files import write_benchmarks
-from mmengine.config import Config, config
+from mmengine.config import Config
 from tiny_models import tiny_options, write_weights
 
 from xmodal.ablation import (
@@ -76,10 +76,7 @@ def in_this_process(monkeypatch):
         return SimpleNamespace(wait=lambda _: 0, poll=lambda: 0)
 
     monkeypatch.setattr(runner, 'subprocess', SimpleNamespace(Popen=call, STDOUT=None))
-    # Most of the time of so small a run would go into the layout of its config, which is saved five
-    # times, and into the search for garbage among all that the tests have imported.
-    monkeypatch.setattr(config, 'FormatCode', lambda code, **_: (code, True))
-    gc.freeze()
+    gc.freeze()  # or most time would go into the search for garbage among all that is imported
     yield
     gc.unfreeze()
 
