@@ -100,6 +100,8 @@ def test_a_missing_config_and_checkpoint_are_named(config_file, tmp_path, capsys
 def test_a_checkpoint_that_is_a_web_page_is_called_one(
     config_file, tmp_path, capsys, monkeypatch, option
 ):
+    # A logger that an earlier test left in this process would print that its stream is closed.
+    monkeypatch.setattr('logging.raiseExceptions', False)
     page = tmp_path / 'page.pth'
     page.write_text('<!DOCTYPE html>')
     source = [f'{option}={page}']
