@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from labelled import labelled
 from torch.nn.functional import cross_entropy
 
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample
 
 
 @pytest.fixture
@@ -25,13 +25,6 @@ def build(config):
         )
 
     return make
-
-
-def labelled(labels):
-    samples = [DataSample() for _ in labels]
-    for sample, label in zip(samples, labels, strict=True):
-        sample.label = label
-    return samples
 
 
 @pytest.mark.parametrize('streams', ['both', 'text'])

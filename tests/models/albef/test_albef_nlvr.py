@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from labelled import labelled
 from torch.nn.functional import cross_entropy
 
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample
 
 
 @pytest.fixture
@@ -42,13 +42,6 @@ def several_images(batch):
         return data._replace(images=torch.randn(size * count, 3, 24, 24))
 
     return make
-
-
-def labelled(labels):
-    samples = [DataSample() for _ in labels]
-    for sample, label in zip(samples, labels, strict=True):
-        sample.label = label
-    return samples
 
 
 @torch.no_grad()

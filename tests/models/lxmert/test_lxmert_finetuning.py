@@ -4,9 +4,10 @@ import json
 
 import pytest
 import torch
+from labelled import labelled
 from torch.nn.functional import gelu, layer_norm
 
-from xmodal.structures import DataSample, ImageTextBatch
+from xmodal.structures import ImageTextBatch
 
 HEADS = ('mlm', 'objects', 'matching', 'answers')
 
@@ -26,13 +27,6 @@ def build_vqa(build, answer_list):
 def build_nlvr(build):
     """Builds a tiny model for statements about two images."""
     return lambda: build('LxmertNLVR', dict(type='PooledClassificationHead'))
-
-
-def labelled(labels):
-    samples = [DataSample() for _ in labels]
-    for sample, label in zip(samples, labels, strict=True):
-        sample.label = label
-    return samples
 
 
 def select_text(batch, text, images):
