@@ -17,6 +17,8 @@ from mmengine.config import Config
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.registry import register_all
 
+pytest_plugins = ['robustness.table']
+
 WIDTH = 32
 
 
