@@ -17,6 +17,7 @@ FOUNDATION = {
     'build_functions',
     'checkpoint_file',
     'errors',
+    'fields',
     'files',
     'registry',
     'version',

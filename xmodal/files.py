@@ -1,7 +1,12 @@
-"""Reading JSON with errors that name the file, and writing files that are complete or absent."""
+"""Reading text and JSON with errors that name the file, and writing files complete or not at all.
+
+Every file of text is read here: bytes become text, text becomes JSON; ``xmodal.fields`` checks what
+the JSON has in its fields.
+"""
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +17,15 @@ from filelock import FileLock, Timeout
 LFS_POINTER = 'version https://git-lfs'
 LFS_HINT = 'it is a Git LFS pointer: get the file itself with `git lfs pull` where it was cloned'
 #: What reading unknown content may raise.
-CONTENT_ERRORS = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
+CONTENT_ERRORS = (
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    ArithmeticError,
+    RecursionError,
+)
+_MAX_BYTES = 1 << 31  # more than any annotation file that is read at once
 
 
 class FileError(ValueError):
@@ -50,18 +63,58 @@ def explain_errors(
         ) from error
 
 
-def read_json(file: str | Path) -> Any:
-    """The content of a JSON file, which may begin with a byte order mark.
+def read_text(file: str | Path) -> str:
+    """The content of a UTF-8 file, which may begin with a byte order mark.
 
     Raises:
-        FileError: when it is not valid JSON.
+        FileError: when it is not UTF-8, is very long, or no regular file: a pipe would wait for its
+            writer, and a device may have no end.
+        FileNotFoundError: when it does not exist.
     """
-    content = Path(file).read_bytes()
+    status = Path(file).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise FileError(f'{file} is no regular file')
+    if status.st_size > _MAX_BYTES:
+        raise FileError(f'{file} has {status.st_size} bytes, expected at most {_MAX_BYTES}')
     try:
-        return json.loads(content)
+        return Path(file).read_bytes().decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        raise FileError(f'{file} is not UTF-8: {decode_error_message(error)}') from error
+
+
+def decode_error_message(error: UnicodeDecodeError) -> str:
+    """Which byte cannot be decoded, and what the encoding may be."""
+    byte = error.object[error.start]
+    if error.object.startswith((b'\xff\xfe', b'\xfe\xff')):
+        return 'it begins as UTF-16 does; save it as UTF-8'
+    return f"can't decode byte 0x{byte:02x} at {error.start}; save it as UTF-8"
+
+
+def read_json(file: str | Path) -> Any:
+    """The content of a JSON file in UTF-8, which may begin with a byte order mark.
+
+    Raises:
+        FileError: when it is not valid JSON, or an object has a key twice; see :func:`read_text`.
+    """
+    text = read_text(file)
+    try:
+        return decode_json(text)
     except (ValueError, RecursionError) as error:  # lists in lists, thousands deep
-        is_pointer = content.startswith(LFS_POINTER.encode())
+        is_pointer = text.startswith(LFS_POINTER)
         raise FileError(f'{file} is not valid JSON: {LFS_HINT if is_pointer else error}') from error
+
+
+def _as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two values of one key the first would be lost without a word."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f'the key {next(k for k in keys if keys.count(k) > 1)!r} occurs twice')
+    return content
+
+
+JSON_DECODER = json.JSONDecoder(object_pairs_hook=_as_dict)
+decode_json = JSON_DECODER.decode
 
 
 def require_new(option: str, file: str | Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from nltk.tokenize import NLTKWordTokenizer
 
-from xmodal.files import explain_errors, read_json, write_json
+from xmodal.fields import read_object
+from xmodal.files import explain_errors, write_json
 
 SPECIAL_WORDS = ('<pad>', '<start>', '<end>', '<unk>')
 PAD, START, END, UNKNOWN = range(4)
@@ -68,7 +69,8 @@ class Vocabulary:
                 '`python tools/make_shapes.py --out data/shapes`.'
             )
         with explain_errors(file, _LAYOUT):
-            word_ids = read_json(file)['word2idx']
+            fields = read_object(file).object('word2idx')
+            word_ids = {word: fields.integer(word) for word in fields}
             words = sorted(word_ids, key=word_ids.get)
             if [word_ids[word] for word in words] != list(range(len(words))):
                 raise ValueError(f'the ids of its {len(words)} words are not 0, 1, 2, …')

@@ -77,10 +77,10 @@ def test_albefs_lists_give_the_same_samples(write):
 @pytest.mark.parametrize(
     ('items', 'message'),
     [
-        ([pair('7', 'a b', 'entails')], r"label of 'a b' is 'entails', expected one of contrad"),
+        ([pair('7', 'a b', 'entails')], "gold_label is 'entails', expected 'contradiction' or"),
         ([{'Flickr30K_ID': '7', 'gold_label': 'neutral'}], "line 1: key 'sentence2' is missing"),
         ([pair('7', 'a', 'neutral'), 7], 'line 2: it is 7, not an object'),
-        ([pair('7', 'a', '-'), pair('7', 'b', 'no')], "line 2: the label of 'b' is 'no'"),
+        ([pair('7', 'a', '-'), pair('7', 'b', 'no')], "line 2: gold_label is 'no'"),
         ([], 'no record'),
     ],
 )

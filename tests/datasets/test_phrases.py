@@ -149,13 +149,13 @@ def test_the_proposals_of_a_list_are_the_distinct_boxes_of_the_image(write):
         (dict(box_xyxy=[5, 5, 4, 9]), r'box \[5, 5, 4, 9\] ends before it begins'),
         (
             dict(box_xyxy=[5, 5, float('nan'), 9]),
-            r'box \[5, 5, nan, 9\] has a corner that is not a n',
+            r'box \[5, 5, nan, 9\] is not of four numbers of pixels',
         ),
         (
             dict(box_xyxy=[5, 5, float('inf'), 9]),
-            r'box \[5, 5, inf, 9\] has a corner that is not a n',
+            r'box \[5, 5, inf, 9\] is not of four numbers of pixels',
         ),
-        (dict(box_xyxy=[5, 5, 9]), 'not enough values'),
+        (dict(box_xyxy=[5, 5, 9]), r'box \[5, 5, 9\] is not of four numbers'),
         (dict(width=-30), r'height and width of 7\.jpg are \[40, -30\], expected whole'),
         (dict(height=float('nan')), r'height and width of 7\.jpg are \[nan, 60\], expected'),
         (dict(flickr8k_split='test'), 'no record in'),

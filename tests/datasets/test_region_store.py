@@ -149,7 +149,7 @@ def test_truncated_files_and_other_versions_are_named(folder, tmp_path):
         RegionStore(folder)
     meta = json.loads((folder / 'store.json').read_text())
     (folder / 'store.json').write_text(json.dumps({**meta, 'version': 99}))
-    with pytest.raises(ValueError, match=r'store\.json cannot be read: it has version 99'):
+    with pytest.raises(ValueError, match=r'store\.json cannot be read: version is 99'):
         RegionStore(folder)
     with pytest.raises(FileNotFoundError, match='nowhere is not a region store'):
         RegionStore(tmp_path / 'nowhere')

@@ -212,7 +212,7 @@ def test_albefs_lists_have_ten_answers_one_answer_or_none(folder):
     with pytest.raises(ValueError, match='has no answer, and training needs one'):
         AlbefVqaDataset('test.json', data_root=str(folder))
     dump(folder, 'other.json', [{**test_item, 'dataset': 'gqa'}])
-    with pytest.raises(ValueError, match="dataset='gqa', expected 'vqa' or 'vg'"):
+    with pytest.raises(ValueError, match="dataset is 'gqa', expected 'vqa' or 'vg'"):
         AlbefVqaDataset('other.json', data_root=str(folder), test_mode=True)
 
 

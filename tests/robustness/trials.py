@@ -33,7 +33,7 @@ MAX_SENTENCE = 2000  # characters: longer ones show content that nobody reads
 
 
 class Hang(BaseException):
-    """A call that does not end in time; ``except Exception`` in the called code does not catch it."""
+    """A call that does not end in time; no ``except Exception`` of the called code catches it."""
 
 
 class Trial(NamedTuple):

@@ -1,6 +1,10 @@
-"""Normal forms and scores of answers, as in VQA's evaluation and LXMERT's answer table."""
+"""Lists, normal forms and scores of answers, as in VQA's evaluation and LXMERT's answer table."""
 
 import re
+from pathlib import Path
+
+from xmodal.fields import Fields
+from xmodal.files import explain_errors, read_json
 
 _PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
 _COMMA_IN_NUMBER = re.compile(r'\d,\d')
@@ -31,6 +35,26 @@ _WITH_APOSTROPHE = {
     for mark in re.finditer("'", word)
 }
 _WITH_APOSTROPHE["somebody'd"] = 'somebodyd'  # the reverse of the others, as in the official script
+
+
+def read_answer_list(file: str | Path, key: str) -> list[str]:
+    """The answers of a JSON file, a list of strings; ``key`` of the config names it.
+
+    Raises:
+        FileNotFoundError: when it does not exist.
+        ValueError: when it is no list of answers.
+    """
+    file = Path(file)
+    if not file.is_file():
+        raise FileNotFoundError(
+            f'{key}: {file} does not exist (from {Path.cwd()}). docs/tasks/vqa.md and '
+            'docs/regions.md say how to make it'
+        )
+    with explain_errors(file, f'a list of answers, ["yes", …] ({key})'):
+        answers = Fields({'the content': read_json(file)}).texts('the content')
+        if not answers:
+            raise ValueError('it has no answer')
+        return answers
 
 
 def normalize_lxmert_answer(answer: str) -> str:

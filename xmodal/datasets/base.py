@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.datasets.seeding import isolated_random
 from xmodal.datasets.transforms import LoadRegions, build_pipeline
+from xmodal.fields import shorten
 
 MAX_BROKEN_IMAGES = 20  # in a row: so many are not single broken files
 
@@ -61,8 +62,8 @@ class SampleDataset(Dataset):
             rng = random.Random(f'{self.seed} {epoch} {index}')
             skipped: list[str] = []
             while True:
-                data_info = self.get_data_info(index, rng)
-                try:
+                try:  # already the name of an image can be wrong
+                    data_info = self.get_data_info(index, rng)
                     return self.pipeline({**data_info, 'skipped': skipped})
                 except BrokenImageError as error:
                     skipped.append(str(error))
@@ -83,21 +84,26 @@ class SampleDataset(Dataset):
         """
         return evenly_spaced(items, 100_000 if self.test_mode else num_training)
 
-    def check_images(self, paths: list[Path], file: Path) -> None:
+    def check_images(self, names: Sequence[str], file: Path, root: 'ImageFolder') -> None:
         """Checks that the images of an annotation file, or their regions, exist.
 
         Where the pipeline has ``LoadRegions``, its store is asked instead of the disk.
 
         Args:
-            paths: paths of the images.
+            names: names of the images in the annotation file.
             file: the annotation file, for messages.
+            root: the folder of the images.
 
         Raises:
             FileNotFoundError: when none of them exists; in test mode when one is missing.
+            BrokenImageError: when a name leaves ``data_root``.
         """
         loaders = [t for t in self.pipeline.transforms if isinstance(t, LoadRegions)]
-        exists = loaders[0].has if loaders else Path.exists
-        paths = list(dict.fromkeys(paths))
+        exists = loaders[0].has if loaders else _exists
+        try:
+            paths = [root / name for name in dict.fromkeys(names)]
+        except BrokenImageError as error:
+            raise BrokenImageError(f'{file}: {error}') from error
         missing = [path for path in paths if not exists(path)]
         if not missing:
             return
@@ -108,13 +114,22 @@ class SampleDataset(Dataset):
             else 'check data_root and data_prefix.image of the dataset, or get the images '
             '(docs/data.md)'
         )
+        example = shorten(str(missing[0]), 200).strip("'")
         message = (
-            f'{len(missing)} of {len(paths)} checked images {problem}, for instance {missing[0]} '
-            f'({file}): {remedy}'
+            f'{len(missing)} of {len(paths)} checked images {problem}, for instance '
+            f'{example} ({file}): {remedy}'
         )
         if self.test_mode or len(missing) == len(paths):
             raise FileNotFoundError(message)
         print_log(message, 'current', level=logging.WARNING)
+
+
+def _exists(path: Path) -> bool:
+    """Whether a path exists; one that is too long or has a null byte does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def unpack_index(index: int | tuple[int, int], length: int) -> tuple[int, int]:
@@ -138,9 +153,10 @@ def find_files(dataset: object, ann_file: str | list[str], data_root: str) -> li
     names = [ann_file] if isinstance(ann_file, str) else ann_file
     files = [Path(data_root, name) for name in names]
     for file in files:
-        if not file.exists():
+        if not file.is_file():  # a pipe would wait for its writer, a device may have no end
+            problem = 'is no regular file' if file.exists() else 'does not exist'
             raise FileNotFoundError(
-                f'{type(dataset).__name__}: {file} does not exist (dataset.ann_file, relative to '
+                f'{type(dataset).__name__}: {file} {problem} (dataset.ann_file, relative to '
                 f"data_root='{data_root}' and to {Path.cwd()}). docs/data.md says how to get each "
                 'dataset; for the embedded world run `python tools/make_shapes.py --out '
                 'data/shapes`.'

@@ -1,10 +1,12 @@
 """Boxes, and the checks of their coordinates."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from xmodal.fields import is_number, shorten
+
+MAX_SIDE = 1_000_000  # pixels: no image is as wide
 Box = list[float]  # x, y, width, height, in pixels
 
 
@@ -32,15 +34,23 @@ def read_box(values: Sequence[float], source: str) -> Box:
         source: the annotation or image that the box belongs to, for messages.
 
     Raises:
-        ValueError: when the values are not numbers, or width or height is negative.
+        ValueError: when the values are not numbers of pixels, or width or height is negative.
     """
-    x, y, width, height = box = [float(value) for value in values[:4]]
-    if not all(map(math.isfinite, box)) or width < 0 or height < 0:
+    if not (is_corners(values) and min(values[2:4]) >= 0):
         raise ValueError(
-            f'the box of {source} is {list(values)}, expected x, y, width and height, where width '
-            'and height are not negative'
+            f'the box of {source} is {shorten(values)}, expected x, y, width and height in pixels, '
+            'where width and height are not negative'
         )
-    return box
+    return [float(value) for value in values[:4]]
+
+
+def is_corners(values: object) -> bool:
+    """Whether values begin with four numbers that can be pixels of an image."""
+    return (
+        isinstance(values, list)
+        and len(values) >= 4
+        and all(is_number(value) and abs(value) <= MAX_SIDE for value in values)
+    )
 
 
 def has_area(box: Box) -> bool:

@@ -7,11 +7,12 @@ from pathlib import Path
 from tqdm import tqdm
 
 from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
-from xmodal.datasets.coco import image_names
+from xmodal.datasets.coco import image_names, known_image
 from xmodal.datasets.index import Entry, open_index
-from xmodal.datasets.json_stream import stream_json_list
+from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.text import clean_caption
-from xmodal.files import explain_errors, read_json
+from xmodal.fields import read_object
+from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
 
 
@@ -63,8 +64,8 @@ class CaptionDataset(SampleDataset):
             **self.index_options(),
         }
         self.index = open_index(files, options, self._read_file)
-        paths = [self.image_root / image for image in self.items_to_check(self.index.images)]
-        self.check_images(paths, files[0])
+        names = self.items_to_check(self.index.images)
+        self.check_images(names, files[0], self.image_root)
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """Yields the images of an annotation file with their captions."""
@@ -116,10 +117,9 @@ class AlbefJsonDataset(CaptionDataset):
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """One entry per item of the list."""
-        for item in stream_json_list(file):
-            captions = item['caption']
-            captions = [captions] if isinstance(captions, str) else captions
-            yield Entry(item['image'], captions, _as_int(item.get('image_id')))
+        for item in stream_objects(file):
+            captions = item.texts('caption', or_one=True)
+            yield Entry(item.name('image'), captions, _as_int(item.id('image_id', None)))
 
 
 @DATASETS.register_module()
@@ -155,13 +155,13 @@ class CocoCaptionDataset(CaptionDataset):
 
     def read_entries(self, file: Path) -> Iterable[Entry]:
         """One entry per image, in the order of the file."""
-        content = read_json(file)
-        names = image_names(content['images'])
+        content = read_object(file)
+        names = image_names(content.objects('images'))
         captions: dict[int, list[str]] = {image_id: [] for image_id in names}
-        for annotation in content['annotations']:
-            captions[annotation['image_id']].append(annotation['caption'])
+        for annotation in content.objects('annotations'):
+            captions[known_image(annotation, names)].append(annotation.text('caption'))
         for image_id, name in _with_progress(names.items(), file):
-            yield Entry(name, captions[image_id], _as_int(image_id))
+            yield Entry(name, captions[image_id], image_id)
 
 
 def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
@@ -170,15 +170,16 @@ def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
     Raises:
         ValueError: when the file has no such split.
     """
-    images = read_json(file)['images']
-    known = {image['split'] for image in images}
+    images = list(read_object(file).objects('images'))
+    known = {image.text('split') for image in images}
     if unknown := set(splits) - known:
         raise ValueError(f'there is no split {sorted(unknown)}, expected splits of {sorted(known)}')
     for image in _with_progress(images, file):
-        if image['split'] in splits:
-            path = Path(image.get('filepath', ''), image['filename'])
-            captions = [sentence['raw'] for sentence in image['sentences']]
-            image_id = image.get('cocoid', image.get('imgid'))
+        if image.text('split') in splits:
+            path = Path(image.text('filepath', ''), image.name('filename'))
+            captions = [sentence.text('raw') for sentence in image.objects('sentences')]
+            image_id = image.id('cocoid', None)
+            image_id = image.id('imgid', None) if image_id is None else image_id
             yield Entry(str(path), captions, _as_int(image_id))
 
 
@@ -193,7 +194,7 @@ def _merge_by_image(entries: Iterable[Entry]) -> Iterable[Entry]:
 
 def _as_int(image_id: int | str | None) -> int | None:
     """The id as an integer; None for other ids, for which the index numbers distinct images."""
-    return int(image_id) if isinstance(image_id, int) or str(image_id).isdigit() else None
+    return int(image_id) if isinstance(image_id, int) or str(image_id).isdecimal() else None
 
 
 def _with_progress(images: Collection, file: Path) -> Iterable:

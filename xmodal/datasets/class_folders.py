@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from xmodal.datasets.base import SampleDataset
-from xmodal.files import read_json
+from xmodal.fields import Fields
+from xmodal.files import explain_errors, read_json
 from xmodal.registry import DATASETS
 
 SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
@@ -105,14 +106,12 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
                 f'{file} lists {len(content)} names, and there are {len(folders)} folders, '
                 f"'{folders[0]}' to '{folders[-1]}': expected one name per folder, in this order"
             )
-        return content
-    if not isinstance(content, dict):
-        raise ValueError(
-            f'{file} is {str(content)[:40]}, expected {{"folder": "name", …}} or a list of names'
-        )
-    if missing := [folder for folder in folders if folder not in content]:
-        raise ValueError(
-            f'{file} has no name for {len(missing)} of {len(folders)} folders: '
-            f'{", ".join(missing[:5])}'
-        )
-    return [content[folder] for folder in folders]
+        content = dict(zip(folders, content, strict=True))
+    with explain_errors(file, '{"folder": "name", …} or a list of names'):
+        names = Fields(content)
+        if missing := [folder for folder in folders if folder not in names]:
+            raise ValueError(
+                f'it has no name for {len(missing)} of {len(folders)} folders: '
+                f'{", ".join(missing[:5])}'
+            )
+        return [names.name(folder) for folder in folders]

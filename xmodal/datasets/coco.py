@@ -1,9 +1,11 @@
 """Shared by the readers of COCO's layout."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from xmodal.fields import Fields
 
 
-def image_names(images: Iterable[dict]) -> dict[int, str]:
+def image_names(images: Iterable[Fields]) -> dict[int, str]:
     """File names by image id, from the list ``images``.
 
     Raises:
@@ -11,8 +13,20 @@ def image_names(images: Iterable[dict]) -> dict[int, str]:
     """
     names: dict[int, str] = {}
     for image in images:
-        image_id, name = image['id'], image['file_name']
+        image_id, name = image.integer('id'), image.name('file_name')
         if image_id in names:
             raise ValueError(f'two images have the id {image_id}: {names[image_id]} and {name}')
         names[image_id] = name
     return names
+
+
+def known_image(annotation: Fields, images: Collection[int]) -> int:
+    """The ``image_id`` of an annotation.
+
+    Raises:
+        ValueError: when there is no such image.
+    """
+    image_id = annotation.integer('image_id')
+    if image_id not in images:
+        raise annotation.error('image_id', 'the id of an image of the file')
+    return image_id

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from mmengine.logging import print_log
 
-from xmodal.datasets.json_stream import at_line, read_json_lines, stream_json_list
+from xmodal.datasets.json_stream import at_line, read_json_lines, stream_objects
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
+from xmodal.fields import Fields
 from xmodal.registry import DATASETS
 
 #: A label is an index into this list; the order is ALBEF's.
@@ -52,17 +53,12 @@ class EntailmentDataset(RecordDataset):
             'sample_index': index,
         }
 
-    def record(self, item: dict, hypothesis: str, label: str, pair_id: str) -> dict:
-        """The record of an annotation; ``item`` has the fields of ``image_path``."""
-        if label not in ENTAILMENT_CLASSES:
-            raise ValueError(
-                f'the label of {hypothesis!r} is {label!r}, expected one of '
-                f'{", ".join(ENTAILMENT_CLASSES)}'
-            )
+    def record(self, item: Fields, sentence_key: str, label_key: str, pair_id: str | int) -> dict:
+        """The record of an annotation; ``item`` has the fields of ``image_path``, too."""
         return {
-            'image': self.image_path.format(**item),
-            'text': clean_caption(hypothesis, self.max_words),
-            'label': ENTAILMENT_CLASSES.index(label),
+            'image': item.format(self.image_path),
+            'text': clean_caption(item.text(sentence_key), self.max_words),
+            'label': ENTAILMENT_CLASSES.index(item.choice(label_key, ENTAILMENT_CLASSES)),
             'pair_id': pair_id,
         }
 
@@ -86,11 +82,11 @@ class SnliVeDataset(EntailmentDataset):
         num_undecided = 0
         for index, (line_number, item) in enumerate(read_json_lines(file)):
             with at_line(line_number):
-                if item['gold_label'] == '-':
+                if item.text('gold_label') == '-':
                     num_undecided += 1
                     continue
-                pair_id = item.get('pairID', str(index))
-                yield self.record(item, item['sentence2'], item['gold_label'], pair_id)
+                pair_id = item.id('pairID', str(index))
+                yield self.record(item, 'sentence2', 'gold_label', pair_id)
         if num_undecided:
             print_log(f'{file}: {num_undecided} pairs without a label dropped', 'current')
 
@@ -104,5 +100,5 @@ class AlbefEntailmentDataset(EntailmentDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
-        for index, item in enumerate(stream_json_list(file)):
-            yield self.record(item, item['sentence'], item['label'], str(index))
+        for index, item in enumerate(stream_objects(file)):
+            yield self.record(item, 'sentence', 'label', str(index))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from xmodal.datasets.questions import QuestionDataset
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import read_json
+from xmodal.fields import Fields, read_object
 from xmodal.registry import DATASETS
 
 
@@ -31,24 +31,26 @@ class GqaDataset(QuestionDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per question."""
-        for question_id, item in read_json(file).items():
-            answer, types = item.get('answer'), item.get('types', {})
-            structural = types.get('structural')
+        questions = read_object(file)
+        for question_id in questions:
+            item = questions.object(question_id)
+            answer, types = item.text('answer', None), item.object('types', {})
+            structural, image = types.text('structural', None), item.id('imageId')
             record = self.record(
-                image=f'{item["imageId"]}.jpg',
-                image_id=derive_seed(item['imageId']),
-                question=item['question'],
+                image=f'{image}.jpg',
+                image_id=derive_seed(image),
+                question=item.text('question'),
                 question_id=question_id,
                 answers=[] if answer is None else [answer],
                 answer_type='' if structural is None else gqa_answer_type(structural),
             )
             gqa = {
                 'structural': structural,
-                'semantic': types.get('semantic'),
-                'detailed': types.get('detailed') or '',
-                'group': (item.get('groups') or {}).get('global'),
-                'balanced': item.get('isBalanced', True),
-                'entailed': [other for other in item.get('entailed') or () if other != question_id],
+                'semantic': types.text('semantic', None),
+                'detailed': types.text('detailed', ''),
+                'group': item.object('groups', {}).text('global', None),
+                'balanced': item.flag('isBalanced', True),
+                'entailed': [o for o in item.texts('entailed', []) if o != question_id],
                 'objects': named_objects(item),
             }
             yield {**record, 'gqa': gqa}
@@ -58,13 +60,13 @@ class GqaDataset(QuestionDataset):
         return {**super().get_data_info(index, rng), 'gqa': self.records[index]['gqa']}
 
 
-def named_objects(item: dict) -> list[str] | None:
+def named_objects(item: Fields) -> list[str] | None:
     """Ids of the objects that a question and its full answer name; None if it is not annotated."""
-    annotations = item.get('annotations')
-    if annotations is None:
+    if 'annotations' not in item:
         return None
-    parts = (annotations.get(part, {}) for part in ('question', 'fullAnswer'))
-    return [object_id for part in parts for object_id in part.values()]
+    annotations = item.object('annotations')
+    parts = (annotations.object(part, {}) for part in ('question', 'fullAnswer'))
+    return [part.text(words) for part in parts for words in part]
 
 
 def gqa_answer_type(structural: str) -> str:

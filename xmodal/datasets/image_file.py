@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 MAX_PIXELS = 100_000_000
-_MAX_BYTES = 1 << 28  # no photograph is as long; more would fill the memory before it is decoded
+MAX_BYTES = 1 << 28  # no photograph is as long; more would fill the memory before it is decoded
 _JPEG_START, _JPEG_SCAN, _JPEG_END = b'\xff\xd8', 0xDA, b'\xff\xd9'
 
 
@@ -37,9 +37,9 @@ def read_image_bytes(path: str | Path) -> bytes:
         status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):
             raise BrokenImageError(f'{path}: not a regular file')
-        if status.st_size > _MAX_BYTES:
+        if status.st_size > MAX_BYTES:
             raise BrokenImageError(
-                f'{path}: {status.st_size} bytes, expected at most {_MAX_BYTES} for an image'
+                f'{path}: {status.st_size} bytes, expected at most {MAX_BYTES} for an image'
             )
         return Path(path).read_bytes()
     except BrokenImageError:

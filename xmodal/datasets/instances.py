@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.datasets.boxes import read_box
-from xmodal.datasets.coco import image_names
+from xmodal.datasets.coco import image_names, known_image
 from xmodal.datasets.records import RecordDataset
-from xmodal.files import read_json
+from xmodal.fields import read_object
 from xmodal.registry import DATASETS
 
 
@@ -46,16 +46,24 @@ class InstanceDataset(RecordDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per object."""
-        content = read_json(file)
-        images = image_names(content['images'])
-        names = {category['id']: category['name'] for category in content['categories']}
-        for index, annotation in enumerate(content['annotations']):
-            tags = [names[annotation['category_id']], *annotation.get('attributes', [])]
+        content = read_object(file)
+        images = image_names(content.objects('images'))
+        names: dict[int, str] = {}
+        for category in content.objects('categories'):
+            if category.integer('id') in names:
+                raise category.error('id', 'an id that no other category has')
+            names[category.integer('id')] = category.text('name')
+        for index, annotation in enumerate(content.objects('annotations')):
+            if annotation.integer('category_id') not in names:
+                raise annotation.error('category_id', 'the id of a category of the file')
+            name = names[annotation.integer('category_id')]
+            tags = [name, *annotation.texts('attributes', [])]
             if unknown := set(tags) - set(self.tag_ids):
                 raise ValueError(f'tags {sorted(unknown)} are not in dataset.tags')
+            image_id = known_image(annotation, images)
             yield {
-                'image': images[annotation['image_id']],
-                'image_id': annotation['image_id'],
-                'box': read_box(annotation['bbox'], f'annotation {index}'),
+                'image': images[image_id],
+                'image_id': image_id,
+                'box': read_box(annotation.items('bbox'), f'annotation {index}'),
                 'tags': [self.tag_ids[tag] for tag in tags],
             }

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from xmodal.datasets.answers import normalize_lxmert_answer
-from xmodal.datasets.base import SampleDataset, find_files
+from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
 from xmodal.datasets.index import Entry, open_index
-from xmodal.datasets.json_stream import stream_json_list
+from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.questions import QuestionDataset
-from xmodal.datasets.reasoning import REASONING_CLASSES, ReasoningDataset
+from xmodal.datasets.reasoning import ReasoningDataset, split_identifier
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
+from xmodal.fields import Fields
 from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
 
@@ -62,8 +63,8 @@ class LxmertPretrainDataset(SampleDataset):
         self.max_words = max_words
         files = find_files(self, ann_file, data_root)
         self.index = open_index(files, {'reader': type(self).__name__}, self._read_file)
-        images = [Path(image) for image in self.items_to_check(self.index.images, 1000)]
-        self.check_images(images, files[0])
+        images = self.items_to_check(self.index.images, 1000)
+        self.check_images(images, files[0], ImageFolder('', None))
 
     def __len__(self) -> int:
         return len(self.index.texts)
@@ -87,40 +88,35 @@ class LxmertPretrainDataset(SampleDataset):
         num_read = 0
         reader = type(self).__name__
         with explain_errors(file, self.layout, lambda: f' by {reader} after {num_read} images'):
-            for item in stream_json_list(file):
+            for item in stream_objects(file):
                 sentences = [json.dumps(sentence) for sentence in _read_sentences(item)]
-                entry = Entry(item['img_id'], sentences)
+                entry = Entry(item.name('img_id'), sentences)
                 entry.check()
                 yield entry
                 num_read += 1
 
 
-def _read_sentences(item: dict) -> Iterable[tuple[str, str, dict[str, float]]]:
+def _read_sentences(item: Fields) -> Iterable[tuple[str, str, dict[str, float]]]:
     """Source, text and scores by answer of each sentence of an image."""
-    all_labels = item.get('labelf', {})
-    for source, texts in item['sentf'].items():
-        labels = all_labels.get(source, [{}] * len(texts))
+    sentences, all_labels = item.object('sentf'), item.object('labelf', {})
+    if unknown := set(all_labels) - set(sentences):
+        raise item.error('labelf', f'labels of sentences in "sentf", which has no {unknown}')
+    for source in sentences:
+        texts = sentences.texts(source)
+        labels = [label.scores() for label in all_labels.objects(source, [{}] * len(texts))]
         if len(labels) != len(texts):
             raise ValueError(
-                f'image {item["img_id"]} has {len(texts)} sentences of {source!r} and '
+                f'image {item.name("img_id")} has {len(texts)} sentences of {source!r} and '
                 f'{len(labels)} labels'
             )
         for text, label in zip(texts, labels, strict=True):
-            if not isinstance(text, str):
-                raise ValueError(f'a sentence of {item["img_id"]} is {text!r}, expected a text')
             yield source, text, normalize_label(label)
 
 
 def normalize_label(label: dict[str, float]) -> dict[str, float]:
-    """A label with answers in the form of LXMERT's table; equal answers get the largest score.
-
-    Raises:
-        ValueError: when a score is not between 0 and 1.
-    """
+    """A label with answers in the form of LXMERT's table; equal answers get the largest score."""
     normalized: dict[str, float] = {}
     for answer, score in label.items():
-        if not 0 <= score <= 1:  # True for NaN
-            raise ValueError(f'the score of {answer!r} is {score!r}, expected 0 to 1')
         answer = normalize_lxmert_answer(answer)
         if answer:
             normalized[answer] = max(score, normalized.get(answer, 0.0))
@@ -147,14 +143,15 @@ class LxmertQuestionDataset(QuestionDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
-        for item in stream_json_list(file):
+        for item in stream_objects(file):
+            has_label = self.test_mode or 'label' in item
             yield self.record(
-                image=item['img_id'],
-                image_id=derive_seed(item['img_id']),
-                question=item['sent'],
-                question_id=item['question_id'],
-                answer_type=item.get('answer_type', ''),
-                target=item.get('label', {} if self.test_mode else None),
+                image=item.name('img_id'),
+                image_id=derive_seed(item.name('img_id')),
+                question=item.text('sent'),
+                question_id=item.id('question_id'),
+                answer_type=item.text('answer_type', ''),
+                target=item.object('label', {}).scores() if has_label else None,
             )
 
 
@@ -166,15 +163,14 @@ class LxmertReasoningDataset(ReasoningDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
-        for item in stream_json_list(file):
-            label = item['label']
-            if label not in (0, 1):
-                raise ValueError(f'the label of {item["identifier"]} is {label!r}, expected 0 or 1')
-            split, image_set, _, sentence = item['identifier'].split('-')
+        for item in stream_objects(file):
+            if item.integer('label') not in (0, 1):
+                raise item.error('label', '0 or 1')
+            split, image_set, _, sentence = split_identifier(item)
             yield self.record(
-                [item['img0'], item['img1']],
-                item['sent'],
-                REASONING_CLASSES[label],
-                item['identifier'],
+                [item.name('img0'), item.name('img1')],
+                item.text('sent'),
+                item.integer('label'),
+                item.text('identifier'),
                 group=f'{split}-{image_set}-{sentence}',
             )

@@ -1,6 +1,5 @@
 """Readers of phrases with boxes: Flickr30k Entities' files, and lists."""
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,10 +8,12 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from xmodal.datasets.base import find_files
-from xmodal.datasets.boxes import Box
-from xmodal.datasets.json_stream import stream_json_list
+from xmodal.datasets.boxes import MAX_SIDE, Box, is_corners
+from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.referring import ReferringDataset
 from xmodal.datasets.text import clean_caption
+from xmodal.fields import shorten
+from xmodal.files import read_text
 from xmodal.registry import DATASETS
 
 _PHRASE = re.compile(r'\[/EN#(?P<entity>\d+)/\S+ (?P<phrase>[^\]]+)\]')
@@ -48,10 +49,12 @@ class PhraseDataset(ReferringDataset):
         Raises:
             ValueError: when height or width is not a whole number of pixels, or the box is none.
         """
-        if any(type(pixels) is not int or pixels < 1 for pixels in size):
+        if any(type(pixels) is not int or not 0 < pixels <= MAX_SIDE for pixels in size):
             raise ValueError(
-                f'height and width of {image} are {list(size)}, expected whole numbers of pixels'
+                f'height and width of {image} are {shorten(list(size))}, expected whole numbers of '
+                'pixels'
             )
+        box = _as_box(corners)
         record = {
             'image': image,
             'image_id': image_id,
@@ -63,7 +66,7 @@ class PhraseDataset(ReferringDataset):
                 'sent_id': index,
                 'split': split,
                 'size': size,
-                'box': _as_box(corners),
+                'box': box,
             }
         return record
 
@@ -104,13 +107,15 @@ class EntitiesDataset(PhraseDataset):
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per phrase with a box, in the order of the captions."""
         index = 0
-        for name in file.read_text('utf-8-sig').split():
+        for name in read_text(file).split():
+            if not name.isdecimal():
+                raise ValueError(f'{shorten(name)} is no image id')
             sentences, annotations = find_files(
                 self, [f'Sentences/{name}.txt', f'Annotations/{name}.xml'], str(file.parent)
             )
             entities = read_entity_boxes(annotations)
             path = self.image_path.format(id=name)
-            for match in _PHRASE.finditer(sentences.read_text('utf-8-sig')):
+            for match in _PHRASE.finditer(read_text(sentences)):
                 corners = entities.corners.get(match['entity'])
                 if corners is None:
                     continue
@@ -150,13 +155,14 @@ class PhraseListDataset(PhraseDataset):
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the splits; images are numbered in the order of the list."""
         image_ids: dict[str, int] = {}
-        for index, item in enumerate(stream_json_list(file)):
-            split = item[self.split_key]
+        for index, item in enumerate(stream_objects(file)):
+            split = item.text(self.split_key)
             if self.splits is not None and split not in self.splits:
                 continue
-            image, size = item['image'], (item['height'], item['width'])
+            image, size = item.name('image'), (item.get('height'), item.get('width'))
             image_id = image_ids.setdefault(image, len(image_ids))
-            yield self.record(image, image_id, item['phrase'], split, index, size, item['box_xyxy'])
+            phrase, corners = item.text('phrase'), item.items('box_xyxy')
+            yield self.record(image, image_id, phrase, split, index, size, corners)
 
 
 class EntityBoxes(NamedTuple):
@@ -188,7 +194,7 @@ def read_entity_boxes(file: Path) -> EntityBoxes:
             corners = [int(box.findtext(name)) for name in ('xmin', 'ymin', 'xmax', 'ymax')]
             for name in element.iter('name'):
                 boxes[name.text].append(corners)
-    except (ElementTree.ParseError, TypeError, ValueError) as error:
+    except (ElementTree.ParseError, TypeError, ValueError, LookupError) as error:
         raise ValueError(
             f'{file} cannot be read as annotations of Flickr30k Entities, <size> with <height> '
             f'and <width>, <object>s with <name> and <bndbox>: {error}'
@@ -204,9 +210,9 @@ def _enclose(boxes: Sequence[Corners]) -> Corners:
 
 def _as_box(corners: Corners) -> Box:
     """x, y, width and height, from the indices of the first and the last pixel."""
-    left, top, right, bottom = (float(value) for value in corners)
-    if not all(map(math.isfinite, (left, top, right, bottom))):
-        raise ValueError(f'the box {list(corners)} has a corner that is not a number')
+    if not is_corners(corners) or len(corners) > 4:
+        raise ValueError(f'the box {shorten(corners)} is not of four numbers of pixels')
+    left, top, right, bottom = map(float, corners)
     if right < left or bottom < top:
         raise ValueError(f'the box {list(corners)} ends before it begins')
     return [left - 1, top - 1, right - left + 1, bottom - top + 1]

@@ -10,6 +10,7 @@ from torch.utils.data import Dataset
 from xmodal.datasets.base import evenly_spaced, find_files, unpack_index
 from xmodal.datasets.boxes import find_invalid_box
 from xmodal.datasets.precomp_captions import assign_captions, assign_image_ids, read_lines
+from xmodal.fields import shorten
 from xmodal.registry import DATASETS
 from xmodal.structures import DataSample, Regions
 
@@ -162,8 +163,12 @@ def _map_array(file: Path, layout: str) -> np.ndarray:
     """Memory-maps an array of floats with three axes."""
     try:
         array = np.load(file, mmap_mode='r')
-    except (ValueError, EOFError) as error:
-        raise ValueError(f'{file} is not an array that NumPy can map: {error}') from error
+    except Exception as error:  # the header is read by Python's own parser
+        raise ValueError(
+            f'{file} is not an array that NumPy can map: {shorten(str(error), 100)}'
+        ) from error
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f'{file} has several arrays, expected one: .npy, not .npz')
     if array.ndim != 3 or array.dtype.kind != 'f' or not len(array):
         raise ValueError(f'{file} is {array.dtype} {array.shape}, expected floats {layout}')
     return array

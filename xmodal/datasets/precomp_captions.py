@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmodal.files import decode_error_message
+
 
 class CaptionAssignment(NamedTuple):
     """The images among the rows of the features, and the image of each caption.
@@ -140,7 +142,7 @@ def assign_image_ids(
                 f'{prefix}_ids.txt, lines {first + 1} and {line + 1}: both are {ids[line]}, but '
                 'they are of two images'
             )
-    if not all(text.isdecimal() for text in ids):
+    if not all(text.isdecimal() and int(text[:20]) < 2**63 for text in ids):
         return np.arange(len(lines))
     return np.array([int(ids[line]) for line in lines])
 
@@ -159,7 +161,9 @@ def read_lines(file: Path) -> list[str]:
         try:
             text = line.decode('utf-8').strip()
         except UnicodeDecodeError as error:
-            raise ValueError(f'{file}, line {line_number}: not UTF-8, {error}') from error
+            raise ValueError(
+                f'{file}, line {line_number}: not UTF-8, {decode_error_message(error)}'
+            ) from error
         if not text:
             raise ValueError(
                 f'{file}, line {line_number} is empty: every line belongs to a row, so add a text '

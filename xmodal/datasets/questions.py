@@ -8,11 +8,10 @@ from pathlib import Path
 
 from mmengine.logging import print_log
 
-from xmodal.datasets.answers import answer_score, normalize_answer
+from xmodal.datasets.answers import answer_score, normalize_answer, read_answer_list
 from xmodal.datasets.base import find_files
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.text import clean_caption
-from xmodal.files import explain_errors, read_json
 
 VISUAL_GENOME_WEIGHT = 0.5  # of an answer that only one person gave, as in ALBEF
 
@@ -116,7 +115,9 @@ class QuestionDataset(RecordDataset):
 
     def read_files(self, files: list[Path], **tables) -> Iterator[dict]:
         """Yields records with unique ids; in training only those with a known answer."""
-        known_answers = read_answer_list(self.answer_list) if self.answer_list else None
+        known_answers = None
+        if self.answer_list:
+            known_answers = set(read_answer_list(self.answer_list, 'dataset.answer_list'))
         read = partial(self._read_unique, question_ids=set())
         for file in files:
             records = self.explain_errors_in(read, file, **tables)
@@ -132,19 +133,6 @@ class QuestionDataset(RecordDataset):
                 raise ValueError(f'question_id {record["question_id"]} occurs twice')
             question_ids.add(record['question_id'])
             yield record
-
-
-def read_answer_list(file: Path) -> set[str]:
-    """The answers of a JSON list.
-
-    Raises:
-        FileError: when the file is not a JSON list.
-    """
-    with explain_errors(file, '["answer", …]'):
-        answers = read_json(file)
-        if not isinstance(answers, list):
-            raise ValueError(f'it is {str(answers)[:40]}, not a list')
-        return set(answers)
 
 
 def _keep_known(records: Iterable[dict], known_answers: set[str], file: Path) -> Iterator[dict]:

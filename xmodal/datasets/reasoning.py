@@ -4,10 +4,11 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from xmodal.datasets.json_stream import at_line, read_json_lines, stream_json_list
+from xmodal.datasets.json_stream import at_line, read_json_lines, stream_objects
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
+from xmodal.fields import Fields
 from xmodal.registry import DATASETS
 
 #: A label is an index into this list.
@@ -46,31 +47,39 @@ class ReasoningDataset(RecordDataset):
             'sample_index': index,
         }
 
-    def image_paths_to_check(self) -> list[Path]:
+    def images_to_check(self) -> list[str]:
         """All images of the checked records."""
-        return [
-            self.image_root / image
-            for record in self.items_to_check(self.records)
-            for image in record['images']
-        ]
+        records = self.items_to_check(self.records)
+        return [image for record in records for image in record['images']]
 
     def record(
-        self, images: list[str], sentence: str, label: str | bool, identifier: str, group: str
+        self, images: list[str], sentence: str, label: int, identifier: str, group: str
     ) -> dict:
         """The record of an annotation; ``group`` is '' where it is unknown."""
-        name = str(label).capitalize()
-        if name not in REASONING_CLASSES:
-            raise ValueError(
-                f'the label of {identifier or sentence!r} is {label!r}, expected '
-                f'{" or ".join(REASONING_CLASSES)}'
-            )
         return {
             'images': images,
             'text': clean_caption(sentence, self.max_words),
-            'label': REASONING_CLASSES.index(name),
+            'label': label,
             'identifier': identifier,
             'group': group,
         }
+
+
+def read_label(item: Fields) -> int:
+    """The index of an example's ``label``, which is a text or true or false."""
+    label = item.get('label')
+    name = str(label).capitalize() if isinstance(label, str | bool) else None
+    if name not in REASONING_CLASSES:
+        raise item.error('label', ' or '.join(REASONING_CLASSES))
+    return REASONING_CLASSES.index(name)
+
+
+def split_identifier(item: Fields) -> tuple[str, str, str, str]:
+    """The parts of an example's ``identifier``: split, set, pair and sentence."""
+    parts = item.text('identifier').split('-')
+    if len(parts) != 4:
+        raise item.error('identifier', 'split-set-pair-sentence')
+    return tuple(parts)
 
 
 @DATASETS.register_module()
@@ -102,23 +111,20 @@ class Nlvr2Dataset(ReasoningDataset):
             with at_line(line_number):
                 yield self._read_example(item)
 
-    def _read_example(self, item: dict) -> dict:
-        identifier = item['identifier']
-        parts = identifier.split('-')
-        if len(parts) != 4:
-            raise ValueError(f"identifier '{identifier}' is not split-set-pair-sentence")
-        split, image_set, _, sentence = parts
+    def _read_example(self, item: Fields) -> dict:
+        split, image_set, _, sentence = split_identifier(item)
         images = [
-            self._image_path(item, split, side, item[f'{name}_url'])
+            self._image_path(item, split, side, item.text(f'{name}_url'))
             for side, name in enumerate(('left', 'right'))
         ]
         group = f'{split}-{image_set}-{sentence}'
-        return self.record(images, item['sentence'], item['label'], identifier, group)
+        identifier = item.text('identifier')
+        return self.record(images, item.text('sentence'), read_label(item), identifier, group)
 
-    def _image_path(self, item: dict, split: str, side: int, url: str) -> str:
+    def _image_path(self, item: Fields, split: str, side: int, url: str) -> str:
         template = self.image_path or _IMAGE_PATHS.get(split, _OTHER_IMAGE_PATH)
-        pair = item['identifier'].rpartition('-')[0]
-        return template.format_map({**item, 'split': split, 'pair': pair, 'side': side, 'url': url})
+        pair = item.text('identifier').rpartition('-')[0]
+        return item.format(template, split=split, pair=pair, side=side, url=url)
 
 
 @DATASETS.register_module()
@@ -129,11 +135,11 @@ class AlbefReasoningDataset(ReasoningDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
-        for index, item in enumerate(stream_json_list(file)):
-            images = item['images']
-            if len(images) != 2:
-                raise ValueError(f'{len(images)} images for {item["sentence"]!r}, expected 2')
-            yield self.record(images, item['sentence'], item['label'], str(index), group='')
+        for index, item in enumerate(stream_objects(file)):
+            images = item.texts('images')
+            if len(images) != 2 or not all(images):
+                raise item.error('images', 'two images')
+            yield self.record(images, item.text('sentence'), read_label(item), str(index), group='')
 
 
 @DATASETS.register_module()
@@ -169,9 +175,10 @@ class NlvrDataset(ReasoningDataset):
             with at_line(line_number):
                 yield from self._read_example(item, file.stem)
 
-    def _read_example(self, item: dict, split: str) -> Iterable[dict]:
-        group = f'{split}-{item["identifier"].partition("-")[0]}'
+    def _read_example(self, item: Fields, split: str) -> Iterable[dict]:
+        presentation, label = item.name('identifier'), read_label(item)
+        group = f'{split}-{presentation.partition("-")[0]}'
         for order in range(PERMUTATIONS):
-            image = self.image_path.format_map({**item, 'split': split, 'order': order})
-            identifier = f'{split}-{item["identifier"]}-{order}'
-            yield self.record([image], item['sentence'], item['label'], identifier, group)
+            image = item.format(self.image_path, split=split, order=order)
+            identifier = f'{split}-{presentation}-{order}'
+            yield self.record([image], item.text('sentence'), label, identifier, group)

@@ -70,7 +70,7 @@ class RecordDataset(SampleDataset):
         self.records = PackedRecords(self.read_files(files, **self.read_tables()))
         if not self.records:
             raise ValueError(f'{type(self).__name__}: no record in {", ".join(map(str, files))}')
-        self.check_images(self.image_paths_to_check(), files[0])
+        self.check_images(self.images_to_check(), files[0], self.image_root)
 
     def read_tables(self) -> dict:
         """Content of further files that ``read_records`` needs, as its keyword arguments.
@@ -99,9 +99,9 @@ class RecordDataset(SampleDataset):
                 yield record
                 num_read += 1
 
-    def image_paths_to_check(self) -> list[Path]:
-        """Paths of images whose existence is checked when the dataset is built."""
-        return [self.image_root / record['image'] for record in self.items_to_check(self.records)]
+    def images_to_check(self) -> list[str]:
+        """Names of images whose existence is checked when the dataset is built."""
+        return [record['image'] for record in self.items_to_check(self.records)]
 
     def __len__(self) -> int:
         return len(self.records)

@@ -3,14 +3,14 @@
 import io
 import pickle
 from collections import defaultdict
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
-from pycocotools.coco import COCO
+from mmengine.logging import print_log
 
 from xmodal.datasets.boxes import Box, has_area, read_box
-from xmodal.datasets.coco import image_names
+from xmodal.datasets.coco import image_names, known_image
+from xmodal.fields import Fields, as_objects, read_object, shorten
 from xmodal.files import FileError, explain_errors, read_json
 
 INSTANCES_LAYOUT = (
@@ -21,6 +21,7 @@ PROPOSALS_LAYOUT = (
     'proposals, [{"image_id", "box": [x, y, width, height]}, …] or {image id: [[x, y, width, '
     'height], …]}'
 )
+_LARGE = 1_000_000  # bytes
 
 
 class Instances(NamedTuple):
@@ -46,23 +47,25 @@ def read_instances(file: Path) -> Instances:
         FileError: when the file has another layout.
     """
     with explain_errors(file, INSTANCES_LAYOUT):
-        coco = COCO()
-        coco.dataset = read_json(file)
-        names = image_names(coco.dataset['images'])
-        with redirect_stdout(io.StringIO()):  # pycocotools prints its progress
-            coco.createIndex()
+        content = read_object(file)
+        names = image_names(content.objects('images'))
         images = {
-            image_id: (names[image_id], image['height'], image['width'])
-            for image_id, image in coco.imgs.items()
+            image.integer('id'): (
+                names[image.integer('id')],
+                image.integer('height', low=1),
+                image.integer('width', low=1),
+            )
+            for image in content.objects('images')
         }
-        boxes = {
-            ann_id: read_box(annotation['bbox'], f'annotation {ann_id}')
-            for ann_id, annotation in coco.anns.items()
-        }
-        boxes_by_image = {
-            image_id: [boxes[a['id']] for a in annotations if has_area(boxes[a['id']])]
-            for image_id, annotations in coco.imgToAnns.items()
-        }
+        boxes: dict[int, Box] = {}
+        boxes_by_image: dict[int, list[Box]] = defaultdict(list)
+        for annotation in content.objects('annotations'):
+            ann_id, image_id = annotation.integer('id'), known_image(annotation, images)
+            if ann_id in boxes:
+                raise annotation.error('id', 'an id that no other annotation has')
+            boxes[ann_id] = read_box(annotation.items('bbox'), f'annotation {ann_id}')
+            if has_area(boxes[ann_id]):
+                boxes_by_image[image_id].append(boxes[ann_id])
         return Instances(file, images, boxes, boxes_by_image)
 
 
@@ -76,14 +79,17 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
     with explain_errors(file, PROPOSALS_LAYOUT):
         content = read_json(file)
         if isinstance(content, dict):
-            for image_id, boxes in content.items():
-                boxes_by_image[int(image_id)] += [
-                    read_box(box, f'image {image_id}') for box in boxes
-                ]
+            images = Fields(content)
+            for image_id in images:
+                if not image_id.isdecimal():
+                    raise ValueError(f'the key {image_id!r} is no image id')
+                boxes = images.items(image_id)
+                boxes_by_image[int(image_id)] += [read_box(b, f'image {image_id}') for b in boxes]
         else:
-            for detection in content:
-                image_id = int(detection['image_id'])
-                boxes_by_image[image_id].append(read_box(detection['box'], f'image {image_id}'))
+            for detection in as_objects(content):
+                image_id = detection.integer('image_id')
+                box = read_box(detection.items('box'), f'image {image_id}')
+                boxes_by_image[image_id].append(box)
     return {
         image_id: [box for box in boxes if has_area(box)]
         for image_id, boxes in boxes_by_image.items()
@@ -104,8 +110,11 @@ def look_up(table: dict, id_name: str, key: int) -> object:
     return table[key]
 
 
-class PlainUnpickler(pickle.Unpickler):
-    """Reads lists, dicts, strings and numbers; refuses to import or call anything."""
+class PlainUnpickler(pickle._Unpickler):
+    """Reads lists, dicts, strings and numbers; refuses to import or call anything.
+
+    It is the slower unpickler in Python: the one in C reserves gigabytes when 20 bytes say so.
+    """
 
     def find_class(self, module: str, name: str) -> object:
         """Refuses.
@@ -116,18 +125,21 @@ class PlainUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f'it contains {module}.{name}')
 
 
-def read_plain_pickle(file: Path) -> list | dict:
+def read_plain_pickle(file: Path) -> object:
     """Reads a pickle of plain containers; unlike ``pickle.load`` it runs no code of the file.
 
     Raises:
         FileError: when the file is not a pickle, or contains anything else.
     """
-    with open(file, 'rb') as stream:
-        try:
-            # Strings of Python 2 are bytes; latin-1 decodes any byte.
-            return PlainUnpickler(stream, encoding='latin-1').load()
-        except (pickle.UnpicklingError, EOFError, IndexError, KeyError, ValueError) as error:
-            raise FileError(
-                f'{file} is not a pickle of plain lists, dicts, strings and numbers ({error}), and '
-                'nothing else is read: get the original file of REFER'
-            ) from error
+    content = file.read_bytes()
+    if len(content) > _LARGE:
+        print_log(f'reading {file}, which takes some seconds', 'current')
+    try:
+        # Strings of Python 2 are bytes; latin-1 decodes any byte.
+        return PlainUnpickler(io.BytesIO(content), encoding='latin-1').load()
+    except Exception as error:  # each operation of a pickle has its own ways to fail
+        raise FileError(
+            f'{file} is not a pickle of plain lists, dicts, strings and numbers '
+            f'({shorten(str(error), 100)}), and nothing else is read: get the original file of '
+            'REFER'
+        ) from error

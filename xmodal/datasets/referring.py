@@ -1,12 +1,13 @@
 """Readers of referring expressions: REFER's files, and ALBEF's lists."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xmodal.datasets.base import find_files
 from xmodal.datasets.boxes import Box, has_area
-from xmodal.datasets.json_stream import stream_json_list
+from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.refer_files import (
     Instances,
@@ -16,6 +17,7 @@ from xmodal.datasets.refer_files import (
     read_proposals,
 )
 from xmodal.datasets.text import clean_caption
+from xmodal.fields import Fields, as_objects
 from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
 
@@ -84,6 +86,9 @@ class ReferringDataset(RecordDataset):
             yield from records
             return
         records = list(records)
+        sent_ids = Counter(record['sent_id'] for record in records)
+        if repeated := [sent_id for sent_id, count in sent_ids.items() if count > 1]:
+            raise ValueError(f'{files[0]}: sent_id {repeated[0]} occurs twice')
         proposals = self.find_proposals(records, tables.get('instances'))
         for record in records:
             yield {**record, 'proposals': proposals[record['image_id']]}
@@ -111,19 +116,23 @@ class ReferringDataset(RecordDataset):
         return proposals
 
 
-def _test_fields(reference: dict, sent_id: int, instances: Instances) -> dict:
+def _test_fields(reference: Fields, sent_id: int, instances: Instances) -> dict:
     """The fields that a record has in test mode, from an entry of ``refs(unc).p``."""
-    box = look_up(instances.boxes, 'ann_id', reference['ann_id'])
+    ann_id, image_id = reference.integer('ann_id'), reference.integer('image_id')
+    box = look_up(instances.boxes, 'ann_id', ann_id)
     if not has_area(box):
         raise ValueError(
-            f'the box of ann_id {reference["ann_id"]} is {box} in {instances.file}: no prediction '
+            f'the box of ann_id {ann_id} is {box} in {instances.file}: no prediction '
             'can be correct for an object without area'
         )
-    _, *size = look_up(instances.images, 'image_id', reference['image_id'])
+    _, *size = look_up(instances.images, 'image_id', image_id)
+    boxes = instances.boxes_by_image[image_id]
+    if boxes and box not in boxes:
+        raise reference.error('ann_id', f'an annotation of image {image_id} in {instances.file}')
     return {
-        'ref_id': reference['ref_id'],
+        'ref_id': reference.integer('ref_id'),
         'sent_id': sent_id,
-        'split': reference['split'],
+        'split': reference.text('split'),
         'size': tuple(size),
         'box': box,
     }
@@ -151,27 +160,28 @@ class ReferDataset(ReferringDataset):
 
     def read_records(self, file: Path, instances: Instances) -> Iterator[dict]:
         """One record per expression of the splits."""
-        references = read_plain_pickle(file)
-        known = {reference['split'] for reference in references}
+        references = list(as_objects(read_plain_pickle(file)))
+        known = {reference.text('split') for reference in references}
         if unknown := set(self.splits) - known:
             raise ValueError(
                 f'there is no split {sorted(unknown)}, expected splits of {sorted(known)}'
             )
         for reference in references:
-            if reference['split'] in self.splits:
+            if reference.text('split') in self.splits:
                 yield from self._read_reference(reference, instances)
 
-    def _read_reference(self, reference: dict, instances: Instances) -> Iterator[dict]:
+    def _read_reference(self, reference: Fields, instances: Instances) -> Iterator[dict]:
         """One record per expression of an entry of ``refs(unc).p``."""
-        image, *_ = look_up(instances.images, 'image_id', reference['image_id'])
-        for sentence in reference['sentences']:
+        image_id = reference.integer('image_id')
+        image, *_ = look_up(instances.images, 'image_id', image_id)
+        for sentence in reference.objects('sentences'):
             record = {
                 'image': image,
-                'image_id': reference['image_id'],
-                'text': clean_caption(sentence['sent'], self.max_words),
+                'image_id': image_id,
+                'text': clean_caption(sentence.text('sent'), self.max_words),
             }
             if self.test_mode:
-                record |= _test_fields(reference, sentence['sent_id'], instances)
+                record |= _test_fields(reference, sentence.integer('sent_id'), instances)
             yield record
 
 
@@ -207,27 +217,29 @@ class AlbefReferringDataset(ReferringDataset):
 
     def read_tables(self) -> dict:
         """``instances``, and ``references``: the entries of ``refs(unc).p`` by ``ref_id``."""
-        references: dict[int, dict] = {}
+        references: dict[int, Fields] = {}
         if self.test_mode:
             with explain_errors(self.references_file, ReferDataset.layout):
-                entries = read_plain_pickle(self.references_file)
-                references = {entry['ref_id']: entry for entry in entries}
+                for entry in as_objects(read_plain_pickle(self.references_file)):
+                    if entry.integer('ref_id') in references:
+                        raise entry.error('ref_id', 'an id that no other reference has')
+                    references[entry.integer('ref_id')] = entry
         return {'references': references, **super().read_tables()}
 
     def read_records(
-        self, file: Path, references: dict[int, dict], instances: Instances | None
+        self, file: Path, references: dict[int, Fields], instances: Instances | None
     ) -> Iterator[dict]:
         """One record per item; training images are numbered in the order of the list."""
         image_ids: dict[str, int] = {}
-        for index, item in enumerate(stream_json_list(file)):
-            image = item['image']
+        for index, item in enumerate(stream_objects(file)):
+            image = item.name('image')
             record = {
                 'image': image,
                 'image_id': image_ids.setdefault(image, len(image_ids)),
-                'text': clean_caption(item['text'], self.max_words),
+                'text': clean_caption(item.text('text'), self.max_words),
             }
             if self.test_mode:
-                reference = look_up(references, 'ref_id', item['ref_id'])
+                reference = look_up(references, 'ref_id', item.integer('ref_id'))
                 record |= _test_fields(reference, index, instances)
-                record['image_id'] = reference['image_id']
+                record['image_id'] = reference.integer('image_id')
             yield record

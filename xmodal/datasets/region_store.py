@@ -24,7 +24,8 @@ import torch
 
 from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import explain_errors, read_json
+from xmodal.fields import read_object
+from xmodal.files import explain_errors
 from xmodal.structures import ObjectLabels, Regions
 
 VERSION = 1
@@ -72,27 +73,46 @@ class RegionStore:
         with explain_errors(
             file, 'the content that RegionStoreWriter writes: make the store again'
         ):
-            meta = read_json(file)
-            if meta['version'] != VERSION:
-                raise ValueError(f'it has version {meta["version"]}, expected {VERSION}')
-            self.feature_dims, self.num_regions = meta['feature_dims'], meta['regions']
-            self.has_boxes, self.has_labels = meta['boxes'], meta['labels']
-            num_images, id_bytes, dtype = meta['images'], meta['id_bytes'], meta['dtype']
-            for key in ('feature_dims', 'regions', 'images', 'id_bytes'):
-                if type(meta[key]) is not int or meta[key] < 1:
-                    raise ValueError(f'{key} is {meta[key]!r}, expected a number of at least 1')
-            if dtype not in ('float16', 'float32'):
-                raise ValueError(f"dtype is {dtype!r}, expected 'float16' or 'float32'")
+            meta = read_object(file)
+            if meta.integer('version') != VERSION:
+                raise meta.error('version', str(VERSION))
+            self.feature_dims, self.num_regions, num_images, id_bytes = (
+                meta.integer(key, low=1)
+                for key in ('feature_dims', 'regions', 'images', 'id_bytes')
+            )
+            self.has_boxes, self.has_labels = meta.flag('boxes'), meta.flag('labels')
+            dtype = meta.choice('dtype', ('float16', 'float32'))
         self._features = self._map('features.bin', dtype, (self.num_regions, self.feature_dims))
         self._regions = self._map('regions.bin', REGION, (self.num_regions,))
         self._images = self._map('images.bin', IMAGE, (num_images,))
         self._ids = self._map('ids.bin', np.uint8, (id_bytes,))
         self._hashes, self._indices = self._map('lookup.bin', '<i8', (2, num_images))
+        self._check_images()
         ends = tuple(self._images[['end', 'id_end']][-1].item())
         if ends != (self.num_regions, id_bytes):
             raise ValueError(
                 f'{self.folder}/images.bin ends with {ends[0]} regions and {ends[1]} bytes of ids, '
                 f'expected {self.num_regions} and {id_bytes}: make the store again'
+            )
+
+    def _check_images(self) -> None:
+        """Checks what the files say of each image: a wrong place would give another's regions.
+
+        Raises:
+            ValueError: names the file.
+        """
+        sizes = np.minimum(self._images['width'], self._images['height'])
+        lengths = [np.diff(self._images[name], prepend=0) for name in ('end', 'id_end')]
+        if min(sizes.min(), *(length.min() for length in lengths)) < 1:
+            raise ValueError(
+                f'{self.folder}/images.bin has an image without size, regions or id: it was '
+                'changed after the store was made; make the store again'
+            )
+        is_sorted = (self._hashes[1:] > self._hashes[:-1]).all()
+        if not (is_sorted and np.array_equal(np.sort(self._indices), np.arange(len(self)))):
+            raise ValueError(
+                f'{self.folder}/lookup.bin does not list each image once: it was changed after the '
+                'store was made; make the store again'
             )
 
     def __reduce__(self) -> tuple:
@@ -110,6 +130,7 @@ class RegionStore:
 
         Raises:
             KeyError: when the store does not have the image.
+            ValueError: when a number of its regions is not finite.
         """
         index = self._find(image_id)
         if index is None:
@@ -129,6 +150,11 @@ class RegionStore:
                 torch.from_numpy(regions['attribute_confidence'].copy()),
             )
         features = torch.from_numpy(np.array(self._features[rows], np.float32))
+        if not (features.isfinite().all() and (boxes is None or boxes.isfinite().all())):
+            raise ValueError(
+                f'{self.folder}: features or boxes of image {image_id} contain NaN or infinity; '
+                'make the store again'
+            )
         return Regions(features, torch.ones(len(features), dtype=torch.bool), boxes, labels)
 
     def image_id(self, index: int) -> str:

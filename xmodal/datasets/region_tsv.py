@@ -9,12 +9,15 @@ Python 3 wrote as ``b'…'`` can be read as well.
 
 import base64
 import binascii
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from xmodal.datasets.detected_image import DetectedImage
+from xmodal.datasets.json_stream import at_line, read_lines
+from xmodal.files import explain_errors
 from xmodal.structures import ObjectLabels
 
 COLUMNS = (
@@ -29,6 +32,7 @@ COLUMNS = (
     'boxes',
     'features',
 )
+_LAYOUT = f'one image a line in {len(COLUMNS)} columns: {", ".join(COLUMNS)}'
 _INTEGERS = {4: '<i4', 8: '<i8'}
 _FLOATS = {4: '<f4', 8: '<f8'}
 _FEATURES = {2: '<f2', **_FLOATS}
@@ -47,24 +51,20 @@ def read_region_tsv(
     Raises:
         ValueError: names file and line, counted from ``start``, that cannot be read.
     """
-    with open(file, 'rb') as lines:
-        lines.seek(start)
-        offset = start
-        for line_number, line in enumerate(lines, 1):
+    offset, after = start, f' after byte {start}' if start else ''
+    with explain_errors(file, _LAYOUT, lambda: after):
+        for line_number, line in read_lines(file, start):
             offset += len(line)
-            if not line.strip():
-                continue
-            try:
-                yield _read_line(line, feature_dims), offset
-            except ValueError as error:
-                after = f' after byte {start}' if start else ''
-                raise ValueError(f'{file}, line {line_number}{after}: {error}') from error
+            if line.strip():
+                with at_line(line_number):
+                    image = _read_line(line, feature_dims)
+                yield image, offset
 
 
 def _read_line(line: bytes, feature_dims: int) -> DetectedImage:
     cells = line.rstrip(b'\r\n').split(b'\t')
     if len(cells) != len(COLUMNS):
-        raise ValueError(f'{len(cells)} columns, expected {len(COLUMNS)}: {", ".join(COLUMNS)}')
+        raise ValueError(f'{len(cells)} columns, expected {len(COLUMNS)}')
     row = dict(zip(COLUMNS, map(_unwrap, cells), strict=True))
     height, width, num_boxes = (_read_int(row, name) for name in ('img_h', 'img_w', 'num_boxes'))
     if num_boxes < 1:
@@ -89,10 +89,9 @@ def _unwrap(cell: bytes) -> bytes:
 
 
 def _read_int(row: dict[str, bytes], name: str) -> int:
-    try:
-        return int(row[name])
-    except ValueError:
-        raise ValueError(f'{name} is {row[name][:20]!r}, expected an integer') from None
+    if not (row[name].isdigit() and len(row[name]) < 10):
+        raise ValueError(f'{name} is {row[name][:20]!r}, expected a whole number')
+    return int(row[name])
 
 
 def _read_array(
@@ -103,7 +102,7 @@ def _read_array(
         content = base64.b64decode(row[name], validate=True)
     except binascii.Error as error:
         raise ValueError(f'{name} is not base64 ({error}): is the line truncated?') from error
-    size, remainder = divmod(len(content), int(np.prod(shape)))
+    size, remainder = divmod(len(content), math.prod(shape))
     if remainder or size not in types:
         raise ValueError(
             f'{name} has {len(content)} bytes, expected {" × ".join(map(str, shape))} numbers of '

@@ -10,8 +10,10 @@ import numpy as np
 from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import exclusive_dir, read_json, write_json
+from xmodal.fields import Fields
+from xmodal.files import exclusive_dir, explain_errors, read_json, write_json
 
+_PROGRESS = 'the content that RegionStoreWriter writes: delete the folder and start again'
 DTYPES = ('float32', 'float16')
 
 
@@ -44,12 +46,13 @@ class RegionStoreWriter:
         self._lock = ExitStack()
         self._lock.enter_context(exclusive_dir(folder))
         try:
-            progress = self._read_progress()
-            self.position = progress.get('position')
-            self.images, self.regions, self.id_bytes = (
-                progress.get(name, 0) for name in ('images', 'regions', 'id_bytes')
-            )
-            self._layout = tuple(progress['kind']) if progress.get('kind') else None
+            with explain_errors(self._progress_file, _PROGRESS):
+                progress = Fields(self._read_progress())
+                self.position = progress.get('position')
+                self.images, self.regions, self.id_bytes = (
+                    progress.integer(name, 0, low=0) for name in ('images', 'regions', 'id_bytes')
+                )
+                self._layout = _read_layout(progress)
             self._open()
         except BaseException:
             self._lock.close()
@@ -151,7 +154,7 @@ class RegionStoreWriter:
             write_json(self._progress_file, self._arguments)
             return {}
         progress = read_json(self._progress_file)
-        if {name: progress.get(name) for name in self._arguments} != self._arguments:
+        if {name: Fields(progress).get(name) for name in self._arguments} != self._arguments:
             raise FileExistsError(
                 f'{self.folder} contains an unfinished store of other sources or options: found '
                 f'{progress.get("sources")} in {progress.get("dtype")}, expected '
@@ -189,6 +192,16 @@ class RegionStoreWriter:
         content = (self.folder / 'ids.bin').read_bytes()
         starts = [0, *ends[:-1]]
         return [content[first:end].decode() for first, end in zip(starts, ends, strict=False)]
+
+
+def _read_layout(progress: Fields) -> tuple[int, bool, bool] | None:
+    """Width of the features, and whether there are boxes and labels; None before any image."""
+    layout = progress.items('kind', None)
+    if layout is None and not progress.integer('images', 0):
+        return None
+    if layout is None or list(map(type, layout)) != [int, bool, bool] or layout[0] < 1:
+        raise progress.error('kind', 'the width of the features, and two of true or false')
+    return tuple(layout)
 
 
 def _pack(image: DetectedImage) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Streaming of image-text pairs from WebDataset tar shards."""
 
-import json
 import math
 import random
 import re
@@ -17,11 +16,13 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from xmodal.datasets.base import MAX_BROKEN_IMAGES
 from xmodal.datasets.seeding import derive_seed, isolated_random
+from xmodal.datasets.tar_shard import IMAGES, read_shards
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import BrokenImageError, build_pipeline
+from xmodal.fields import Fields, shorten
+from xmodal.files import decode_json
 from xmodal.registry import DATASETS
 
-_IMAGES = ('jpg', 'jpeg', 'png', 'webp')
 _MAX_SHARDS = 1_000_000
 
 
@@ -129,41 +130,36 @@ class WebDatasetShards(IterableDataset):
             yield sample
 
     def _pairs(self, shards: list[str], epoch: int, broken: list[str]) -> Iterator[dict]:
-        """An endless stream of pairs; truncated shards are added to ``broken``."""
-
-        def add_broken(error: Exception) -> bool:
-            broken.append(f'shard: {error}')
-            return True
+        """An endless stream of pairs; what is left out is added to ``broken``."""
 
         for repeat in count():
             seed = derive_seed(self.seed, epoch, repeat)
             order = random.Random(seed).sample(shards, len(shards))
             num_pairs = 0
-            for raw in wds.DataPipeline(
-                wds.SimpleShardList(order),
-                wds.tarfile_to_samples(handler=add_broken),
-                wds.detshuffle(self.shuffle_buffer, self.shuffle_buffer // 10, seed=seed),
-            ):
+            shuffle = wds.detshuffle(self.shuffle_buffer, self.shuffle_buffer // 10, seed=seed)
+            for raw in shuffle.run(read_shards(order, broken.append)):
                 try:
                     pair = self._pair(raw)
                 except (ValueError, RecursionError) as error:
-                    broken.append(f'{raw["__url__"]}:{raw["__key__"]}.json: {error}')
+                    suffix = 'txt' if raw.get('txt') else 'json'
+                    broken.append(f'{raw["__url__"]}:{raw["__key__"]}.{suffix}: {error}')
                     continue
                 if pair['text'] and pair['img_bytes'] is not None:
                     num_pairs += 1
                     yield pair
             if not num_pairs:
                 raise ValueError(
-                    f'no pair of an image ({", ".join(_IMAGES)}) and a caption (txt, or "caption" '
-                    f'in json) in {shards[0]} and {len(shards) - 1} more shards; {broken}'
+                    f'no pair of an image ({", ".join(IMAGES)}) and a caption (txt, or "caption" '
+                    f'in json) in {shards[0]} and {len(shards) - 1} more shards; '
+                    f'{shorten(broken[:MAX_BROKEN_IMAGES], 1000)}'
                 )
 
     def _pair(self, raw: dict) -> dict:
         """Encoded image and clean text of a member of a shard."""
-        text = raw.get('txt', b'').decode(errors='replace')
+        text = raw.get('txt', b'').decode('utf-8-sig')
         if not text and 'json' in raw:
             text = _read_caption(raw['json'])
-        image = next((raw[suffix] for suffix in _IMAGES if suffix in raw), None)
+        image = next((raw[suffix] for suffix in IMAGES if suffix in raw), None)
         name = f'{raw["__url__"]}:{raw["__key__"]}'
         return {'img_bytes': image, 'text': self.clean(text), 'img_path': name}
 
@@ -174,11 +170,7 @@ def _read_caption(content: bytes) -> str:
     Raises:
         ValueError: when the JSON has another layout.
     """
-    item = json.loads(content)
-    caption = (item.get('caption') or '') if isinstance(item, dict) else None
-    if not isinstance(caption, str):
-        raise ValueError(f'it is {str(item)[:40]}, expected {{"caption": "text", …}}')
-    return caption
+    return Fields(decode_json(content.decode('utf-8-sig'))).text('caption', '')
 
 
 def _find_shards(data_root: str, pattern: str) -> list[str]:
@@ -192,7 +184,7 @@ def _find_shards(data_root: str, pattern: str) -> list[str]:
     else:
         _check_count(full_pattern)
         shards = list(wds.shardlists.expand_urls(full_pattern))
-        missing = [shard for shard in shards if not Path(shard).exists()]
+        missing = [shard for shard in shards if not Path(shard).is_file()]
     if missing:
         raise FileNotFoundError(
             f'{missing[0]} does not exist (dataset.shards; {len(missing)} missing). docs/data.md '

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer
 from xmodal.datasets.base import find_files
-from xmodal.datasets.json_stream import stream_json_list
+from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.questions import VISUAL_GENOME_WEIGHT, QuestionDataset
+from xmodal.fields import as_objects
 from xmodal.files import explain_errors, read_json
 from xmodal.registry import DATASETS
 
@@ -44,23 +45,30 @@ class VisualGenomeQuestionDataset(QuestionDataset):
         if not self.image_data:
             return {'folders': None}
         with explain_errors(self.image_data, '[{"image_id", "url": "https://…/VG_100K/1.jpg"}, …]'):
-            images = read_json(self.image_data)
-            return {'folders': {image['image_id']: image['url'].split('/')[-2] for image in images}}
+            folders: dict[int, str] = {}
+            for image in as_objects(read_json(self.image_data)):
+                _, *folder = image.text('url').rsplit('/', 2)[:2]
+                if not folder:
+                    raise image.error('url', 'an address with a folder')
+                folders[image.integer('image_id')] = folder[0]
+            return {'folders': folders}
 
     def read_records(self, file: Path, folders: dict[int, str] | None) -> Iterable[dict]:
         """One record per question whose normalised answer is not empty."""
-        for image in stream_json_list(file):
-            for item in image['qas']:
-                answer = normalize_answer(item['answer'])
+        for image in stream_objects(file):
+            for item in image.objects('qas'):
+                answer = normalize_answer(item.text('answer'))
                 if not answer:
                     continue
-                image_id = item['image_id']
+                image_id = item.integer('image_id')
+                if folders is not None and image_id not in folders:
+                    raise item.error('image_id', 'the id of an image of dataset.image_data')
                 folder = folders[image_id] if folders else ''
                 yield self.record(
                     image=str(Path(folder, f'{image_id}.jpg')),
                     image_id=image_id,
-                    question=item['question'],
-                    question_id=item['qa_id'],
+                    question=item.text('question'),
+                    question_id=item.id('qa_id'),
                     answers=[answer],
                     weight=VISUAL_GENOME_WEIGHT,
                 )

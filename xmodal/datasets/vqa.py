@@ -5,10 +5,11 @@ from pathlib import Path
 
 from xmodal.datasets.base import find_files
 from xmodal.datasets.coco import image_names
-from xmodal.datasets.json_stream import stream_json_list
+from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.questions import VISUAL_GENOME_WEIGHT, QuestionDataset
 from xmodal.datasets.seeding import derive_seed
-from xmodal.files import explain_errors, read_json
+from xmodal.fields import Fields, read_object
+from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
 
 
@@ -66,35 +67,37 @@ class VqaDataset(QuestionDataset):
         names: dict[int, str] = {}
         for file in self.image_info:
             with explain_errors(file, '{"images": [{"id", "file_name"}, …]}'):
-                names |= image_names(read_json(file)['images'])
+                names |= image_names(read_object(file).objects('images'))
         return {'names': names}
 
     def read_records(self, file: Path, names: dict[int, str] | None) -> Iterable[dict]:
         """One record per question."""
-        content = read_json(file)
-        questions = content['questions']
+        content = read_object(file)
+        questions = list(content.objects('questions'))
         # The images of test-dev are those of test.
-        subtype = content.get('data_subtype', '').replace('test-dev', 'test')
+        subtype = content.text('data_subtype', '').replace('test-dev', 'test')
         answer_file = self.answer_files[file]
         annotations = _read_annotations(answer_file) if answer_file else None
         for item in questions:
-            question_id = item['question_id']
+            question_id = item.id('question_id')
             if annotations is not None and question_id not in annotations:
                 raise ValueError(f'{answer_file} has no annotation of question {question_id}')
-            annotation = annotations[question_id] if annotations else {}
+            annotation = annotations[question_id] if annotations else Fields({})
+            image_id = item.integer('image_id')
             yield self.record(
-                image=self._image_path(item['image_id'], subtype, names),
-                image_id=item['image_id'],
-                question=item['question'],
+                image=self._image_path(image_id, subtype, names),
+                image_id=image_id,
+                question=item.text('question'),
                 question_id=question_id,
-                answers=[answer['answer'] for answer in annotation.get('answers', ())],
-                answer_type=annotation.get('answer_type', ''),
+                answers=[answer.text('answer') for answer in annotation.objects('answers', [])],
+                answer_type=annotation.text('answer_type', ''),
             )
-        extra = sorted((annotations or {}).keys() - {item['question_id'] for item in questions})
+        extra = (annotations or {}).keys() - {item.id('question_id') for item in questions}
         if extra:
             raise ValueError(
                 f'{answer_file} annotates {len(extra)} questions that the file of questions does '
-                f'not have, for instance {extra[0]}: do both files belong to the same split?'
+                f'not have, for instance {min(extra, key=str)}: do both files belong to the same '
+                'split?'
             )
 
     def _image_path(self, image_id: int, subtype: str, names: dict[int, str] | None) -> str:
@@ -105,17 +108,17 @@ class VqaDataset(QuestionDataset):
         return names[image_id]
 
 
-def _read_annotations(file: Path) -> dict[int, dict]:
+def _read_annotations(file: Path) -> dict[int | str, Fields]:
     """Annotations by question id.
 
     Raises:
         FileError: when an annotation has no answer, or a question has two annotations.
     """
-    annotations: dict[int, dict] = {}
+    annotations: dict[int | str, Fields] = {}
     with explain_errors(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
-        for item in read_json(file)['annotations']:
-            question_id = item['question_id']
-            if not item['answers']:
+        for item in read_object(file).objects('annotations'):
+            question_id = item.id('question_id')
+            if not item.items('answers'):
                 raise ValueError(f'the annotation of question {question_id} has no answers')
             if question_id in annotations:
                 raise ValueError(f'question {question_id} has two annotations')
@@ -151,18 +154,15 @@ class AlbefVqaDataset(QuestionDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
-        for index, item in enumerate(stream_json_list(file)):
-            source = item['dataset']
-            if source not in self.folders:
-                raise ValueError(f"dataset={source!r}, expected 'vqa' or 'vg'")
-            answers = item.get('answer', [])
+        for index, item in enumerate(stream_objects(file)):
+            source, image = item.choice('dataset', self.folders), item.name('image')
             # Only predictions need the real id; a negative number is no question's id.
             made_up_id = -1 - derive_seed(file.name, index)
             yield self.record(
-                image=str(Path(self.folders[source], item['image'])),
-                image_id=derive_seed(item['image']),
-                question=item['question'],
-                question_id=item['question_id'] if self.test_mode else made_up_id,
-                answers=[answers] if isinstance(answers, str) else answers,
+                image=str(Path(self.folders[source], image)),
+                image_id=derive_seed(image),
+                question=item.text('question'),
+                question_id=item.id('question_id') if self.test_mode else made_up_id,
+                answers=item.texts('answer', [], or_one=True),
                 weight=VISUAL_GENOME_WEIGHT if source == 'vg' else 1.0,
             )

@@ -12,7 +12,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from xmodal.files import explain_errors, read_json
+from xmodal.datasets.boxes import MAX_SIDE
+from xmodal.fields import Fields, read_object
+from xmodal.files import explain_errors
 
 
 def gqa_grounding(attention: Tensor, objects: Tensor) -> float:
@@ -34,6 +36,13 @@ def gqa_grounding(attention: Tensor, objects: Tensor) -> float:
     intersections = (last - first).clamp(min=0).prod(-1)  # (R, K)
     areas = (regions[..., 2:] - regions[..., :2]).prod(-1).clamp(min=torch.finfo().tiny)
     return float(weights @ (intersections / areas).sum(1))
+
+
+def _box(item: Fields, width: int, height: int) -> tuple[float, ...]:
+    """x1, y1, x2, y2 as shares of the image."""
+    x, y = (item.number(key, -MAX_SIDE, MAX_SIDE) for key in 'xy')
+    w, h = (item.number(key, 0, MAX_SIDE) for key in 'wh')
+    return x / width, y / height, (x + w) / width, (y + h) / height
 
 
 class SceneGraphs:
@@ -61,17 +70,12 @@ class SceneGraphs:
         layout = '{"image": {"width", "height", "objects": {"id": {"x", "y", "w", "h"}}}}'
         boxes = {}
         with explain_errors(self.file, layout, lambda: f' after {len(boxes)} images'):
-            for image, graph in read_json(self.file).items():
-                width, height = graph['width'], graph['height']
-                boxes[image] = {
-                    name: (
-                        item['x'] / width,
-                        item['y'] / height,
-                        (item['x'] + item['w']) / width,
-                        (item['y'] + item['h']) / height,
-                    )
-                    for name, item in graph['objects'].items()
-                }
+            graphs = read_object(self.file)
+            for image in graphs:
+                graph = graphs.object(image)
+                size = graph.integer('width', low=1), graph.integer('height', low=1)
+                objects = graph.object('objects')
+                boxes[image] = {name: _box(objects.object(name), *size) for name in objects}
         return boxes
 
     def score(self, sample: dict) -> float:

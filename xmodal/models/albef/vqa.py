@@ -7,11 +7,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+from xmodal.datasets.answers import read_answer_list
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.albef.model import AlbefModel
 from xmodal.models.base import set_answers
 from xmodal.models.heads import AnswerDecoder
-from xmodal.models.heads.answer_list import read_answer_list
 from xmodal.models.losses import distilled_cross_entropy
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, Tokens

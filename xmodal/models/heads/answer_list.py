@@ -1,32 +1,11 @@
 """Lists of answers to choose from."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
-from xmodal.files import read_json
 
 # Forms of an answer; the first form in which two answers agree decides.
 _FORMS = (str, normalize_lxmert_answer, normalize_answer)
-
-
-def read_answer_list(file: str | Path, key: str) -> list[str]:
-    """The answers of a JSON file, a list of strings; ``key`` of the config names it.
-
-    Raises:
-        FileNotFoundError: when it does not exist.
-        ValueError: when it is no list of answers.
-    """
-    file = Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(
-            f'{key}: {file} does not exist (from {Path.cwd()}). docs/tasks/vqa.md and '
-            'docs/regions.md say how to make it'
-        )
-    answers = read_json(file)
-    if not (isinstance(answers, list) and answers and all(isinstance(a, str) for a in answers)):
-        raise ValueError(f'{key}: {file} is no JSON list of answers, ["yes", …]')
-    return answers
 
 
 class AnswerTable:

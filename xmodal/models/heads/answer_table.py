@@ -7,7 +7,8 @@ from mmengine.logging import print_log
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from xmodal.models.heads.answer_list import AnswerTable, read_answer_list
+from xmodal.datasets.answers import read_answer_list
+from xmodal.models.heads.answer_list import AnswerTable
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.registry import MODELS
 from xmodal.structures import LxmertStep
