@@ -25,6 +25,7 @@ CONTENT_ERRORS = (
     ArithmeticError,
     RecursionError,
 )
+_MAX_MESSAGE = 500  # characters: a value of a file may have any length
 _MAX_BYTES = 1 << 31  # more than any annotation file that is read at once
 
 
@@ -34,7 +35,8 @@ class FileError(ValueError):
 
 def content_error_message(error: Exception) -> str:
     """What is wrong with a file's content, from one of ``CONTENT_ERRORS``."""
-    return f'key {error} is missing' if isinstance(error, KeyError) else str(error)
+    message = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
+    return message if len(message) <= _MAX_MESSAGE else f'{message[:_MAX_MESSAGE]}…'
 
 
 @contextmanager

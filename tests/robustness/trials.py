@@ -15,6 +15,7 @@ A trial calls one thing with one wrong input. It ends in one of these ways; the 
 
 import contextlib
 import io
+import re
 import resource
 import signal
 import subprocess
@@ -30,6 +31,12 @@ ENDS = ('sentence', 'handled', 'silent', 'traceback', 'hang', 'memory')
 RIGHT_ENDS = ENDS[:2]
 LIMIT_BYTES = 1 << 30
 MAX_SENTENCE = 2000  # characters: longer ones show content that nobody reads
+# What Python says when code stumbles over a value: it names neither a field nor what was expected.
+_STUMBLES = re.compile(
+    'object has no attribute|object is not|NoneType|unhashable|indices must|unsupported operand'
+    '|not supported between|values to unpack|argument must be|out of range|could not convert'
+    '|Unknown format code|invalid literal|required positional'
+)
 
 
 class Hang(BaseException):
@@ -157,6 +164,8 @@ def _judge_tool(text: str, names: list[str]) -> tuple[str, str]:
 def _judge_sentence(sentence: str, names: list[str]) -> tuple[str, str]:
     if not any(name in sentence for name in names):
         return 'traceback', f'names none of {names}: {sentence}'
+    if stumble := _STUMBLES.search(sentence):
+        return 'traceback', f'{stumble[0]!r} is no sentence: {sentence}'
     if len(sentence) > MAX_SENTENCE:
         return 'traceback', f'{len(sentence)} characters are no sentence: {sentence[:300]}'
     return 'sentence', sentence

@@ -137,7 +137,7 @@ class AlbefReasoningDataset(ReasoningDataset):
         """One record per item of the list."""
         for index, item in enumerate(stream_objects(file)):
             images = item.texts('images')
-            if len(images) != 2 or not all(images):
+            if len(images) != 2 or not all(map(str.strip, images)):
                 raise item.error('images', 'two images')
             yield self.record(images, item.text('sentence'), read_label(item), str(index), group='')
 

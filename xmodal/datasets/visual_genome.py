@@ -62,7 +62,7 @@ class VisualGenomeQuestionDataset(QuestionDataset):
                     continue
                 image_id = item.integer('image_id')
                 if folders is not None and image_id not in folders:
-                    raise item.error('image_id', 'the id of an image of dataset.image_data')
+                    raise item.error('image_id', f'the id of an image of {self.image_data}')
                 folder = folders[image_id] if folders else ''
                 yield self.record(
                     image=str(Path(folder, f'{image_id}.jpg')),

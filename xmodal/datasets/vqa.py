@@ -8,7 +8,7 @@ from xmodal.datasets.coco import image_names
 from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.questions import VISUAL_GENOME_WEIGHT, QuestionDataset
 from xmodal.datasets.seeding import derive_seed
-from xmodal.fields import Fields, read_object
+from xmodal.fields import read_object
 from xmodal.files import explain_errors
 from xmodal.registry import DATASETS
 
@@ -82,15 +82,15 @@ class VqaDataset(QuestionDataset):
             question_id = item.id('question_id')
             if annotations is not None and question_id not in annotations:
                 raise ValueError(f'{answer_file} has no annotation of question {question_id}')
-            annotation = annotations[question_id] if annotations else Fields({})
+            answers, answer_type = annotations[question_id] if annotations else ([], '')
             image_id = item.integer('image_id')
             yield self.record(
                 image=self._image_path(image_id, subtype, names),
                 image_id=image_id,
                 question=item.text('question'),
                 question_id=question_id,
-                answers=[answer.text('answer') for answer in annotation.objects('answers', [])],
-                answer_type=annotation.text('answer_type', ''),
+                answers=answers,
+                answer_type=answer_type,
             )
         extra = (annotations or {}).keys() - {item.id('question_id') for item in questions}
         if extra:
@@ -104,25 +104,27 @@ class VqaDataset(QuestionDataset):
         if names is None:
             return self.image_name.format(subtype=subtype, image_id=image_id)
         if image_id not in names:
-            raise ValueError(f'dataset.image_info does not name the image {image_id}')
+            files = ', '.join(map(str, self.image_info))
+            raise ValueError(f'{files} (dataset.image_info) does not name the image {image_id}')
         return names[image_id]
 
 
-def _read_annotations(file: Path) -> dict[int | str, Fields]:
-    """Annotations by question id.
+def _read_annotations(file: Path) -> dict[int | str, tuple[list[str], str]]:
+    """Answers and their type by question id.
 
     Raises:
         FileError: when an annotation has no answer, or a question has two annotations.
     """
-    annotations: dict[int | str, Fields] = {}
+    annotations: dict[int | str, tuple[list[str], str]] = {}
     with explain_errors(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
         for item in read_object(file).objects('annotations'):
             question_id = item.id('question_id')
-            if not item.items('answers'):
+            answers = [answer.text('answer') for answer in item.objects('answers')]
+            if not answers:
                 raise ValueError(f'the annotation of question {question_id} has no answers')
             if question_id in annotations:
                 raise ValueError(f'question {question_id} has two annotations')
-            annotations[question_id] = item
+            annotations[question_id] = answers, item.text('answer_type', '')
     return annotations
 
 
