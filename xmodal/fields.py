@@ -3,12 +3,14 @@
 import math
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from reprlib import Repr
 from string import Formatter
 from typing import Any
 
 from xmodal.files import read_json
 
 _REQUIRED: Any = object()
+_REPR = Repr()
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -170,7 +172,6 @@ def is_number(value: object) -> bool:
 
 def shorten(value: object, length: int = 40) -> str:
     """The ``repr`` of a value, cut off."""
-    if isinstance(value, str | list):  # before it becomes a long text
-        value = value[: length + 1]
-    text = repr(value)
+    # Long and deep values are cut before they become a text.
+    text = repr(value[: length + 1]) if isinstance(value, str) else _REPR.repr(value)
     return text if len(text) <= length else f'{text[:length]}…'

@@ -16,6 +16,7 @@ A trial calls one thing with one wrong input. It ends in one of these ways; the 
 import contextlib
 import io
 import re
+import reprlib
 import resource
 import signal
 import subprocess
@@ -141,7 +142,7 @@ def _judge(
     except Exception as error:
         return _judge_error(error, names)
     right = is_right(result) if callable(is_right) else is_right
-    return ('handled' if right else 'silent'), f'returned {str(result)[:300]}'
+    return ('handled' if right else 'silent'), f'returned {reprlib.repr(result)}'
 
 
 def _judge_error(error: Exception, names: list[str]) -> tuple[str, str]:

@@ -1,14 +1,23 @@
-"""Inference on image files and texts with a trained model."""
+"""Inference on images and texts with a trained model."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
 from pathlib import Path
+from threading import Lock
 
+import numpy as np
 import torch
 from mmengine.config import Config, ConfigDict
 from torch import Tensor, nn
 
+from xmodal.apis.inputs import (
+    ImageLike,
+    image_fields,
+    require_images,
+    require_pairs,
+    require_texts,
+)
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import build_pipeline
 from xmodal.engine.checkpoint import load_weights
@@ -18,7 +27,7 @@ from xmodal.structures import DataSample, Encoded
 from xmodal.visualization.anchors import WordAnchors, find_position, word_anchors
 from xmodal.visualization.grad_cam import grad_cam
 
-ImagePath = str | Path
+_BLANK = np.zeros((32, 32, 3), np.uint8)
 
 
 def load_model(
@@ -43,7 +52,10 @@ def load_model(
 
 
 class Inferencer:
-    """Applies a trained model to image files and texts, with the preprocessing of its test set.
+    """Applies a trained model to images and texts, with the preprocessing of its test set.
+
+    An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3).
+    Empty lists give empty results.
 
     :meth:`similarity`, :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models that were
     pre-trained, or fine-tuned for retrieval or grounding; :meth:`predict` is for models of the
@@ -80,18 +92,20 @@ class Inferencer:
         self.pipeline = build_pipeline([*transforms, pack])
         self.collate = FUNCTIONS.get(loader.collate_fn.type)
         self.clean_text = _text_cleaner(loader.dataset)
+        self._lock = Lock()  # a tokenizer has a state while it works
 
     @torch.no_grad()
-    def encode_images(self, images: Sequence[ImagePath]) -> Encoded:
-        """Encodes B image files: their tokens and embeddings.
+    def encode_images(self, images: Sequence[ImageLike]) -> Encoded:
+        """Encodes B images: their tokens and embeddings.
 
         Raises:
             BrokenImageError: if an image cannot be read.
-            TypeError: if a single path takes the place of the list.
-            ValueError: if there is no image.
+            TypeError: if a single image takes the place of the list.
         """
-        _require_list('images', images)
-        return self.model.encode_image(self._prepare(images, [''] * len(images))['inputs'].images)
+        require_images(images)
+        # A model cannot encode no image: it encodes one, of which none is returned.
+        prepared = self._prepare(images if len(images) else [_BLANK], [''] * max(len(images), 1))
+        return _first(self.model.encode_image(prepared['inputs'].images), len(images))
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
@@ -99,22 +113,22 @@ class Inferencer:
 
         Raises:
             TypeError: if a single text takes the place of the list.
-            ValueError: if there is no text.
         """
-        _require_list('texts', texts)
-        return self.model.encode_text(*self._tokenize(texts))
+        require_texts(texts)
+        return _first(self.model.encode_text(*self._tokenize(texts or [''])), len(texts))
 
-    def encode(self, images: Sequence[ImagePath], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
-        """Encodes B image files and T texts."""
+    def encode(self, images: Sequence[ImageLike], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
+        """Encodes B images and T texts."""
+        require_texts(texts)  # before the images are read
         return self.encode_images(images), self.encode_texts(texts)
 
-    def similarity(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
+    def similarity(self, images: Sequence[ImageLike], texts: Sequence[str]) -> Tensor:
         """Returns the cosine similarity of every image and every text, (B, T)."""
         image, text = self.encode(images, texts)
         return image.embedding @ text.embedding.T
 
     @torch.no_grad()
-    def match(self, images: Sequence[ImagePath], texts: Sequence[str]) -> Tensor:
+    def match(self, images: Sequence[ImageLike], texts: Sequence[str]) -> Tensor:
         """Returns the probability that an image and a text match, for all pairs, (B, T).
 
         It is the softmax of both ITM logits, whatever score the ITM head ranks by.
@@ -122,16 +136,18 @@ class Inferencer:
         image, text = self.encode(images, texts)
         shape = len(images), len(texts)
         pairs = torch.ones(shape, device=image.embedding.device).nonzero()
+        if not len(pairs):
+            return image.embedding.new_zeros(shape)
         logits = self.model.match_logits(image.tokens, text.tokens, pairs)
         return logits.softmax(1)[:, 1].view(shape)
 
     def heatmap(
-        self, images: Sequence[ImagePath], texts: Sequence[str], layer: int | None = None
+        self, images: Sequence[ImageLike], texts: Sequence[str], layer: int | None = None
     ) -> Tensor:
         """Returns the Grad-CAM heat map of each text on the patches of its image, (B, h, w).
 
         Args:
-            images: B image files.
+            images: B images.
             texts: B texts.
             layer: index of the fusion layer; -1 is the last one, as in Fig. 4 of ACE-RPE. None is
                 the third of six, or the layer at the same relative depth: ALBEF localises with it.
@@ -139,12 +155,14 @@ class Inferencer:
         Raises:
             ValueError: if the numbers of images and texts differ, or the model has no such layer.
         """
-        _require_pairs(images, texts)
+        require_pairs(images, texts)
         image, text = self.encode(images, texts)
+        if not len(images):
+            return image.embedding.new_zeros(0, *image.tokens.grid_size)
         return grad_cam(self.model, image.tokens, text.tokens, layer)[1]
 
     @torch.no_grad()
-    def anchors(self, image: ImagePath, text: str) -> list[WordAnchors]:
+    def anchors(self, image: ImageLike, text: str) -> list[WordAnchors]:
         """Returns the words of a text, each with the patches that are its anchors (Eq. 5).
 
         Words are word pieces, in the order of the text. [SEP] counts as one, [CLS] does not: it has
@@ -153,6 +171,7 @@ class Inferencer:
         Raises:
             ValueError: if the model has no anchors, because its position is not ACE-RPE.
         """
+        require_texts([text])
         ids, mask = self._tokenize([text])
         tokens = self.encode_images([image]).tokens, self.model.encode_text(ids, mask).tokens
         words = word_anchors(self.model, *tokens, self.model.data_preprocessor.words(ids[0]))
@@ -166,12 +185,12 @@ class Inferencer:
 
     @torch.no_grad()
     def predict(
-        self, images: Sequence[ImagePath | Sequence[ImagePath]], texts: Sequence[str]
+        self, images: Sequence[ImageLike | Sequence[ImageLike]], texts: Sequence[str]
     ) -> list[DataSample]:
         """Predicts the answer or the class of each image with its question or statement.
 
         Args:
-            images: B image files; lists of files for a model that takes several images at once,
+            images: B images; lists of images for a model that takes several images at once,
                 such as those of NLVR2. A model of region features takes any path whose stem is an
                 image id of the region store in the config.
             texts: B questions or statements.
@@ -187,45 +206,35 @@ class Inferencer:
             ValueError: if the numbers of images and texts differ, or the model has no prediction
                 mode.
         """
-        _require_pairs(images, texts)
+        require_pairs(images, texts)
+        if not len(images):
+            return []
         batch = self._prepare(images, [self.clean_text(text) for text in texts])
         return self.model(**batch, mode='predict')
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Cleans and tokenises texts: ``input_ids`` and ``attention_mask``."""
-        return self.model.data_preprocessor.tokenize([self.clean_text(text) for text in texts])
+        with self._lock:
+            return self.model.data_preprocessor.tokenize([self.clean_text(text) for text in texts])
 
     def _prepare(
-        self, images: Sequence[ImagePath | Sequence[ImagePath]], texts: Sequence[str]
+        self, images: Sequence[ImageLike | Sequence[ImageLike]], texts: Sequence[str]
     ) -> dict:
         """Returns the ``inputs`` and ``data_samples`` of the model."""
         samples = []
         for index, (image, text) in enumerate(zip(images, texts, strict=True)):
             results = {'image_id': index, 'sample_index': index, 'text': text}
-            if isinstance(image, ImagePath):
-                results['img_path'] = str(image)
-            else:
-                results['img_paths'] = [str(path) for path in image]
-                results['img_path'] = results['img_paths'][0]
-            samples.append(self.pipeline(results))
-        return self.model.data_preprocessor(self.collate(samples), False)
+            samples.append(self.pipeline(results | image_fields(image, f'images[{index}]')))
+        with self._lock:
+            return self.model.data_preprocessor(self.collate(samples), False)
 
 
-def _require_list(name: str, values: Sequence) -> None:
-    """Refuses one text or path, whose letters would pass as many of them, and no value at all."""
-    if isinstance(values, ImagePath):
-        raise TypeError(f'{name}={values!r}, expected a list: {name}=[{values!r}]')
-    if not len(values):
-        raise ValueError(f'{name} is empty, expected a list with at least one')
-
-
-def _require_pairs(images: Sequence, texts: Sequence) -> None:
-    _require_list('images', images)
-    _require_list('texts', texts)
-    if len(images) != len(texts):
-        raise ValueError(
-            f'got {len(images)} images and {len(texts)} texts, expected one text for each image'
-        )
+def _first(encoded: Encoded, count: int) -> Encoded:
+    """The first rows of a batch."""
+    if count == len(encoded.embedding):
+        return encoded
+    rows = torch.arange(count, device=encoded.embedding.device)
+    return Encoded(encoded.tokens.select(rows), encoded.embedding[:count])
 
 
 def _text_cleaner(dataset: ConfigDict) -> Callable[[str], str]:

@@ -17,6 +17,7 @@ from xmodal.files import read_text
 from xmodal.registry import DATASETS
 
 _PHRASE = re.compile(r'\[/EN#(?P<entity>\d+)/\S+ (?P<phrase>[^\]]+)\]')
+_PIXELS = re.compile(r'\s*-?\d{1,7}\s*')
 
 Corners = Sequence[float]  # first column, first row, last column, last row, counted from 1
 
@@ -186,20 +187,28 @@ def read_entity_boxes(file: Path) -> EntityBoxes:
     boxes: dict[str, list[Corners]] = defaultdict(list)
     try:
         root = ElementTree.parse(file).getroot()
-        size = (int(root.findtext('size/height')), int(root.findtext('size/width')))
+        size = (_read_pixels(root, 'size/height'), _read_pixels(root, 'size/width'))
         for element in root.iter('object'):
             box = element.find('bndbox')
             if box is None:  # <scene> or <nobndbox>
                 continue
-            corners = [int(box.findtext(name)) for name in ('xmin', 'ymin', 'xmax', 'ymax')]
+            corners = [_read_pixels(box, name) for name in ('xmin', 'ymin', 'xmax', 'ymax')]
             for name in element.iter('name'):
                 boxes[name.text].append(corners)
-    except (ElementTree.ParseError, TypeError, ValueError, LookupError) as error:
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise ValueError(
             f'{file} cannot be read as annotations of Flickr30k Entities, <size> with <height> '
             f'and <width>, <object>s with <name> and <bndbox>: {error}'
         ) from error
     return EntityBoxes(size, {entity: _enclose(corners) for entity, corners in boxes.items()})
+
+
+def _read_pixels(element: ElementTree.Element, path: str) -> int:
+    """A whole number of pixels in an element."""
+    text = element.findtext(path)
+    if text is None or not _PIXELS.fullmatch(text):
+        raise ValueError(f'<{path}> is {shorten(text)}, expected a whole number of pixels')
+    return int(text)
 
 
 def _enclose(boxes: Sequence[Corners]) -> Corners:

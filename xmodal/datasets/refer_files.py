@@ -10,7 +10,7 @@ from mmengine.logging import print_log
 
 from xmodal.datasets.boxes import Box, has_area, read_box
 from xmodal.datasets.coco import image_names, known_image
-from xmodal.fields import Fields, as_objects, read_object, shorten
+from xmodal.fields import Fields, as_objects, read_object
 from xmodal.files import FileError, explain_errors, read_json
 
 INSTANCES_LAYOUT = (
@@ -96,16 +96,16 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
     }
 
 
-def look_up(table: dict, id_name: str, key: int) -> object:
-    """An entry of a table by its id.
+def look_up(table: dict, id_name: str, key: int, file: Path) -> object:
+    """An entry of the table of a file by its id.
 
     Raises:
         ValueError: when the table does not have it.
     """
     if key not in table:
         raise ValueError(
-            f'{id_name} {key} is unknown: dataset.instances and the references must belong to the '
-            'same dataset'
+            f'{id_name} {key} is unknown in {file}: dataset.instances and the references must '
+            'belong to the same dataset'
         )
     return table[key]
 
@@ -138,8 +138,8 @@ def read_plain_pickle(file: Path) -> object:
         # Strings of Python 2 are bytes; latin-1 decodes any byte.
         return PlainUnpickler(io.BytesIO(content), encoding='latin-1').load()
     except Exception as error:  # each operation of a pickle has its own ways to fail
+        reason = str(error)[:100] if isinstance(error, pickle.UnpicklingError) else 'it is damaged'
         raise FileError(
-            f'{file} is not a pickle of plain lists, dicts, strings and numbers '
-            f'({shorten(str(error), 100)}), and nothing else is read: get the original file of '
-            'REFER'
+            f'{file} is not a pickle of plain lists, dicts, strings and numbers ({reason}), and '
+            'nothing else is read: get the original file of REFER'
         ) from error

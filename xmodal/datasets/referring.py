@@ -119,13 +119,13 @@ class ReferringDataset(RecordDataset):
 def _test_fields(reference: Fields, sent_id: int, instances: Instances) -> dict:
     """The fields that a record has in test mode, from an entry of ``refs(unc).p``."""
     ann_id, image_id = reference.integer('ann_id'), reference.integer('image_id')
-    box = look_up(instances.boxes, 'ann_id', ann_id)
+    box = look_up(instances.boxes, 'ann_id', ann_id, instances.file)
     if not has_area(box):
         raise ValueError(
             f'the box of ann_id {ann_id} is {box} in {instances.file}: no prediction '
             'can be correct for an object without area'
         )
-    _, *size = look_up(instances.images, 'image_id', image_id)
+    _, *size = look_up(instances.images, 'image_id', image_id, instances.file)
     boxes = instances.boxes_by_image[image_id]
     if boxes and box not in boxes:
         raise reference.error('ann_id', f'an annotation of image {image_id} in {instances.file}')
@@ -173,7 +173,7 @@ class ReferDataset(ReferringDataset):
     def _read_reference(self, reference: Fields, instances: Instances) -> Iterator[dict]:
         """One record per expression of an entry of ``refs(unc).p``."""
         image_id = reference.integer('image_id')
-        image, *_ = look_up(instances.images, 'image_id', image_id)
+        image, *_ = look_up(instances.images, 'image_id', image_id, instances.file)
         for sentence in reference.objects('sentences'):
             record = {
                 'image': image,
@@ -239,7 +239,9 @@ class AlbefReferringDataset(ReferringDataset):
                 'text': clean_caption(item.text('text'), self.max_words),
             }
             if self.test_mode:
-                reference = look_up(references, 'ref_id', item.integer('ref_id'))
+                reference = look_up(
+                    references, 'ref_id', item.integer('ref_id'), self.references_file
+                )
                 record |= _test_fields(reference, index, instances)
                 record['image_id'] = reference.integer('image_id')
             yield record

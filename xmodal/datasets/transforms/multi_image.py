@@ -11,6 +11,8 @@ from xmodal.registry import TRANSFORMS
 class ForEachImage(BaseTransform):
     """Applies transforms to each of ``img_paths`` and stacks the results to ``img``, (K, 3, H, W).
 
+    ``imgs_bytes`` has their contents where they are no files, or is missing.
+
     Args:
         transforms: from ``img_path`` to ``img``, with the same size for all images. Each image gets
             all other results; changes of them are dropped.
@@ -25,8 +27,11 @@ class ForEachImage(BaseTransform):
         Raises:
             ValueError: when the transformed images of the sample have different sizes.
         """
+        paths = results['img_paths']
+        contents = results.get('imgs_bytes') or [None] * len(paths)
         images = [
-            self.pipeline({**results, 'img_path': path})['img'] for path in results['img_paths']
+            self.pipeline({**results, 'img_path': path, 'img_bytes': content})['img']
+            for path, content in zip(paths, contents, strict=True)
         ]
         if len(shapes := {tuple(image.shape) for image in images}) > 1:
             raise ValueError(

@@ -111,7 +111,8 @@ def read_word_vectors(file: str, dims: int, words: dict[str, int]) -> dict[str, 
             'glove) and name its text file, or set word_vectors=None for random word vectors'
         )
     vectors = {}
-    with open(file, encoding='utf-8') as lines:
+    # A word in another encoding is none of ours.
+    with open(file, encoding='utf-8', errors='replace') as lines:
         for line_number, line in enumerate(lines, 1):
             word, *values = line.rstrip().rsplit(' ', dims)
             if word not in words:

@@ -6,6 +6,10 @@ from tokenizers.processors import TemplateProcessing
 from torch import nn
 from transformers import BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
+from xmodal.fields import shorten
+from xmodal.files import read_text
+
+_SPECIAL = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 FAMILIES = {'bert': BertTokenizer, 'roberta': RobertaTokenizer}
 
 
@@ -29,8 +33,7 @@ def build_tokenizer(
         )
     path = Path(pretrained)
     if path.is_file():
-        vocabulary = {word: i for i, word in enumerate(path.read_text('utf-8-sig').splitlines())}
-        tokenizer = BertTokenizer(vocab=vocabulary)
+        tokenizer = BertTokenizer(vocab=_read_vocabulary(path))
     else:
         try:
             tokenizer = FAMILIES[family].from_pretrained(pretrained)
@@ -46,6 +49,22 @@ def build_tokenizer(
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
         )
     return tokenizer
+
+
+def _read_vocabulary(file: Path) -> dict[str, int]:
+    """Ids of the words of a ``vocab.txt``: the numbers of their lines, from 0.
+
+    Raises:
+        ValueError: when a word occurs twice or a special one is missing: later ids would shift.
+    """
+    words = read_text(file).splitlines()
+    ids = {word: index for index, word in enumerate(words)}
+    if len(ids) < len(words):
+        repeated = next(word for index, word in enumerate(words) if ids[word] != index)
+        raise ValueError(f'{file}, line {ids[repeated] + 1}: {shorten(repeated)} occurs twice')
+    if missing := [word for word in _SPECIAL if word not in ids]:
+        raise ValueError(f'{file} has no {", ".join(missing)}: expected a vocabulary of BERT')
+    return ids
 
 
 def check_vocabulary(words: int, text_encoder: nn.Module) -> None:
