@@ -35,13 +35,31 @@ def test_json_is_read_with_and_without_a_byte_order_mark(tmp_path, encoding):
     ('content', 'message'),
     [
         (b'', 'Expecting value'),
-        (b'"caf\xe9"', "can't decode byte 0xe9"),
         (b'version https://git-lfs.github.com/spec/v1', 'a Git LFS pointer: .*git lfs pull'),
     ],
 )
 def test_a_file_that_is_not_valid_json_is_named(tmp_path, content, message):
     (tmp_path / 'file.json').write_bytes(content)
     with pytest.raises(FileError, match=rf'file\.json is not valid JSON: .*{message}'):
+        read_json(tmp_path / 'file.json')
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        (b'"caf\xe9"', "can't decode byte 0xe9 at 4"),
+        ('"é"'.encode('utf-16'), 'begins as UTF-16 does'),
+    ],
+)
+def test_a_file_that_is_not_utf_8_is_named(tmp_path, content, message):
+    (tmp_path / 'file.json').write_bytes(content)
+    with pytest.raises(FileError, match=rf'file\.json is not UTF-8: .*{message}'):
+        read_json(tmp_path / 'file.json')
+
+
+def test_an_object_with_a_key_twice_is_an_error(tmp_path):
+    (tmp_path / 'file.json').write_text('[{"id": 1, "a": 2, "id": 3}]')
+    with pytest.raises(FileError, match=r"file\.json is not valid JSON: the key 'id' occurs twice"):
         read_json(tmp_path / 'file.json')
 
 

@@ -92,7 +92,7 @@ def test_a_wrong_caption_of_a_shard_is_listed(tmp_path, trials, suffix, text):
 
 def test_a_huge_member_is_listed_and_not_read(tmp_path, trials):
     file = tmp_path / '0.tar'
-    for suffix, size in (('jpg', 2 << 30), ('txt', 2 << 30), ('npy', 2 << 30)):
+    for suffix, size in (('jpg', 300 << 20), ('txt', 2 << 20), ('npy', 300 << 20)):
         with open(file, 'wb') as output:
             member = tarfile.TarInfo(f'000.{suffix}')
             member.size = size

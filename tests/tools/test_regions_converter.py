@@ -76,7 +76,7 @@ def test_an_invalid_row_is_named_with_file_and_line(tiny_world, tmp_path, monkey
     lines[3] = lines[3][:-3000]
     (tmp_path / 'cut.tsv').write_text('\n'.join(lines))
     arguments = ('tsv', tmp_path / 'cut.tsv', '--feature-dims', FEATURE_DIMS)
-    with pytest.raises(ValueError, match='cut.tsv, line 4: features'):
+    with pytest.raises(ValueError, match='cut.tsv cannot be read: line 4: features'):
         run(monkeypatch, regions, *arguments, '--out', tmp_path / 'store')
 
 

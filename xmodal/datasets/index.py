@@ -151,12 +151,13 @@ def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entr
     """Writes the files of an index into a folder."""
     images, captions = StringWriter(folder / 'images'), StringWriter(folder / 'captions')
     image_ids, path_hashes, first_caption = array('q'), array('q'), array('q', [0])
-    num_empty = 0
+    num_empty = num_bare = 0
     for file in files:
         for entry in read(file):
             kept = [caption for caption in entry.captions if caption]
             num_empty += len(entry.captions) - len(kept)
             if not kept:
+                num_bare += 1
                 continue
             for caption in kept:
                 captions.append(caption)
@@ -180,7 +181,8 @@ def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entr
     np.save(folder / 'first_caption.npy', np.frombuffer(first_caption, np.int64))
     print_log(
         f'Indexed {len(path_hashes)} images with {first_caption[-1]} captions of {names}; '
-        f'{num_empty} captions are empty after cleaning and were skipped',
+        f'{num_empty} captions are empty after cleaning and were skipped, and so were {num_bare} '
+        'images without any',
         'current',
     )
 

@@ -160,7 +160,14 @@ class RegionStore:
     def image_id(self, index: int) -> str:
         """The id of an image, by its index in the order of writing."""
         first = int(self._images['id_end'][index - 1]) if index else 0
-        return self._ids[first : int(self._images['id_end'][index])].tobytes().decode()
+        content = self._ids[first : int(self._images['id_end'][index])].tobytes()
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f'{self.folder}/ids.bin has an id that is not UTF-8: it was changed after the '
+                'store was made; make the store again'
+            ) from error
 
     def images(self) -> Iterator[DetectedImage]:
         """All images in the order in which they were written, boxes in pixels."""
