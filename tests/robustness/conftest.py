@@ -3,10 +3,13 @@
 import tempfile
 
 import pytest
+from damages import write
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
+from readers import make_folder
 from robustness.table import COUNTS
 from trials import Trials
+from wrong_values import to_json, to_pickle
 
 # Reproducible: the same examples in every run, and nothing is kept in the checkout.
 set_hypothesis_home_dir(tempfile.mkdtemp(prefix='hypothesis_'))
@@ -24,3 +27,19 @@ settings.load_profile('trials')
 def trials(request):
     """Runs and counts trials; the session ends with their table."""
     return Trials(request.config.stash[COUNTS])
+
+
+@pytest.fixture(scope='session')
+def folders(tmp_path_factory):
+    """A folder with the right files of a reader."""
+
+    def make(reader):
+        folder = tmp_path_factory.mktemp('reader')
+        make_folder(folder)
+        for name, content in {**reader.others, reader.file: reader.content}.items():
+            dump = to_pickle if name.endswith('.p') else to_json
+            dump = reader.dump if name == reader.file else dump
+            write(folder / name, dump(content))
+        return folder
+
+    return make

@@ -78,6 +78,11 @@ def samples(dataset):
     return [dataset.get_data_info(index, np.random) for index in range(len(dataset))]
 
 
+def ids(reader):
+    """The name of a reader in the name of a test."""
+    return reader.name.replace(' ', '_').replace(',', '')
+
+
 class _First:
     """Makes the choices of a sample: always the first one."""
 

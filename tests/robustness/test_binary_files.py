@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from damages import cut, garbage, other_files, write
 from readers import make_folder, of
-from test_damaged_files import cut, garbage, other_files
-from test_fields import write
 from trials import require_right
 
 from xmodal.datasets import PrecompDataset

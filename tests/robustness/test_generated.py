@@ -5,10 +5,10 @@ from functools import partial
 
 import cv2
 import numpy as np
+from damages import write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from readers import of
-from test_fields import write
 from trials import require_right
 from wrong_values import to_json
 

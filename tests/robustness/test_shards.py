@@ -9,8 +9,7 @@ from itertools import chain
 import cv2
 import numpy as np
 import pytest
-from test_damaged_files import cut, garbage, other_files
-from test_fields import write
+from damages import cut, garbage, other_files, write
 from trials import require_right
 
 from xmodal.datasets import WebDatasetShards

@@ -1,42 +1,13 @@
 """Every field of every reader's file, with each of the wrong values."""
 
-import os
-from itertools import count
-
 import pytest
-from readers import READERS, TEST, make_folder
+from damages import write
+from readers import READERS, TEST, ids
 from trials import require_right
-from wrong_values import ANOTHER, MISSING, WRONG, paths, replace, to_json, to_pickle
+from wrong_values import ANOTHER, MISSING, WRONG, paths, replace
 
-TIMES = count(1)
 # What other files refer to: the error may be that of the file which has the reference.
 NAMED_BY_OTHERS = ('file_name', 'url', 'regions', 'images', 'id_bytes', 'feature_dims', 'dtype')
-
-
-def write(file, content):
-    """Writes a file with a time of its own, by which an index knows that it is another one."""
-    file.write_bytes(content)
-    os.utime(file, ns=(next(TIMES), next(TIMES)))
-
-
-@pytest.fixture(scope='session')
-def folders(tmp_path_factory):
-    """A folder with the right files of a reader."""
-
-    def make(reader):
-        folder = tmp_path_factory.mktemp('reader')
-        make_folder(folder)
-        for name, content in {**reader.others, reader.file: reader.content}.items():
-            dump = to_pickle if name.endswith('.p') else to_json
-            dump = reader.dump if name == reader.file else dump
-            write(folder / name, dump(content))
-        return folder
-
-    return make
-
-
-def ids(reader):
-    return reader.name.replace(' ', '_').replace(',', '')
 
 
 @pytest.mark.parametrize('reader', READERS, ids=ids)
