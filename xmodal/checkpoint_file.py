@@ -10,12 +10,15 @@ import zipfile
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from xmodal.files import LFS_HINT, LFS_POINTER, atomic_write
+from xmodal.files import LFS_HINT, LFS_POINTER, FileError, atomic_write
 
 _ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
 # Control characters that are in no text; a pickle begins with two of them.
 _BINARY = frozenset(range(9))
+# Checkpoints that were found whole and will be read: a large one takes a while to check.
+_found_whole: set[tuple] = set()
 
 
 def require_checkpoint(file: str | Path) -> None:
@@ -29,6 +32,16 @@ def require_checkpoint(file: str | Path) -> None:
     if not Path(file).is_file():
         hint = ': download it, and give the path of the file' if '://' in str(file) else ''
         raise FileNotFoundError(f'checkpoint {file} does not exist{hint}')
+
+
+def expect_whole(file: str | Path) -> None:
+    """Saves the next reading of a file, in which :func:`find_damage` found none, its check."""
+    _found_whole.add(_identity(file))
+
+
+def _identity(file: str | Path) -> tuple:
+    status = Path(file).stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def find_damage(file: str | Path) -> str | None:
@@ -76,26 +89,40 @@ def read_checkpoint(file: str | Path) -> dict:
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if it is damaged, another kind of file, or holds more than data.
+        FileError: if it is damaged, another kind of file, or holds more than data.
     """
     require_checkpoint(file)
-    if damage := find_damage(file):
-        raise ValueError(_unreadable(file, damage))
+    if (identity := _identity(file)) in _found_whole:
+        _found_whole.remove(identity)
+    elif damage := find_damage(file):
+        raise FileError(_unreadable(file, damage))
     try:
         content = torch.load(file, map_location='cpu', weights_only=True)
     except OSError:
         raise
     except Exception as error:  # unpickling unknown bytes raises nearly anything
-        raise ValueError(_unreadable(file, _reason(error))) from error
+        raise FileError(_unreadable(file, _reason(error))) from error
     if not isinstance(content, dict):
-        raise ValueError(f'{file} holds a {type(content).__name__}, expected a dict of weights')
+        raise FileError(f'{file} holds a {type(content).__name__}, expected a dict of weights')
     for key in ('state_dict', 'meta'):
         if not isinstance(content.get(key, {}), dict):
             kind = type(content[key]).__name__
-            raise ValueError(f"{file} has a {kind} as '{key}', expected a dict")
+            raise FileError(f"{file} has a {kind} as '{key}', expected a dict")
     if others := [name for name in content.get('state_dict', content) if not isinstance(name, str)]:
-        raise ValueError(f'{file} has {others[0]!r} where the name of a weight is expected')
+        raise FileError(f'{file} has {others[0]!r} where the name of a weight is expected')
     return content
+
+
+def select_tensors(content: dict, wrapper: str) -> dict[str, Tensor]:
+    """The tensors that a checkpoint has under a key, or at the top level where it lacks the key.
+
+    Raises:
+        ValueError: if there is something else than a dict under the key.
+    """
+    weights = content.get(wrapper, content)
+    if not isinstance(weights, dict):
+        raise ValueError(f"'{wrapper}' is a {type(weights).__name__}, expected a dict of weights")
+    return {name: value for name, value in weights.items() if isinstance(value, Tensor)}
 
 
 def _reason(error: Exception) -> str:
@@ -114,5 +141,8 @@ def _unreadable(file: str | Path, reason: str) -> str:
 
 def write_checkpoint(file: Path, content: dict) -> None:
     """Writes a checkpoint, complete or not at all; creates its folder."""
-    with atomic_write(file) as path:
-        torch.save(content, path)
+    with atomic_write(file) as path, open(path, 'wb') as output:
+        try:
+            torch.save(content, output)
+        except RuntimeError as error:  # PyTorch closes its archive, which hides why writing failed
+            raise error.__context__ if isinstance(error.__context__, OSError) else error from None

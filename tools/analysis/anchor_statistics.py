@@ -19,8 +19,9 @@ from tqdm import tqdm
 from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
 from xmodal.engine.errors import ConfigError, run_or_explain
-from xmodal.engine.launch import read_config
-from xmodal.files import read_json
+from xmodal.engine.launch import at_least, read_config
+from xmodal.fields import read_object
+from xmodal.files import reads
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -39,7 +40,7 @@ def parse_args() -> argparse.Namespace:
         type=Path,
         help='COCO instances of the test images, for the share of anchors of a word on its object',
     )
-    parser.add_argument('--images', type=int, default=500, help='number of test images')
+    parser.add_argument('--images', type=at_least(1), default=500, help='number of test images')
     return parser.parse_args()
 
 
@@ -98,21 +99,22 @@ def anchors_on_objects(
     return shares
 
 
+@reads("COCO's instances")
 def read_objects(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
     """Reads the names, attributes and boxes of the objects of each image."""
-    content = read_json(file)
-    names = {category['id']: category['name'] for category in content['categories']}
+    content = read_object(file)
+    names = {item.integer('id'): item.name('name') for item in content.objects('categories')}
     objects = defaultdict(list)
-    for instance in content['annotations']:
-        tags = {names[instance['category_id']], *instance.get('attributes', [])}
-        objects[instance['image_id']].append((tags, instance['bbox']))
+    for instance in content.objects('annotations'):
+        tags = {names[instance.integer('category_id')], *instance.texts('attributes', [])}
+        objects[instance.integer('image_id')].append((tags, instance.items('bbox')))
     return objects
 
 
 @torch.no_grad()
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[float]]:
     """Returns means over matched and mismatched pairs, and the shares of anchors on objects."""
-    config = read_config(args.config)
+    config = read_config(args.config, 'test_dataloader')
     model = load_model(config, args.checkpoint)
     position = model.backbone.position
     if type(position) is not AnchorRelativePosition:

@@ -24,7 +24,7 @@ from xmodal.datasets.precomp import PrecompDataset
 from xmodal.datasets.region_tsv import read_region_tsv
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
+from xmodal.engine.launch import ShowDefaults, at_least
 
 
 def parse_args() -> argparse.Namespace:
@@ -33,7 +33,7 @@ def parse_args() -> argparse.Namespace:
     kinds = parser.add_subparsers(dest='kind', required=True)
     tsv = kinds.add_parser('tsv', help="LXMERT's obj36.tsv", formatter_class=ShowDefaults)
     tsv.add_argument('files', type=Path, nargs='+', help='files, converted to one store')
-    tsv.add_argument('--feature-dims', type=int, default=2048, help='width of a feature')
+    tsv.add_argument('--feature-dims', type=at_least(1), default=2048, help='width of a feature')
     precomp = kinds.add_parser('precomp', help="SCAN's ims.npy", formatter_class=ShowDefaults)
     precomp.add_argument('folder', type=Path, help='folder of SPLIT_ims.npy')
     precomp.add_argument('--split', required=True, help='train, dev, test, …')
@@ -42,7 +42,7 @@ def parse_args() -> argparse.Namespace:
         kind.add_argument('--dtype', choices=DTYPES, default='float32', help='of the features')
         kind.add_argument(
             '--checkpoint',
-            type=float,
+            type=at_least(0),
             default=10,
             help='seconds between checkpoints; a kill costs at most so much work',
         )
@@ -137,6 +137,8 @@ def main() -> None:
     else:
         sources = [PrecompSource(PrecompDataset(args.split, str(args.folder), test_mode=True))]
         files, options = [sources[0].dataset.features_file], {'split': args.split}
+    if empty := [source.name for source in sources if not source.end]:
+        raise ValueError(f'{", ".join(empty)}: there is no image')
     # Without folders: the data may be mounted elsewhere when the command is run again.
     stamps = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
     with RegionStoreWriter(args.out, {'files': stamps, **options}, args.dtype) as writer:

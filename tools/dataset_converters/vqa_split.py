@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import explain_errors, read_json, require_new, write_json
+from xmodal.fields import read_object
+from xmodal.files import explain_errors, reads, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -24,6 +25,25 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('image_split', type=Path, help='{"image_id": "split", …}')
     parser.add_argument('--out', type=Path, required=True, help='folder to write to')
     return parser.parse_args()
+
+
+@reads('{"image_id": "split", …}')
+def read_splits(file: Path) -> dict[str, str]:
+    """The split of each image."""
+    splits = read_object(file)
+    for image in splits:
+        if Path(splits.name(image)).name != splits.name(image):
+            raise splits.error(image, 'the name of a split')
+    return {image: splits.name(image) for image in splits}
+
+
+@reads('{"questions" or "annotations": [{"image_id", …}, …], …}')
+def read_items(file: Path, name: str) -> tuple[dict, list[dict]]:
+    """The content of a file, and its questions or annotations."""
+    content = read_object(file)
+    for item in content.objects(name):
+        item.id('image_id')
+    return {key: content.get(key) for key in content}, content.items(name)
 
 
 def group_by_split(items: Iterable[dict], image_split: dict[str, str]) -> dict[str, list[dict]]:
@@ -44,12 +64,12 @@ def group_by_split(items: Iterable[dict], image_split: dict[str, str]) -> dict[s
 def main() -> None:
     """Writes both files of every split."""
     args = parse_args()
-    image_split, outputs = read_json(args.image_split), {}
+    image_split, outputs = read_splits(args.image_split), {}
     for name in ('questions', 'annotations'):
         source = getattr(args, name)
-        content = read_json(source)
-        with explain_errors(source, f'{{"{name}": [{{"image_id", …}}, …], …}}'):
-            for split, items in group_by_split(content[name], image_split).items():
+        content, every = read_items(source, name)
+        with explain_errors(source, 'images that the file of splits names'):
+            for split, items in group_by_split(every, image_split).items():
                 outputs[args.out / f'{name}_{split}.json'] = {**content, name: items}
     for file in outputs:
         require_new('--out', file)

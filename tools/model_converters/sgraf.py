@@ -17,9 +17,10 @@ import torch
 from torch import Tensor
 
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
+from xmodal.engine.checkpoint import listed
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.files import require_new
+from xmodal.files import FileError, explain_errors, reads, require_new
 from xmodal.registry import MODELS, register_all
 
 # Names of SGRAF, in the three parts of a checkpoint, and our names.
@@ -39,6 +40,7 @@ _NAMES = (
         r'SAF_module\.bn\.': 'similarity.reasoning.bn.',
     },
 )
+LAYOUT = "three state dicts of SGRAF under 'model'"
 _ATTENTION = {
     'embedding_local.0.': 'local.',
     'embedding_local.1.': 'local_norm.',
@@ -59,6 +61,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads(LAYOUT)
 def read_parts(path: Path) -> list[dict[str, Tensor]]:
     """Reads the state dicts of image encoder, text encoder and similarity.
 
@@ -74,7 +77,7 @@ def read_parts(path: Path) -> list[dict[str, Tensor]]:
         content = read_checkpoint(path)
     parts = content.get('model')
     if not isinstance(parts, list) or len(parts) != len(_NAMES):
-        raise ValueError(
+        raise FileError(
             f"{path} has no list of three state dicts under 'model': is this a file of SGRAF?"
         )
     return parts
@@ -129,7 +132,7 @@ def convert(parts: list[dict[str, Tensor]], target: dict[str, Tensor]) -> dict[s
     ):
         if names:
             raise ValueError(
-                f'only {side} has {", ".join(sorted(names))}: the config has another model than '
+                f'only {side} has {listed(sorted(names))}: the config has another model than '
                 'that of the weights (SAF or SGR, with self-attention)'
             )
     for name, value in renamed.items():
@@ -147,8 +150,10 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
-    target = MODELS.build(read_config(args.config).model).state_dict()
-    converted = convert(read_parts(args.source), target)
+    parts = read_parts(args.source)
+    target = MODELS.build(read_config(args.config, 'model').model).state_dict()
+    with explain_errors(args.source, LAYOUT):
+        converted = convert(parts, target)
     write_checkpoint(args.out, {'state_dict': converted, 'meta': {'source': args.source.name}})
     print(f'{args.out}: {len(converted)} tensors')
 

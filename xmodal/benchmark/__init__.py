@@ -6,6 +6,7 @@ machine's speed affects all of them alike. A ratio is the median of the ratios o
 
 from xmodal.benchmark.memory import peak_memory_of, proportional_memory
 from xmodal.benchmark.script import (
+    add_device,
     default_device,
     describe_device,
     make_parser,
@@ -29,6 +30,7 @@ __all__ = [
     'WARM_UP',
     'TrainingStep',
     'Worker',
+    'add_device',
     'alternate',
     'cpu_seconds_of',
     'default_device',

@@ -20,6 +20,22 @@ def default_device() -> str:
     return 'cuda' if torch.cuda.is_available() else 'cpu'
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--device``."""
+    help_text = 'device of the model'
+    parser.add_argument('--device', type=_device_name, default=default_device(), help=help_text)
+
+
+def _device_name(text: str) -> str:
+    """The type of an argument that names a device."""
+    try:
+        return str(torch.device(text))
+    except RuntimeError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no device, expected 'cpu' or 'cuda'"
+        ) from error
+
+
 def describe_device(device: str) -> str:
     """Returns the name of the GPU or 'CPU', with the number of threads."""
     name = torch.cuda.get_device_name() if device == 'cuda' else 'CPU'

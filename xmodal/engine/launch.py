@@ -4,7 +4,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
 
+from xmodal.engine.components import check_components
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.sources import import_custom_modules, read_sources
 from xmodal.engine.values import check_values
-from xmodal.errors import ConfigError
-from xmodal.registry import RUNNERS, register_all
+from xmodal.errors import ConfigError, shortened
+from xmodal.registry import RUNNERS, SCOPE, register_all
 
 
 class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
@@ -28,26 +29,55 @@ class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
         return action.help if not has_default else super()._get_help_string(action)
 
 
+class Options(DictAction):
+    """The type of ``--cfg-options``: any number of KEY=VALUE."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *args) -> None:
+        """Ends with the usage where MMEngine cannot read a value."""
+        try:
+            super().__call__(parser, *args)
+        except (ValueError, AssertionError, RecursionError) as error:
+            _, given, *_ = args
+            parser.error(f'--cfg-options {" ".join(given)}: expected KEY=VALUE, got {error}')
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number, for ``argparse``."""
+
+    def whole(text: str) -> int:
+        if not text.strip().lstrip('+-').isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(
+                f'expected a whole number of at least {least}, got {text}'
+            )
+        return int(text)
+
+    return whole
+
+
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of MMEngine's tools."""
     parser.add_argument('--work-dir', help='folder for logs and checkpoints')
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
+        action=Options,
         help='override keys of the config: a.b=1 c.d="[1, 2]"',
     )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0)
 
 
-def read_config(file: str) -> Config:
+def read_config(file: str, *needed: str) -> Config:
     """Reads a config and imports its ``custom_imports``, also from the working directory.
+
+    Args:
+        file: the config.
+        needed: keys that the caller reads.
 
     Raises:
         FileNotFoundError: if the config does not exist.
         ConfigError: if it, one that it inherits from, or a module of ``custom_imports`` cannot be
-            read.
+            read, or it lacks a key.
     """
     if not Path(file).is_file():
         raise FileNotFoundError(
@@ -58,6 +88,9 @@ def read_config(file: str) -> Config:
         sys.path.append(str(Path.cwd()))
     config = read_sources(file)
     import_custom_modules(config)
+    for key in needed:
+        if config.get(key) is None:
+            raise ConfigError(f"{file} has no '{key}', which is needed here")
     return config
 
 
@@ -81,14 +114,20 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     if args.cfg_options:
         check_options(config, args.cfg_options)
-        config.merge_from_dict(args.cfg_options)
+        try:
+            config.merge_from_dict(args.cfg_options)
+        except (TypeError, AttributeError, LookupError) as error:
+            given = ', '.join(
+                f'{key}={shortened(value)}' for key, value in args.cfg_options.items()
+            )
+            raise ConfigError(f'--cfg-options {given}: {error}') from error
     import_custom_modules(config)  # the command line, or a row of a table, may have added some
     config.launcher = args.launcher
     if args.work_dir:
         config.work_dir = args.work_dir
     config.setdefault('work_dir', f'work_dirs/{Path(config.filename).stem}')
-    check_keys(config)
     check_values(config)
+    check_keys(config)
     if 'runner_type' not in config:
         raise ConfigError(
             f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"
@@ -97,9 +136,14 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
 
 
 def build_runner(config: Config) -> Runner:
-    """Builds the runner that a config names."""
+    """Builds the runner that a config names.
+
+    Raises:
+        ConfigError: if the config has a value of a wrong type, or one that a part refuses.
+    """
     register_all()
-    init_default_scope(config.default_scope)
+    init_default_scope(config.get('default_scope', SCOPE))
+    check_components(config)
     return RUNNERS.build(config)
 
 

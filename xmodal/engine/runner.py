@@ -23,8 +23,12 @@ from xmodal.engine.sharding import ShardedModel, equalize_batches
 from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.errors import ConfigError
-from xmodal.files import atomic_write
+from xmodal.files import atomic_write, name_in_errors
 from xmodal.registry import MODELS, RUNNERS
+
+_MMENGINE_HOOKS = (
+    'runtime_info', 'timer', 'sampler_seed', 'logger', 'param_scheduler', 'checkpoint',
+)  # fmt: skip
 
 
 @RUNNERS.register_module()
@@ -78,8 +82,17 @@ class XModalRunner(Runner):
             dataloader = {'worker_init_fn': dict(type=leave_signals_to_training), **dataloader}
         return Runner.build_dataloader(dataloader, *args, **kwargs)
 
+    def register_default_hooks(self, hooks: dict | None = None) -> None:
+        """Registers hooks by name; None leaves one out, which MMEngine allows for its own only."""
+        hooks = hooks or {}
+        super().register_default_hooks(
+            {k: hook for k, hook in hooks.items() if hook is not None or k in _MMENGINE_HOOKS}
+        )
+
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop, with the batch size of one rank."""
+        if isinstance(loop, dict) and not {'type', 'by_epoch'} & loop.keys():
+            raise ConfigError("train_cfg has no type, expected type='ResumableEpochTrainLoop'")
         if isinstance(self._train_dataloader, dict):
             steps = self.cfg.get('optim_wrapper', {}).get('accumulative_counts', 1)
             self._train_dataloader = divide_batch(
@@ -131,7 +144,7 @@ class XModalRunner(Runner):
         if self.distributed and self.cfg.get('fsdp'):
             super()._init_model_weights()
             self.sharded = ShardedModel(self.model, self.cfg.fsdp.units)
-        with signals_restored():
+        with name_in_errors(self.work_dir), signals_restored():
             return super().train()
 
     def _init_model_weights(self) -> None:
@@ -153,7 +166,8 @@ class XModalRunner(Runner):
         if self._load_from and not self._has_loaded:
             load_weights(unwrap(self.model), self._load_from)
             self._has_loaded = True
-        return super().test()
+        with name_in_errors(self.work_dir):
+            return super().test()
 
     def load_or_resume(self) -> None:
         """Loads the config's checkpoint; to resume without one, the latest of the work dir."""

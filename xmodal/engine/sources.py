@@ -9,8 +9,8 @@ import mmengine
 from mmengine.config import Config
 from mmengine.utils import import_modules_from_strings
 
-from xmodal.engine.errors import is_in_package, origin
-from xmodal.errors import ConfigError
+from xmodal.engine.errors import is_in_package
+from xmodal.errors import ConfigError, origin
 
 
 def import_custom_modules(config: Config) -> None:
@@ -20,6 +20,10 @@ def import_custom_modules(config: Config) -> None:
         ConfigError: see :func:`explain_source_errors`.
     """
     if imports := config.get('custom_imports'):
+        if not isinstance(imports, dict) or not isinstance(imports.get('imports'), list | str):
+            raise ConfigError(
+                f"{config.filename}: custom_imports={imports}, expected dict(imports=['my.module'])"
+            )
         with explain_source_errors(config.filename):
             import_modules_from_strings(**imports)
 
@@ -88,6 +92,8 @@ def _check_source(file: str, heirs: list[str]) -> None:
     try:
         if Path(file).suffix == '.py':
             compile(Path(file).read_bytes().decode(), file, 'exec')
+        elif not isinstance(mmengine.load(file), dict):
+            raise TypeError('its content is no dict of keys')
         bases = Config._get_base_files(file)
     except SyntaxError as error:
         raise ConfigError(_describe(error, file)) from error

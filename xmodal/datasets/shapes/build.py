@@ -19,10 +19,11 @@ from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
-from xmodal.files import exclusive_dir
+from xmodal.files import exclusive_dir, name_in_errors
 
 FORMAT_VERSION = 9  # increase it with every change of the content of a build
 SMALLEST_IMAGE = 32
+LARGEST_IMAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class WorldSpec:
         for name, limit in minimum.items():
             if getattr(self, name) < limit:
                 raise ValueError(f'{name}: found {getattr(self, name)}, expected {limit} or more')
+        if self.size > LARGEST_IMAGE:
+            raise ValueError(f'size: found {self.size}, expected {LARGEST_IMAGE} or less')
 
     def to_meta(self) -> dict[str, int]:
         """The content of ``meta.json``."""
@@ -76,7 +79,8 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
     if _is_built(folder, spec):
         return False
     with exclusive_dir(folder):
-        _build(folder, spec, workers)
+        with name_in_errors(folder):
+            _build(folder, spec, workers)
     return True
 
 

@@ -1,0 +1,88 @@
+"""Values of a config, compared with what their classes take, before anything is built."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from mmengine.config import Config
+from mmengine.registry import Registry
+from mmengine.runner import LogProcessor, Runner
+from mmengine.utils.dl_utils import set_multi_processing
+from torch.nn.utils import clip_grad_norm_
+from torch.utils.data import DataLoader
+
+from xmodal import registry as registries
+from xmodal.arguments import unknown_key, wrong_value
+from xmodal.errors import ConfigError, shortened
+
+_LOADERS = ('train_dataloader', 'val_dataloader', 'test_dataloader')
+# Sections without a type, and what reads them.
+_READERS = {
+    '': Runner,
+    **dict.fromkeys(_LOADERS, DataLoader),
+    'optim_wrapper.clip_grad': clip_grad_norm_,
+    'log_processor': LogProcessor,
+    'randomness': Runner.set_randomness,
+    'env_cfg.mp_cfg': set_multi_processing,
+}
+
+
+def check_components(config: Config) -> None:
+    """Refuses values of a type that the class or function which reads them does not take.
+
+    Building says the same, but of a part of the test set only after the training. The components
+    must be registered.
+
+    Raises:
+        ConfigError: names the dotted key, its value and what was expected.
+    """
+    registered = _registered()
+    for path, section in _sections(config):
+        name = section.get('type', '')
+        if not isinstance(name, str) and not callable(name) and path:
+            raise ConfigError(f'{config.filename}: {path}.type={shortened(name)}, expected a name')
+        for key, value in section.items():
+            if value != value:
+                raise ConfigError(f'{config.filename}: {path}.{key}=nan, expected a number')
+        readers = [_READERS[path]] if path in _READERS else registered.get(_plain(name), [])
+        problems = [_problem(reader, path, section) for reader in readers]
+        if problems and all(problems):  # a name may be registered for several purposes
+            key, expected = problems[0]
+            dotted = f'{path}.{key}'.lstrip('.')
+            value = shortened(section[key])
+            raise ConfigError(f'{config.filename}: {dotted}={value}, expected {expected}')
+        reader = _READERS.get(path)
+        is_whole = path in ('', *_LOADERS) or 'type' in section  # others read keys, too
+        if reader and not is_whole and (problem := unknown_key(reader, section)):
+            raise ConfigError(f'{config.filename}: {path}: {problem}')
+
+
+def _problem(component: Callable, path: str, section: dict) -> tuple[str, str] | None:
+    if path.partition('.')[0] == 'model':  # a model may put the value of a part in place of None
+        section = {key: value for key, value in section.items() if value is not None}
+    return wrong_value(component, section)
+
+
+def _registered() -> dict[str, list[Callable]]:
+    """All registered components by name, which several registries may have."""
+    found: dict[str, list[Callable]] = defaultdict(list)
+    for registry in vars(registries).values():
+        while isinstance(registry, Registry):
+            registry.import_from_location()
+            for name, component in registry.module_dict.items():
+                found[name].append(component)
+            registry = registry.parent
+    return found
+
+
+def _plain(name: str | Callable) -> str:
+    """A name without its scope; nothing for a class, whose values are checked when it is built."""
+    return name.rpartition('.')[2] if isinstance(name, str) else ''
+
+
+def _sections(value: object, path: str = '') -> Iterator[tuple[str, dict]]:
+    """The dicts in a config and the config itself, with their dotted keys."""
+    if isinstance(value, dict | Config):
+        yield path, value
+    items = value.items() if isinstance(value, dict | Config) else ()
+    for key, item in enumerate(value) if isinstance(value, list | tuple) else items:
+        yield from _sections(item, f'{path}.{key}'.lstrip('.'))
