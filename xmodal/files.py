@@ -107,6 +107,9 @@ def atomic_write(file: Path) -> Iterator[Path]:
         with open(unfinished, 'rb') as written:
             os.fsync(written.fileno())
         unfinished.replace(file)
+    except OSError as error:
+        error.filename = error.filename or str(file)  # a full disk does not name the file
+        raise
     finally:
         unfinished.unlink(missing_ok=True)
 
