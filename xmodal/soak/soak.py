@@ -12,6 +12,8 @@ from xmodal.soak.interruptions import KINDS, NOTHING, Interruption, Scale
 from xmodal.soak.run import Ending, Run, Tool
 
 _ATTEMPTS = 8  # for each interruption, as some come too late
+# Changes of the time within which signals are sent; then about three in ten come too late.
+_SHORTER, _LONGER = 0.8, 1.1
 NO_KIND = 'without interruption'  # the training that lets the last run end
 _KEEP_ALL = 'default_hooks.checkpoint.max_keep_ckpts=-1'
 
@@ -65,6 +67,7 @@ class Soak:
         self._reference = Reference(run.folder)
         size = (run.folder / self._reference.last).stat().st_size
         self._scale = Scale(time.monotonic() - begin, size)
+        self._limit = 60 + 10 * self._scale.seconds
         return self._scale
 
     def interrupt(self, count: int, kinds: list[str]) -> None:
@@ -117,7 +120,7 @@ class Soak:
         Raises:
             _Failure: if it could not go on, or became another run.
         """
-        ending = run.train(self._tool, interruption, limit=60 + 10 * self._scale.seconds)
+        ending = run.train(self._tool, interruption, self._limit)
         if self._refuses_damage(run, ending):
             return False
         expected = {0, *interruption.statuses}
@@ -126,6 +129,9 @@ class Soak:
         if is_wrong and not (ending.went_on or ending.is_struck):
             raise _Failure(Outcome.STUCK, run.pending[-1:], text, ending.last_words)
         self._compare(run)
+        if interruption.signal:  # resumed trainings are shorter, and a machine's speed changes
+            factor = _LONGER if ending.is_struck else _SHORTER
+            self._scale = self._scale._replace(seconds=factor * self._scale.seconds)
         if ending.status == 0 and run.position == self._reference.last:
             self._finish(run)
             return False
