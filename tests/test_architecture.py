@@ -39,6 +39,7 @@ PACKAGES = {
     'apis': MIDDLE | {'evaluation', 'visualization', 'engine'},
     'ablation': MIDDLE | {'evaluation', 'visualization', 'engine'},
     'benchmark': MIDDLE | {'evaluation', 'visualization', 'engine'},
+    'soak': MIDDLE | {'evaluation', 'visualization', 'engine'},
 }
 
 # The same inside of xmodal/models.

@@ -17,6 +17,15 @@ def test_a_file_replaces_another_only_when_it_is_complete(tmp_path):
     assert file.read_text() == '[1]' and list(file.parent.iterdir()) == [file]
 
 
+def test_a_full_disk_is_an_error_of_the_file(tmp_path):
+    with pytest.raises(OSError, match=r"No space left on device: '.*/file\.json'"):
+        with atomic_open(tmp_path / 'file.json'):
+            raise OSError(28, 'No space left on device')
+    with pytest.raises(OSError, match=r"No such file or directory: '/other'"):
+        with atomic_open(tmp_path / 'file.json'):
+            raise FileNotFoundError(2, 'No such file or directory', '/other')
+
+
 def test_an_output_file_that_already_exists_is_refused(tmp_path):
     file = tmp_path / 'file.txt'
     require_new('out', file)

@@ -8,6 +8,7 @@ Usage::
 """
 
 import argparse
+import signal
 from pathlib import Path
 
 from mmengine.config import Config
@@ -15,6 +16,7 @@ from mmengine.config import Config
 from xmodal.ablation import row_config
 from xmodal.checkpoint_file import require_checkpoint
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.hooks.preemption import signals_restored
 from xmodal.engine.launch import (
     add_common_arguments,
     apply_arguments,
@@ -106,7 +108,10 @@ def main() -> None:
     )
     if args.amp:
         config.optim_wrapper.dtype = 'bfloat16'
-    with work_dir_lock(config.work_dir, args.launcher), closing_processes():
+    with work_dir_lock(config.work_dir, args.launcher), closing_processes(), signals_restored():
+        # Until the training saves at Ctrl-C (PreemptionHook), it ends the process: if Python raised
+        # it while MMEngine lays out the config, MMEngine would report an error in the config.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         set_beginning(config, args.resume)
         if args.row:
             check_row_source(config, args.row)

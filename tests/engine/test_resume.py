@@ -1,6 +1,7 @@
 """A run is resumed whole, or not at all; a new run says what it takes from other weights."""
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,44 @@ def test_a_resumed_run_takes_the_newest_whole_checkpoint(trained, tiny_config, c
     (trained.parent / 'last_checkpoint').write_bytes(b'\0\0')
     assert train(tiny_config, resume=True).iter == 8
     assert 'Taking epoch_1.pth' in capsys.readouterr().err
+
+
+def test_a_resumed_run_repairs_last_checkpoint(trained, tiny_config, tmp_path):
+    pointer = trained.parent / 'last_checkpoint'
+    pointer.write_bytes(b'\0\0')
+    train(tiny_config, resume=True, **{'train_cfg.max_epochs': 1})  # there is nothing left to save
+    assert pointer.read_text() == str(trained)
+    other = tmp_path / 'other'
+    train(tiny_config, resume=True, load_from=str(trained), work_dir=str(other))
+    assert pointer.read_text() == str(trained)
+    assert (other / 'last_checkpoint').read_text() == str(other / 'epoch_2.pth')
+
+
+def validations(config, end, **changes):
+    """The epochs that a run validates, until one validation of them ends it."""
+    epochs = []
+
+    def validate(loop):
+        epochs.append(loop.runner.epoch)
+        if epochs[-1] == end:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('xmodal.engine.loops.RetrievalLoop.run', validate)
+        with pytest.raises(KeyboardInterrupt) if end else nullcontext():
+            train(config, **changes)
+    return epochs
+
+
+def test_a_validation_that_was_interrupted_is_made_up_for(tiny_config):
+    tiny_config.train_cfg.update(max_epochs=3, val_interval=2)
+    assert validations(tiny_config, end=2) == [2]
+    assert validations(tiny_config, end=3, resume=True) == [2, 3]
+    assert validations(tiny_config, end=None, resume=True) == [3]
+    content = Path(tiny_config.work_dir, 'last_checkpoint')
+    content.write_text(content.read_text().replace('epoch_3', 'epoch_1'))
+    # After the first epoch none is due.
+    assert validations(tiny_config, end=None, resume=True) == [2, 3]
 
 
 def start(config, name, **changes):

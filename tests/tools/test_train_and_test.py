@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -112,6 +113,19 @@ def test_a_checkpoint_that_is_a_web_page_is_called_one(
     status, printed = call(capsys, monkeypatch, 'train', *arguments)
     assert status == 2 and f'error: {page} (15 bytes) is no checkpoint' in printed
     assert 'a web page' in printed and 'Traceback' not in printed
+
+
+def test_before_it_trains_ctrl_c_ends_the_process(config_file, tmp_path, monkeypatch):
+    def look(config):
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        raise ConfigError('seen')
+
+    monkeypatch.setattr(train, 'build_runner', look)
+    monkeypatch.setattr(sys, 'argv', ['train', config_file, '--work-dir', str(tmp_path / 'run')])
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ConfigError, match='seen'):
+        train.main()
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_a_second_training_in_a_folder_changes_nothing_in_it(

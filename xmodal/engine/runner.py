@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 from mmengine.device import get_device
-from mmengine.dist import get_world_size, master_only
+from mmengine.dist import get_world_size, is_main_process, master_only
 from mmengine.optim import _ParamScheduler
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
@@ -20,7 +20,7 @@ from xmodal.engine.memory import recompute_activations, recompute_gelu
 from xmodal.engine.processes import end_with_launcher
 from xmodal.engine.resume import require_whole_run
 from xmodal.engine.sharding import ShardedModel, equalize_batches
-from xmodal.engine.work_dir import latest_checkpoint
+from xmodal.engine.work_dir import latest_checkpoint, set_last_checkpoint
 from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.errors import ConfigError
 from xmodal.files import atomic_write, name_in_errors
@@ -173,8 +173,13 @@ class XModalRunner(Runner):
         """Loads the config's checkpoint; to resume without one, the latest of the work dir."""
         if self._resume and not self._load_from:
             self._load_from = latest_checkpoint(self.work_dir)
-        if self._load_from:
-            super().load_or_resume()
+        if not self._load_from:
+            return
+        super().load_or_resume()
+        # It may have named another one, or nothing that is there.
+        is_own = Path(self._load_from).resolve().parent == Path(self.work_dir).resolve()
+        if self._resume and is_own and is_main_process():
+            set_last_checkpoint(self.work_dir, self._load_from)
 
     def load_checkpoint(self, filename: str, *_, **__) -> dict:
         """Loads a whole run to resume it, or the weights that a new run starts from.

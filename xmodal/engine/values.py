@@ -82,7 +82,7 @@ _ONE_OR_MORE = Rule(
     "a dict with 'type', or a list of such dicts",
 )
 _LEVEL = Rule(
-    lambda value: isinstance(value, str) and value in logging.getLevelNamesMapping(),
+    lambda value: isinstance(value, str) and isinstance(logging.getLevelName(value), int),
     "a level of Python's logging, as 'INFO'",
 )
 _TEXT = Rule(lambda value: isinstance(value, str) and value != '', 'a name')

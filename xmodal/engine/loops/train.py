@@ -3,6 +3,7 @@
 from itertools import islice
 
 from mmengine.runner import EpochBasedTrainLoop
+from torch import nn
 
 from xmodal.registry import LOOPS
 
@@ -15,7 +16,29 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
     already; these are not loaded again. The last iteration of an epoch always updates the weights,
     with the mean of the accumulated gradients, so that no gradients are pending when the checkpoint
     of an epoch is saved.
+
+    The checkpoint of an epoch is saved before the epoch is validated. A run that goes on from it
+    validates first: it may have been interrupted before, and the checkpoint knows neither the
+    metrics nor which one is the best.
     """
+
+    def run(self) -> nn.Module:
+        """Trains, from where the run is."""
+        self.runner.call_hook('before_train')
+        if self._epoch and self._iter == self._epoch * len(self.dataloader):
+            self._validate_if_due()
+        while self._epoch < self._max_epochs and not self.stop_training:
+            self.run_epoch()
+            self._validate_if_due()
+        self.runner.call_hook('after_train')
+        return self.runner.model
+
+    def _validate_if_due(self) -> None:
+        """Validates after the epochs of ``val_interval``, and after the last one."""
+        self._decide_current_val_interval()
+        is_due = self._epoch % self.val_interval == 0 or self._epoch == self._max_epochs
+        if self.runner.val_loop is not None and self._epoch >= self.val_begin and is_due:
+            self.runner.val_loop.run()
 
     def run_epoch(self) -> None:
         """Runs the remaining iterations of the current epoch."""

@@ -1,0 +1,201 @@
+"""Trainings of each family, interrupted and resumed, end as the one that nothing interrupted."""
+
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from mmengine.runner import Runner
+
+from tools.analysis import soak
+from xmodal.engine.hooks import IterationSeedHook
+from xmodal.engine.runner import XModalRunner
+from xmodal.soak import KINDS
+from xmodal.soak.compare import differences
+from xmodal.soak.damage import damage_checkpoint, damage_pointer
+
+WIDTH = 32
+BLOCKS = dict(embed_dims=WIDTH, num_heads=2, depth=1, feedforward_dims=WIDTH)
+IMAGES = dict(image_size=32, patch_size=8, embed_dim=WIDTH, num_heads=2, depth=1, pretrained=False)
+BERT = dict(hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH)
+# A config of each family but the first, and what makes its model tiny.
+FAMILIES = {
+    'emkum': (
+        'configs/emkum/tte_post_shapes.py',
+        {
+            'model.image_encoder': IMAGES,
+            'model.teacher.encoder': IMAGES,
+            'model.text_encoder.config': BERT,
+            'model.shared_block': dict(num_heads=2, feedforward_dims=WIDTH),
+            'train_dataloader.dataset.pipeline.1.transforms.0.size': 32,
+        },
+    ),
+    'sgraf': ('configs/temde/saf_temde_shapes.py', {}),
+    'lxmert': (
+        'configs/lxmert/pretrain_shapes.py',
+        {
+            'model.backbone.image_encoder': BLOCKS,
+            'model.backbone.fusion': BLOCKS,
+            'model.backbone.text_encoder.config': BERT,
+        },
+    ),
+}
+# Each kind once or twice: starting a process takes most of the time.
+KINDS_OF = {
+    'acerpe': ['kill -9', 'SIGTERM', 'kill -9 at last_checkpoint', 'damaged checkpoint'],
+    'emkum': ['kill -9', 'kill -9 at a checkpoint', 'full disk'],
+    'sgraf': ['SIGTERM', 'kill -9 at last_checkpoint', 'damaged checkpoint'],
+    'lxmert': ['SIGINT (Ctrl-C)', 'kill in the middle of a write', 'damaged last_checkpoint'],
+}
+
+
+@pytest.fixture
+def tiny(tiny_config, relocated, tiny_world, tmp_path):
+    """Writes the config of a family."""
+
+    def write(family):
+        config = tiny_config
+        if family in FAMILIES:
+            file, changes = FAMILIES[family]
+            config = relocated(file, tiny_world)
+            config.merge_from_dict(changes)
+        config.train_cfg.val_interval = 1
+        config.train_dataloader.global_batch_size = 8
+        config.dump(tmp_path / 'tiny.py')
+        return str(tmp_path / 'tiny.py')
+
+    return write
+
+
+@pytest.fixture
+def interrupt(tiny, monkeypatch, tmp_path, capsys):
+    """Calls the tool: its status, and what it printed."""
+
+    def call(family, kinds, *options):
+        monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
+        short = ['--epochs=2', '--iterations=3', f'--kills={len(kinds)}', *options]
+        arguments = [tiny(family), '--work-dir', str(tmp_path / 'soak'), *short, '--kinds', *kinds]
+        monkeypatch.setattr(sys, 'argv', ['soak.py', *arguments])
+        try:
+            soak.main()
+        except SystemExit as error:
+            return error.code, capsys.readouterr().out
+        return 0, capsys.readouterr().out
+
+    return call
+
+
+def test_the_families_together_are_interrupted_in_every_way():
+    assert {kind for kinds in KINDS_OF.values() for kind in kinds} == set(KINDS)
+
+
+@pytest.mark.parametrize('family', KINDS_OF)
+def test_interrupted_trainings_end_bit_identical(family, interrupt, tmp_path):
+    count = len(KINDS_OF[family])
+    status, printed = interrupt(family, KINDS_OF[family])
+    assert status == 0, printed
+    rows = [line.replace('│', ' ').split() for line in printed.splitlines()]
+    assert ['all', str(count), str(count), '0', '0'] in rows
+    assert [path.name for path in (tmp_path / 'soak').iterdir()] == ['reference']
+
+
+def forget_optimizer(monkeypatch):
+    def resume(runner, file, **_):
+        Runner.resume(runner, file, resume_optimizer=False)
+
+    monkeypatch.setattr(XModalRunner, 'resume', resume)
+    return 'different', '\noptimizer: '
+
+
+def forget_random_numbers(monkeypatch):
+    monkeypatch.setattr(IterationSeedHook, 'before_train_iter', lambda *_, **__: None)
+    return 'different', '\nweights: '
+
+
+def refuse(monkeypatch):
+    def resume(runner, file, **_):
+        raise ValueError('planted')
+
+    monkeypatch.setattr(XModalRunner, 'resume', resume)
+    return 'would not stop or resume', 'ValueError: planted'
+
+
+@pytest.mark.parametrize('plant', [forget_optimizer, forget_random_numbers, refuse])
+def test_a_run_that_is_not_resumed_whole_is_reported(plant, interrupt, monkeypatch, tmp_path):
+    outcome, detail = plant(monkeypatch)
+    # Of the moments at which it may be killed, one after the first of two epochs.
+    status, printed = interrupt('sgraf', ['kill -9 at last_checkpoint'], '--seed=1')
+    assert status == 1
+    assert f'{tmp_path}/soak/run_1: {outcome}\n' in printed and detail in printed
+    assert (tmp_path / 'soak/run_1/epoch_1.pth').is_file()
+
+
+def test_damage_that_is_passed_over_is_reported(interrupt, monkeypatch):
+    for module in ('checkpoint_file', 'engine.work_dir'):
+        monkeypatch.setattr(f'xmodal.{module}.find_damage', lambda file: None)
+    status, printed = interrupt('sgraf', ['damaged checkpoint'], '--seed=1')
+    assert status == 1 and 'went on without a word' in printed
+
+
+ONE = {
+    'a': torch.tensor([0.0, torch.nan]),
+    'b': [1, (2.0, torch.tensor(3))],
+    'c': torch.ones(2, dtype=torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize(
+    'change, expected',
+    [
+        (dict(a=torch.tensor([-0.0, torch.nan])), ['a']),
+        (dict(a=torch.tensor([1e-45, torch.nan])), ['a']),
+        (dict(a=torch.tensor([0.0, torch.nan], dtype=torch.float64)), ['a']),
+        (dict(a=torch.tensor([[0.0], [torch.nan]])), ['a']),
+        (dict(a=[0.0]), ['a is a list, expected a Tensor']),
+        (dict(b=[1, (-2.0, torch.tensor(3))]), ['b.1.0 is -2.0, expected 2.0']),
+        (dict(b=[1, (2.0, torch.tensor(4))]), ['b.1.1']),
+        (dict(b=[1]), ['b has 1 values, expected 2']),
+        (dict(c=torch.tensor([1, 1.0078125], dtype=torch.bfloat16)), ['c']),
+        (dict(d=1), ['d is not in the reference']),
+    ],
+)
+def test_every_bit_counts(change, expected):
+    copy = {'a': ONE['a'].clone(), 'b': [1, (2.0, torch.tensor(3))], 'c': ONE['c'].clone()}
+    assert list(differences(copy, ONE)) == []
+    assert list(differences(copy | change, ONE)) == expected
+    assert list(differences({}, {'a': 1})) == ['a is missing']
+
+
+def test_a_flipped_bit_is_one_of_a_record(tmp_path):
+    file, values = tmp_path / 'epoch_1.pth', torch.arange(1000)
+    (tmp_path / 'last_checkpoint').write_text('elsewhere/epoch_1.pth')
+    seen = set()
+    for seed in range(12):
+        torch.save(values, file)
+        time = file.stat().st_mtime_ns
+        damage = damage_checkpoint(tmp_path, Random(seed))
+        found = file.read_bytes()
+        assert damage.file == file and file.stat().st_mtime_ns == time
+        if damage.text.endswith('a flipped bit'):
+            (place,) = (
+                i
+                for i, pair in enumerate(zip(found, damage.former, strict=True))
+                if len(set(pair)) == 2
+            )
+            assert (found[place] ^ damage.former[place]).bit_count() == 1
+            seen.add(torch.load(file).ne(values).sum().item())
+        damage.mend()
+        assert torch.load(file).equal(values)
+    assert seen == {1}
+
+
+def test_nothing_is_damaged_where_nothing_is(tmp_path):
+    assert damage_checkpoint(tmp_path, Random(0)) is damage_pointer(tmp_path, Random(0)) is None
+
+
+def test_the_tool_overwrites_no_folder(monkeypatch, tmp_path):
+    Path(tmp_path, 'mine').touch()
+    monkeypatch.setattr(sys, 'argv', ['soak.py', 'x.py', '--work-dir', str(tmp_path)])
+    with pytest.raises(FileExistsError, match='already exists: move it away'):
+        soak.main()
