@@ -23,6 +23,7 @@ FOUNDATION = {
     'registry',
     'version',
     'vocabulary',
+    'weights',
 }
 MIDDLE = FOUNDATION | {'functional', 'structures', 'datasets', 'models'}
 

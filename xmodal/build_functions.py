@@ -55,6 +55,34 @@ def with_config_errors(build: Callable) -> Callable:
     return build_checked
 
 
+def with_frozen(build: Callable) -> Callable:
+    """Lets every module of a config have a key ``frozen``: True, or names of parts of it.
+
+    A frozen module has no gradients. Its model keeps it in eval mode, so that its batch norm and
+    dropout do not act (:meth:`xmodal.models.base.CrossModalModel.train`).
+    """
+
+    def build_module(config: dict, default_args: dict | None = None, *, registry: Registry) -> Any:
+        if not isinstance(config, dict) or 'frozen' not in config:
+            return build(config, default_args, registry=registry)
+        config = dict(config)
+        frozen = config.pop('frozen')
+        module = build(config, default_args, registry=registry)
+        parts = dict(module.named_modules())
+        names = [''] * frozen if isinstance(frozen, bool) else frozen
+        if not isinstance(names, list) or not all(name in parts for name in names):
+            known = [name for name, _ in module.named_children()]
+            raise ConfigError(
+                f'frozen={frozen!r} of {config["type"]}, expected True, False, or a list of names '
+                f'of its parts, such as {known}'
+            )
+        for name in names:
+            parts[name].requires_grad_(False).is_frozen = True
+        return module
+
+    return build_module
+
+
 def build_runner_checked(config: dict | Config, *, registry: Registry) -> Any:
     """Builds a runner, whose type is the key ``runner_type``.
 

@@ -15,7 +15,7 @@ from importlib import import_module
 
 from mmengine import registry as _mmengine
 
-from xmodal.build_functions import build_runner_checked, with_config_errors
+from xmodal.build_functions import build_runner_checked, with_config_errors, with_frozen
 
 SCOPE = 'xmodal'
 _PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
@@ -25,6 +25,8 @@ def _child(name: str, *packages: str) -> _mmengine.Registry:
     """Makes xmodal's child of MMEngine's registry ``name``, filled from ``packages`` on demand."""
     parent = getattr(_mmengine, name)
     build = build_runner_checked if name == 'RUNNERS' else with_config_errors(parent.build_func)
+    if name == 'MODELS':  # every module, whatever it is part of
+        build = with_frozen(build)
     locations = [f'{SCOPE}.{package}' for package in packages]
     return _mmengine.Registry(
         parent.name, build_func=build, parent=parent, scope=SCOPE, locations=locations

@@ -51,6 +51,7 @@ class RegionStore:
     Attributes:
         feature_dims: F.
         num_regions: K, over all images.
+        sources: what the writer was told about the inputs, any JSON.
 
     Raises:
         FileNotFoundError: when there is no store, or it is unfinished.
@@ -82,6 +83,7 @@ class RegionStore:
             )
             self.has_boxes, self.has_labels = meta.flag('boxes'), meta.flag('labels')
             dtype = meta.choice('dtype', ('float16', 'float32'))
+            self.sources = meta.get('sources')
         self._features = self._map('features.bin', dtype, (self.num_regions, self.feature_dims))
         self._regions = self._map('regions.bin', REGION, (self.num_regions,))
         self._images = self._map('images.bin', IMAGE, (num_images,))
@@ -210,13 +212,14 @@ class RegionStore:
 
 
 def open_stores(folders: str | Sequence[str]) -> list[RegionStore]:
-    """Opens one or more stores.
+    """Opens one or more stores, or those in the folders of one: processes write one each.
 
     Raises:
         ValueError: when their features have different widths.
     """
     names = [folders] if isinstance(folders, str) else folders
-    stores = [RegionStore(name) for name in names]
+    parts = [sorted(Path(name).glob('part_*')) or [name] for name in names]
+    stores = [RegionStore(part) for group in parts for part in group]
     widths = {store.feature_dims: str(store.folder) for store in stores}
     if len(widths) > 1:
         raise ValueError(f'region stores whose features have different widths: {widths}')

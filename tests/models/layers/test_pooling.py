@@ -10,7 +10,7 @@ from xmodal.models.layers import GPOPooling
 from xmodal.registry import MODELS
 
 WIDTH = 6
-POOLINGS = ['MeanPooling', 'MaxPooling', 'GPOPooling']
+POOLINGS = ['MeanPooling', 'MaxPooling', 'MeanMaxPooling', 'GPOPooling']
 
 
 @pytest.fixture
@@ -46,6 +46,10 @@ def literal_gpo(pooling, tokens):
     [
         ('MeanPooling', lambda pooling, x: sum(x) / len(x)),
         ('MaxPooling', lambda pooling, x: torch.stack([column.max() for column in x.T])),
+        (
+            'MeanMaxPooling',
+            lambda pooling, x: torch.stack([*(sum(x) / len(x)), *(column.max() for column in x.T)]),
+        ),
         ('GPOPooling', literal_gpo),
     ],
 )
@@ -53,7 +57,7 @@ def test_each_set_is_pooled_over_its_real_tokens(sets, name, literal):
     pooling = build(name)
     expected = torch.stack([literal(pooling, x[real]) for x, real in zip(*sets, strict=True)])
     torch.testing.assert_close(pooling(*sets), expected, atol=1e-5, rtol=1e-5)
-    assert pooling.out_dims == WIDTH
+    assert pooling.out_dims == expected.shape[1]
     full_set = sets[0][1:2]
     torch.testing.assert_close(pooling(full_set)[0], expected[1], atol=1e-5, rtol=1e-5)
 

@@ -1,13 +1,18 @@
-"""Loading region features in place of pixels."""
+"""Loading region features in place of pixels, or computing them."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
+import torch
 from mmcv.transforms import BaseTransform
+from torch import nn
 
 from xmodal.datasets.image_file import BrokenImageError
-from xmodal.datasets.region_store import open_stores
-from xmodal.registry import TRANSFORMS
+from xmodal.datasets.region_store import RegionStore, open_stores
+from xmodal.datasets.transforms.geometry import ResizeImage
+from xmodal.datasets.transforms.loading import LoadImage
+from xmodal.registry import MODELS, TRANSFORMS
 from xmodal.structures import Regions
 
 
@@ -20,13 +25,25 @@ class LoadRegions(BaseTransform):
 
     Args:
         store: folder, or folders, of :class:`xmodal.datasets.region_store.RegionStore`.
+        extractor: config of what computed the store, such as
+            :class:`xmodal.models.GridExtractor`; it computes the regions of an image file that no
+            store has. None: such an image counts as broken.
+
+    Raises:
+        ValueError: when a store was computed by another extractor.
     """
 
-    def __init__(self, store: str | Sequence[str]) -> None:
+    def __init__(self, store: str | Sequence[str], extractor: dict | None = None) -> None:
         self.stores = open_stores(store)
+        self.extractor_config = None if extractor is None else dict(extractor)
+        if extractor is not None:
+            for opened in self.stores:
+                _require_extractor(opened, self.extractor_config)
 
     def has(self, path: str | Path) -> bool:
-        """Whether there are regions of an image."""
+        """Whether there are regions of an image, or a file to compute them from."""
+        if self.extractor_config is not None and Path(path).is_file():
+            return True
         return any(Path(path).stem in store for store in self.stores)
 
     def transform(self, results: dict) -> dict:
@@ -46,5 +63,32 @@ class LoadRegions(BaseTransform):
         for store in self.stores:
             if image_id in store:
                 return store[image_id]
-        folders = ', '.join(str(store.folder) for store in self.stores)
-        raise BrokenImageError(f'{image_id}: no regions of this image in {folders}')
+        if self.extractor_config is None:
+            folders = ', '.join(str(store.folder) for store in self.stores)
+            raise BrokenImageError(f'{image_id}: no regions of this image in {folders}')
+        return self._extract(path)
+
+    def _extract(self, path: str) -> Regions:
+        image = self._resize(LoadImage()({'img_path': path}))['img']
+        features, boxes = self.extractor(image[None])
+        return Regions(features[0], torch.ones(len(boxes), dtype=torch.bool), boxes)
+
+    @cached_property
+    def extractor(self) -> nn.Module:
+        """The extractor, built when the first image needs it: most data sets need none."""
+        return MODELS.build(self.extractor_config)
+
+    @cached_property
+    def _resize(self) -> ResizeImage:
+        return ResizeImage(self.extractor.image_size)
+
+
+def _require_extractor(store: RegionStore, expected: dict) -> None:
+    """Refuses a store that another extractor computed."""
+    found = store.sources.get('extractor') if isinstance(store.sources, dict) else None
+    if found != expected:
+        raise ValueError(
+            f'{store.folder} was computed by {found or "an unknown extractor"}, and the extractor '
+            f'in the config is {expected}: compute a store for it (python '
+            'tools/dataset_converters/extract_regions.py CONFIG IMAGES), or name the other one'
+        )

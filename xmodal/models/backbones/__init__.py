@@ -7,6 +7,7 @@ from xmodal.models.backbones.image import ViTImageEncoder
 from xmodal.models.backbones.objects import ObjectEncoder
 from xmodal.models.backbones.region import RegionEncoder
 from xmodal.models.backbones.text import BertTextEncoder, BertWordEncoder
+from xmodal.models.backbones.timm_grid import GridExtractor, TimmGrid
 
 __all__ = [
     'BertTextEncoder',
@@ -14,9 +15,11 @@ __all__ = [
     'Encoder',
     'EncoderTeacher',
     'FrozenTeacher',
+    'GridExtractor',
     'GruTextEncoder',
     'ObjectEncoder',
     'RegionEncoder',
+    'TimmGrid',
     'TimmTeacher',
     'ViTImageEncoder',
 ]

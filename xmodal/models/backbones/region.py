@@ -14,7 +14,8 @@ class RegionEncoder(Encoder):
 
     Args:
         feature_dims: F, width of a region's features.
-        embed_dims: D, width of the tokens.
+        embed_dims: D, width of the tokens; None leaves the features as they are, which a model
+            pools that has its layers after the pooling.
 
     Shape:
         regions: features (B, R, F), any R. Returns tokens (B, R, D) without [CLS]; mask and boxes
@@ -24,12 +25,14 @@ class RegionEncoder(Encoder):
         ValueError: when the features have another width.
     """
 
-    def __init__(self, feature_dims: int = 2048, embed_dims: int = 1024) -> None:
+    def __init__(self, feature_dims: int = 2048, embed_dims: int | None = 1024) -> None:
         super().__init__()
-        self.embed_dims = embed_dims
-        self.projection = nn.Linear(feature_dims, embed_dims)
-        nn.init.xavier_uniform_(self.projection.weight)
-        nn.init.zeros_(self.projection.bias)
+        self.feature_dims, self.embed_dims = feature_dims, embed_dims or feature_dims
+        self.projection = None
+        if embed_dims is not None:
+            self.projection = nn.Linear(feature_dims, embed_dims)
+            nn.init.xavier_uniform_(self.projection.weight)
+            nn.init.zeros_(self.projection.bias)
 
     def embed(self, regions: Regions) -> Tokens:
         """The linear layer over the regions of B images.
@@ -37,15 +40,18 @@ class RegionEncoder(Encoder):
         Raises:
             ValueError: when the features have another width.
         """
-        width, expected = regions.features.shape[-1], self.projection.in_features
+        width, expected = regions.features.shape[-1], self.feature_dims
         if width != expected:
             raise ValueError(
                 f'region features are {width} wide, but image_encoder.feature_dims={expected}: '
                 f'set it to {width}, or read the features that the model was made for'
             )
-        embeddings = self.projection(regions.features)
+        features = regions.features
+        embeddings = features if self.projection is None else self.projection(features)
         return Tokens(embeddings, regions.attention_mask, boxes=regions.boxes)
 
     def encode(self, tokens: Tokens) -> Tokens:
         """The L2 norm: a region is related to no other."""
+        if self.projection is None:
+            return tokens
         return tokens._replace(embeddings=F.l2_normalize(tokens.embeddings))

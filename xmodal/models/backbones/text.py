@@ -9,6 +9,7 @@ from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.layers.bert import read_bert
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
+from xmodal.weights import find_weights
 
 
 @MODELS.register_module()
@@ -17,11 +18,12 @@ class BertTextEncoder(Encoder):
 
     Args:
         config: keyword arguments of ``transformers.BertConfig`` (what is not given is
-            BERT-base's), or a directory that holds a ``config.json``.
+            BERT-base's), or a directory that holds a ``config.json``, or a source of one
+            (:mod:`xmodal.weights`).
         num_layers: L, the number of layers kept; None keeps all.
-        pretrained: a hub name or a directory with weights. They are read when training starts
-            (``init_weights``), not when the model is built, so that testing a checkpoint never
-            needs them.
+        pretrained: a hub name, a directory with weights, or a source (:mod:`xmodal.weights`). They
+            are read when training starts (``init_weights``), not when the model is built, so that
+            testing a checkpoint never needs them.
 
     Shape:
         input_ids: (B, N) int64, [CLS] first; attention_mask: (B, N) bool.
@@ -36,7 +38,7 @@ class BertTextEncoder(Encoder):
     ) -> None:
         super().__init__()
         if isinstance(config, str):
-            self.config = BertConfig.from_pretrained(config)
+            self.config = BertConfig.from_pretrained(find_weights(config, 'text_encoder.config'))
         else:
             # transformers keeps any key as an attribute that nobody reads.
             if unknown := sorted((config or {}).keys() - BertConfig().to_dict().keys()):

@@ -17,6 +17,14 @@ class CrossModalModel(BaseModel):
 
     matching_head = None
 
+    def train(self, mode: bool = True) -> 'CrossModalModel':
+        """Sets the mode of all parts but those that the config freezes (``frozen=True``)."""
+        super().train(mode)
+        for module in self.modules():
+            if getattr(module, 'is_frozen', False):
+                module.eval()
+        return self
+
     def forward(
         self,
         inputs: ImageTextBatch,

@@ -8,6 +8,7 @@ from transformers import BertTokenizer, PreTrainedTokenizerBase, RobertaTokenize
 
 from xmodal.fields import shorten
 from xmodal.files import read_text
+from xmodal.weights import find_weights
 
 _SPECIAL = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 FAMILIES = {'bert': BertTokenizer, 'roberta': RobertaTokenizer}
@@ -19,7 +20,8 @@ def build_tokenizer(
     """Builds a tokenizer.
 
     Args:
-        pretrained: a vocabulary file of BERT's (``vocab.txt``), a directory, or a name on the hub.
+        pretrained: a vocabulary file of BERT's (``vocab.txt``), a directory, a name on the hub, or
+            a source (:mod:`xmodal.weights`).
         add_sep: end a text with [SEP]. ALBEF's released weights were trained without it.
         family: 'bert', or 'roberta' for GPT-2's byte pairs, which data2vec 2.0 reads.
 
@@ -31,12 +33,12 @@ def build_tokenizer(
         raise ValueError(
             f"data_preprocessor.tokenizer.family='{family}', expected one of {sorted(FAMILIES)}"
         )
-    path = Path(pretrained)
+    path = Path(find_weights(pretrained, 'data_preprocessor.tokenizer.pretrained'))
     if path.is_file():
         tokenizer = BertTokenizer(vocab=_read_vocabulary(path))
     else:
         try:
-            tokenizer = FAMILIES[family].from_pretrained(pretrained)
+            tokenizer = FAMILIES[family].from_pretrained(path if path.is_dir() else pretrained)
         except OSError as error:
             raise FileNotFoundError(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "

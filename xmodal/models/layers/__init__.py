@@ -5,7 +5,7 @@ from xmodal.models.layers.conv_stem import ConvStem
 from xmodal.models.layers.encoder_layer import EncoderLayer
 from xmodal.models.layers.feed_forward import FeedForward
 from xmodal.models.layers.init import init_linear
-from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanPooling
+from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanMaxPooling, MeanPooling
 from xmodal.models.layers.post_norm import PostNormBlock
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     'FeedForward',
     'GPOPooling',
     'MaxPooling',
+    'MeanMaxPooling',
     'MeanPooling',
     'PostNormBlock',
     'init_linear',

@@ -3,13 +3,15 @@
 from mmengine.logging import print_log
 from transformers import BertConfig, PreTrainedModel
 
+from xmodal.weights import find_weights
+
 
 def read_bert(kind: type[PreTrainedModel], pretrained: str, key: str, **options) -> PreTrainedModel:
     """Reads a BERT with all weights that its class has.
 
     Args:
         kind: the class of ``transformers`` to read it as.
-        pretrained: a hub name or a directory with weights.
+        pretrained: a hub name, a directory with weights, or a source (:mod:`xmodal.weights`).
         key: the config key that ``pretrained`` is the value of, for errors.
         **options: passed to ``from_pretrained``.
 
@@ -18,8 +20,9 @@ def read_bert(kind: type[PreTrainedModel], pretrained: str, key: str, **options)
             hub can't be reached.
         ValueError: when it lacks some of the weights.
     """
+    folder = find_weights(pretrained, key)
     try:
-        bert, report = kind.from_pretrained(pretrained, output_loading_info=True, **options)
+        bert, report = kind.from_pretrained(folder, output_loading_info=True, **options)
     except OSError as error:
         raise FileNotFoundError(
             f"{key}='{pretrained}' is neither a directory with a BERT (config.json, "

@@ -56,6 +56,28 @@ class MaxPooling(DimensionwisePooling):
 
 
 @MODELS.register_module()
+class MeanMaxPooling(nn.Module):
+    """The mean of the real tokens beside their largest values.
+
+    Args:
+        embed_dims: D, the width of the tokens.
+
+    Shape:
+        embeddings: (B, L, D); attention_mask: (B, L) bool, None when all are real. Returns
+        (B, 2 D).
+    """
+
+    def __init__(self, embed_dims: int) -> None:
+        super().__init__()
+        self.mean, self.max = MeanPooling(embed_dims), MaxPooling(embed_dims)
+        self.out_dims = 2 * embed_dims
+
+    def forward(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Pools each set."""
+        return torch.cat([pool(embeddings, attention_mask) for pool in (self.mean, self.max)], 1)
+
+
+@MODELS.register_module()
 class GPOPooling(nn.Module):
     """Generalized pooling operator (VSE∞, Chen et al., CVPR 2021, Sec. 4).
 

@@ -40,12 +40,14 @@ class ImageTextMatcher(CrossModalModel):
         self.image_encoder = MODELS.build(image_encoder)
         self.text_encoder = MODELS.build(text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
-        if widths[0] != widths[1]:
+        kind = MODELS.get(similarity['type'])
+        if widths[0] != widths[1] and getattr(kind, 'compares_tokens', True):
             raise ValueError(
                 f'image_encoder.embed_dims={widths[0]} and text_encoder.embed_dims={widths[1]}: '
                 'regions and words are compared and must have one width'
             )
-        self.similarity = MODELS.build({**similarity, 'embed_dims': widths[0]})
+        embed_dims = widths[0] if widths[0] == widths[1] else widths
+        self.similarity = MODELS.build({**similarity, 'embed_dims': embed_dims})
         self.loss_module = MODELS.build(loss)
 
     def loss(

@@ -17,7 +17,12 @@ class PairwiseSimilarity(nn.Module, ABC):
 
     What depends on an image, on a caption or on the weights alone is computed once, before the
     pairs. Letters: I images, T captions, R regions, L words, D width.
+
+    Attributes:
+        compares_tokens: whether regions are compared with words, and so must have their width.
     """
+
+    compares_tokens = True
 
     @abstractmethod
     def precompute_images(self, images: Tokens, dtype: torch.dtype) -> tuple:

@@ -12,6 +12,33 @@ from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
 
+class ResidualProjection(nn.Module):
+    """A linear layer, and beside it a feed-forward network, over normalised features.
+
+    Args:
+        in_dims: width of the pooled tokens.
+        out_dims: d.
+        hidden_dims: width of the feed-forward network.
+        dropout: between its layers.
+    """
+
+    def __init__(self, in_dims: int, out_dims: int, hidden_dims: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(in_dims)
+        self.linear = nn.Linear(in_dims, out_dims)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(in_dims, hidden_dims),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(hidden_dims, out_dims),
+        )
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        """(B, in_dims) to (B, d)."""
+        pooled = self.norm(pooled)
+        return self.linear(pooled) + self.feed_forward(pooled)
+
+
 class Vectors(NamedTuple):
     """One vector an item, L2-normalised, (B, d) float32."""
 
@@ -20,23 +47,42 @@ class Vectors(NamedTuple):
 
 @MODELS.register_module()
 class PooledSimilarity(PairwiseSimilarity):
-    """The cosine of one vector an image and one a caption: pooling → linear → cosine.
+    """The cosine of one vector an image and one a caption: pooling → projection → cosine.
 
     Args:
-        embed_dims: D, width of regions and words.
+        embed_dims: D, width of regions and words; or the width of each.
         image_pooling: config of the pooling of regions.
         text_pooling: config of the pooling of words.
         proj_dims: d, width of the vectors.
+        hidden_dims: width of the feed-forward network of a :class:`ResidualProjection`; None for
+            one linear layer.
+        dropout: inside the feed-forward network.
     """
 
+    compares_tokens = False
+
     def __init__(
-        self, embed_dims: int, image_pooling: dict, text_pooling: dict, proj_dims: int = 1024
+        self,
+        embed_dims: int | tuple[int, int],
+        image_pooling: dict,
+        text_pooling: dict,
+        proj_dims: int = 1024,
+        hidden_dims: int | None = None,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.image_pooling = MODELS.build({**image_pooling, 'embed_dims': embed_dims})
-        self.text_pooling = MODELS.build({**text_pooling, 'embed_dims': embed_dims})
-        self.image_proj = nn.Linear(self.image_pooling.out_dims, proj_dims)
-        self.text_proj = nn.Linear(self.text_pooling.out_dims, proj_dims)
+        image_dims, text_dims = (
+            (embed_dims, embed_dims) if isinstance(embed_dims, int) else embed_dims
+        )
+        self.image_pooling = MODELS.build({**image_pooling, 'embed_dims': image_dims})
+        self.text_pooling = MODELS.build({**text_pooling, 'embed_dims': text_dims})
+        widths = self.image_pooling.out_dims, self.text_pooling.out_dims
+        self.image_proj, self.text_proj = (
+            nn.Linear(width, proj_dims)
+            if hidden_dims is None
+            else ResidualProjection(width, proj_dims, hidden_dims, dropout)
+            for width in widths
+        )
 
     def precompute_images(self, images: Tokens, dtype: torch.dtype) -> Vectors:
         """The images' vectors."""

@@ -1,0 +1,149 @@
+"""Features of photographs, computed once by the extractor that a config names."""
+
+import sys
+
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+
+from tools.dataset_converters import extract_regions
+from xmodal.datasets.image_file import BrokenImageError
+from xmodal.datasets.region_store import RegionStore
+from xmodal.datasets.region_writer import RegionStoreWriter
+from xmodal.datasets.transforms import LoadRegions
+from xmodal.registry import MODELS
+
+CONFIG = """
+pipeline = [
+    dict(
+        type='LoadRegions', store={store!r},
+        extractor=dict(
+            type='GridExtractor', arch='test_convnext', image_size=64, pretrained={weights!r}
+        ),
+    ),
+]
+test_dataloader = dict(dataset=dict(pipeline=pipeline))
+"""
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder of nine images of different sizes, one of them broken, and a config."""
+    torch.manual_seed(0)
+    model = MODELS.build(dict(type='GridExtractor', arch='test_convnext', image_size=64)).model
+    whole = timm.create_model('test_convnext')
+    whole.load_state_dict(model.state_dict(), strict=False)
+    torch.save(whole.state_dict(), tmp_path / 'weights.pth')
+    folder = tmp_path / 'images/below'
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for i in range(8):
+        pixels = rng.integers(0, 256, (40 + i, 60, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f'image{i}.png')
+    (folder / 'image3b.png').write_bytes(b'no image')
+    config = tmp_path / 'config.py'
+    store = tmp_path / 'store'
+    config.write_text(CONFIG.format(store=str(store), weights=str(tmp_path / 'weights.pth')))
+    return config, folder.parent, store
+
+
+def run(monkeypatch, *arguments):
+    options = ['--batch-size', '3', '--workers', '0', '--device', 'cpu', *arguments]
+    monkeypatch.setattr(sys, 'argv', ['extract', *map(str, options)])
+    extract_regions.main()
+
+
+def extractor_of(config):
+    return extract_regions.find_load_regions(extract_regions.read_config(str(config)))['extractor']
+
+
+def test_the_store_has_what_the_extractor_says_of_each_image(photos, monkeypatch, capsys):
+    config, images, folder = photos
+    run(monkeypatch, config, images)
+    assert 'image3b.png' in capsys.readouterr().out
+    store = RegionStore(folder)
+    assert len(store) == 8 and 'image3b' not in store
+    model = MODELS.build(extractor_of(config))
+    for i in (0, 7):
+        image = Image.open(images / f'below/image{i}.png').resize((64, 64), Image.BICUBIC)
+        pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1)[None]
+        features, boxes = model(pixels)
+        found = store[f'image{i}']
+        # Pillow and torchvision round a resized pixel differently, and the store has float16.
+        similarity = torch.cosine_similarity(found.features, features[0], dim=1)
+        assert similarity.min() > 0.999
+        torch.testing.assert_close(found.boxes, boxes, atol=1e-5, rtol=0)
+
+
+def test_a_killed_command_run_again_gives_the_same_store(photos, monkeypatch, tmp_path):
+    config, images, folder = photos
+    run(monkeypatch, config, images, '--out', tmp_path / 'whole')
+    append = RegionStoreWriter.append
+
+    def append_or_interrupt(self, image):
+        if self.images == 5:
+            raise KeyboardInterrupt
+        append(self, image)
+
+    monkeypatch.setattr(RegionStoreWriter, 'append', append_or_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(monkeypatch, config, images)
+    monkeypatch.setattr(RegionStoreWriter, 'append', append)
+    run(monkeypatch, config, images)
+    for file in (tmp_path / 'whole').iterdir():
+        assert file.read_bytes() == (folder / file.name).read_bytes(), file.name
+
+
+def test_an_image_without_stored_regions_is_extracted_from_its_pixels(
+    photos, monkeypatch, tmp_path
+):
+    config, images, folder = photos
+    run(monkeypatch, config, images)
+    new = tmp_path / 'new.png'
+    (images / 'below/image5.png').rename(new)
+    load = LoadRegions(str(folder), extractor_of(config))
+    found = load({'img_path': str(new)})['regions']
+    expected = load({'img_path': 'gone/image5.png'})['regions']  # by its id
+    torch.testing.assert_close(found.features, expected.features, atol=1e-2, rtol=1e-2)
+    assert found.attention_mask.all() and torch.equal(found.boxes, expected.boxes)
+    assert load.has(new) and not load.has(tmp_path / 'absent.png')
+    with pytest.raises(BrokenImageError, match=r'absent\.png'):
+        load({'img_path': str(tmp_path / 'absent.png')})
+    with pytest.raises(BrokenImageError, match='no regions of this image'):
+        LoadRegions(str(folder))({'img_path': str(new)})
+
+
+def test_a_store_of_another_extractor_is_refused(photos, monkeypatch):
+    config, images, folder = photos
+    run(monkeypatch, config, images)
+    other = extractor_of(config) | {'stage': 1}
+    with pytest.raises(ValueError, match=r'store was computed by .*image_size.*extract_regions'):
+        LoadRegions(str(folder), other)
+
+
+def test_processes_write_parts_that_open_as_one(photos, monkeypatch):
+    config, images, folder = photos
+    for rank in range(2):
+        monkeypatch.setenv('RANK', str(rank))
+        monkeypatch.setenv('WORLD_SIZE', '2')
+        run(monkeypatch, config, images)
+    load = LoadRegions(str(folder))
+    assert sum(map(len, load.stores)) == 8
+    assert all(load.has(f'image{i}.png') for i in range(8))
+
+
+def test_wrong_arguments_are_sentences(photos, monkeypatch, tmp_path):
+    config, images, _ = photos
+    with pytest.raises(FileNotFoundError, match='nowhere'):
+        run(monkeypatch, config, tmp_path / 'nowhere')
+    twin = tmp_path / 'twin'
+    twin.mkdir()
+    (twin / 'image1.jpg').write_bytes(b'')
+    with pytest.raises(ValueError, match=r'image1\.png and .*image1\.jpg have one stem'):
+        run(monkeypatch, config, images, twin)
+    plain = tmp_path / 'plain.py'
+    plain.write_text('a = 1')
+    with pytest.raises(ValueError, match=r'plain\.py: no pipeline has'):
+        run(monkeypatch, plain, images)

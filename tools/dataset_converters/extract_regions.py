@@ -1,0 +1,186 @@
+"""Computes region features of photographs, by the extractor that a config names.
+
+    python tools/dataset_converters/extract_regions.py configs/temde/dual_flickr8k.py \\
+        data/flickr8k/images
+
+writes the store of the config's ``LoadRegions``: training reads features in place of pixels. After
+the command was killed, the same command continues. With several GPUs or machines each process takes
+a share: ``torchrun --nproc_per_node=8 tools/dataset_converters/extract_regions.py …``.
+Images that can't be decoded are skipped, and listed at the end.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+from tqdm import tqdm
+
+from xmodal.datasets.detected_image import DetectedImage
+from xmodal.datasets.image_file import BrokenImageError
+from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
+from xmodal.datasets.transforms import build_pipeline
+from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import ShowDefaults, read_config
+from xmodal.registry import MODELS, register_all
+
+SUFFIXES = ('.jpg', '.jpeg', '.png', '.webp', '.bmp')
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
+    parser.add_argument('config', type=Path, help='a config with LoadRegions(store, extractor)')
+    parser.add_argument('images', type=Path, nargs='+', help='image files, or folders of them')
+    parser.add_argument('--out', type=Path, help="the store (default: the config's)")
+    parser.add_argument('--dtype', choices=DTYPES, default='float16', help='of the features')
+    parser.add_argument('--batch-size', type=int, default=32, help='images at once')
+    parser.add_argument('--workers', type=int, default=1, help='processes that decode images')
+    parser.add_argument('--device', help='cuda, cpu, … (default: a GPU if there is one)')
+    return parser.parse_args()
+
+
+class Images(Dataset):
+    """Decoded images of one size with their paths and sizes, or the reason why one is broken."""
+
+    def __init__(self, paths: list[Path], image_size: int) -> None:
+        self.paths = paths
+        self.load = build_pipeline([dict(type='LoadImage')])
+        self.resize = build_pipeline([dict(type='ResizeImage', size=image_size)])
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> dict:
+        try:
+            results = self.load({'img_path': str(self.paths[index])})
+        except BrokenImageError as error:
+            return {'error': str(error)}
+        height, width = results['img'].shape[1:]
+        image_id = self.paths[index].stem
+        return {'image_id': image_id, 'size': (width, height), 'img': self.resize(results)['img']}
+
+
+def find_load_regions(config: Config) -> dict:
+    """The arguments of the config's ``LoadRegions`` with an extractor.
+
+    Raises:
+        ValueError: when it has none.
+    """
+    for section in _dicts(config.to_dict()):
+        if section.get('type') == 'LoadRegions' and section.get('extractor'):
+            return section
+    raise ValueError(
+        f"{config.filename}: no pipeline has dict(type='LoadRegions', store=…, extractor=…), which "
+        'says what to compute and where to write it'
+    )
+
+
+def find_images(paths: list[Path]) -> list[Path]:
+    """Image files in a fixed order; the stem of a name is the id of an image.
+
+    Raises:
+        FileNotFoundError: when there is none, or a path does not exist.
+        ValueError: when two images have one stem.
+    """
+    files: dict[str, Path] = {}
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f'{path}: no such file or folder')
+        found = path.rglob('*') if path.is_dir() else [path]
+        for file in sorted(x for x in found if x.suffix.lower() in SUFFIXES):
+            if files.setdefault(file.stem, file) != file:
+                raise ValueError(
+                    f'{files[file.stem]} and {file} have one stem, which is the id of an image in '
+                    'a store: write them to stores of their own (--out)'
+                )
+    if not files:
+        raise FileNotFoundError(f'{", ".join(map(str, paths))}: no image ({", ".join(SUFFIXES)})')
+    return list(files.values())
+
+
+def extract(
+    extractor: nn.Module, loader: DataLoader, device: str
+) -> Iterator[list[DetectedImage | str]]:
+    """Batches of images with their regions, or with the reason why one is skipped."""
+    for batch in loader:
+        readable = [item for item in batch if 'img' in item]
+        found = iter(_regions(extractor, readable, device) if readable else ())
+        yield [item['error'] if 'error' in item else next(found) for item in batch]
+
+
+def _regions(extractor: nn.Module, items: list[dict], device: str) -> Iterator[DetectedImage]:
+    features, boxes = extractor(torch.stack([item['img'] for item in items]).to(device))
+    features, boxes = features.cpu().numpy(), boxes.cpu().numpy()
+    for item, rows in zip(items, features, strict=True):
+        pixels = boxes * np.array(item['size'] * 2, np.float32)
+        yield DetectedImage(item['image_id'], *item['size'], rows, pixels)
+
+
+def write(extractor: nn.Module, paths: list[Path], writer: RegionStoreWriter, args) -> list[str]:
+    """Writes the regions of all images that are not in the store, and returns broken ones."""
+    start, broken = writer.position or (0, [])
+    if start:
+        print(f'{writer.folder}: continuing after {writer.images} images')
+    device = args.device or ('cuda' if torch.cuda.is_available() else 'cpu')
+    loader = DataLoader(
+        Images(paths[start:], extractor.image_size),
+        args.batch_size,
+        num_workers=args.workers,
+        collate_fn=list,
+    )
+    with tqdm(total=len(paths), initial=start, unit=' images', desc=writer.folder.name) as bar:
+        for batch in extract(extractor.to(device), loader, device):
+            for image in batch:
+                if isinstance(image, str):
+                    broken.append(image)
+                else:
+                    writer.append(image)
+            bar.update(len(batch))
+            writer.checkpoint([bar.n, broken])
+    writer.finish()
+    return broken
+
+
+def main() -> None:
+    """Computes the store of the command line."""
+    args = parse_args()
+    register_all()
+    section = find_load_regions(read_config(args.config))
+    paths, out = find_images(args.images), args.out or section['store']
+    if not isinstance(out, str | Path):
+        raise ValueError(f'{args.config}: LoadRegions.store={out}, so say which one: --out FOLDER')
+    rank, processes = (int(os.environ.get(key, n)) for key, n in (('RANK', 0), ('WORLD_SIZE', 1)))
+    if processes > 1:
+        paths, out = paths[rank::processes], Path(out) / f'part_{rank}'
+    extractor = MODELS.build(section['extractor'])
+    sources = {
+        'extractor': section['extractor'],
+        'images': [len(paths), paths[0].name, paths[-1].name],
+    }
+    with RegionStoreWriter(Path(out), sources, args.dtype) as writer:
+        broken = write(extractor, paths, writer, args)
+    for reason in broken:
+        print(f'skipped: {reason}')
+    print(f'{out}: {writer.images} images, {writer.regions} regions, {len(broken)} skipped')
+
+
+def _dicts(value: object) -> Iterator[dict]:
+    """A value's dicts, outer ones first."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _dicts(item)
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

