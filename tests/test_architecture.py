@@ -14,6 +14,7 @@ MAX_LINES = 250
 
 # The modules next to the packages: each may import the others.
 FOUNDATION = {
+    'arguments',
     'build_functions',
     'checkpoint_file',
     'errors',

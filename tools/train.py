@@ -59,7 +59,7 @@ def check_row_source(config: Config, row: str) -> None:
     Raises:
         ConfigError: names the checkpoint, and how to get it.
     """
-    if config.resume or not config.load_from or Path(config.load_from).is_file():
+    if config.get('resume') or not config.get('load_from') or Path(config.load_from).is_file():
         return
     table, name, *_ = row.split(':')
     stage = Path(config.load_from).parent.name
@@ -79,8 +79,8 @@ def set_beginning(config: Config, resume: str | None) -> None:
         ValueError: if no checkpoint of the run is whole.
     """
     work_dir = Path(config.work_dir)
-    if config.resume and not resume:
-        resume = config.load_from or 'auto'
+    if config.get('resume') and not resume:
+        resume = config.get('load_from') or 'auto'
     existing = sorted(work_dir.glob('*.pth'))
     checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else resume
     if checkpoint:
@@ -110,7 +110,7 @@ def main() -> None:
         set_beginning(config, args.resume)
         if args.row:
             check_row_source(config, args.row)
-        if config.load_from:
+        if config.get('load_from'):
             require_checkpoint(config.load_from)
         build_runner(config).train()
 

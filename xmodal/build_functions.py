@@ -1,48 +1,58 @@
 """Build functions of the registries: MMEngine's, with errors that name the key to change."""
 
-import inspect
-from collections.abc import Callable, Collection
-from inspect import Parameter
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from mmengine.config import Config
 from mmengine.registry import Registry, build_runner_from_cfg
 
-from xmodal.errors import ConfigError, nearest, no_key
+from xmodal.arguments import accepted_parameters, missing_keys, unknown_key, wrong_value
+from xmodal.errors import ConfigError, nearest, origin, shortened
 
 # Keys that MMEngine's build functions take out of a config before they call the class.
 _READ_BY_MMENGINE = ('type', '_scope_', 'convert_to_iter_based', 'epoch_length')
-_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+# Their components are built from the values of a config alone.
+_LIBRARIES = {'mmengine', 'torch'}
 
 
 def with_config_errors(build: Callable) -> Callable:
-    """Makes a build function raise :class:`ConfigError` for a wrong type or wrong keys.
+    """Makes a build function raise :class:`ConfigError` for what a config has wrong.
 
-    Errors that a constructor raises itself pass through unchanged.
+    That is a type that nobody registered, a key or a value that its class does not take, and
+    whatever a library raises when it gets the values. An error of xmodal's or of a plug-in's own
+    code passes through unchanged.
 
     Args:
         build: ``build_from_cfg``, or another function of ``mmengine.registry.build_functions``.
     """
 
     def build_checked(config: dict, default_args: dict | None = None, *, registry: Registry) -> Any:
-        if isinstance(config, list):  # several models, which MMEngine puts into a Sequential
-            return build(config, registry, default_args)
+        if isinstance(config, list) and config and all(isinstance(x, dict) for x in config):
+            return build(config, registry, default_args)  # models, for MMEngine's Sequential
         default_args = default_args or {}
         component = _component_of(config, default_args, registry)
+        if wrong := wrong_value(component, config):
+            key, expected = wrong
+            value = shortened(config[key])
+            raise ConfigError(f'{component.__name__}: {key}={value}, expected {expected}')
         try:
             return build(config, registry, default_args)
         except TypeError as error:
             # Only after the call is it certain that a key was refused: a class may pass its
             # **kwargs to something that is not one of its bases.
             keys = [key for key in config if key not in _READ_BY_MMENGINE]
-            problem = unknown_key(component, keys) or _missing_keys(
+            problem = unknown_key(component, keys) or missing_keys(
                 component, {*keys, *default_args}
             )
-            if problem is None and accepted_keys(component) is None:
+            if problem is None and accepted_parameters(component)[1]:
                 problem = f'{component.__name__} passes keys on that are refused: {error}'
             if problem is None:
-                raise
+                _raise_refusal(error, component, config)
             raise ConfigError(problem) from error
+        except OSError:
+            raise
+        except Exception as error:
+            _raise_refusal(error, component, config)
 
     return build_checked
 
@@ -51,10 +61,15 @@ def build_runner_checked(config: dict | Config, *, registry: Registry) -> Any:
     """Builds a runner, whose type is the key ``runner_type``.
 
     Raises:
-        ConfigError: if no runner has this name.
+        ConfigError: if no runner has this name, or MMEngine's runner refuses a value.
     """
-    find_component(config.get('runner_type', 'Runner'), registry)
-    return build_runner_from_cfg(config, registry)
+    runner = find_component(config.get('runner_type', 'Runner'), registry)
+    try:
+        return build_runner_from_cfg(config, registry)
+    except OSError:
+        raise
+    except Exception as error:
+        _raise_refusal(error, runner, {})
 
 
 def find_component(name: str | Callable, registry: Registry) -> Callable:
@@ -65,6 +80,8 @@ def find_component(name: str | Callable, registry: Registry) -> Callable:
     """
     if callable(name):
         return name
+    if not isinstance(name, str) or not name.strip('.'):
+        raise ConfigError(f'type={name!r}, expected the name of a registered {registry.name}')
     component = registry.get(name)
     if component is None:
         near = nearest(name.rpartition('.')[2], _registered_names(registry))
@@ -74,31 +91,6 @@ def find_component(name: str | Callable, registry: Registry) -> Callable:
             "registered when its module is imported: custom_imports=dict(imports=['my.module'])."
         )
     return component
-
-
-def unknown_key(component: Callable, keys: Collection[str]) -> str | None:
-    """Says which key of a config a class or function does not take; None if it takes all."""
-    accepted = accepted_keys(component)
-    if accepted is None:
-        return None
-    unknown = next((key for key in keys if key not in accepted), None)
-    return unknown and f'{component.__name__} {no_key(unknown, accepted)}'
-
-
-def accepted_keys(component: Callable) -> list[str] | None:
-    """Returns the arguments of a class or function, or None if it takes any.
-
-    A class that takes ``**kwargs`` also takes the arguments of its bases.
-    """
-    names: list[str] = []
-    for base in getattr(component, '__mro__', (component, object)):
-        if base is object:
-            return None
-        parameters = _parameters(base)
-        names += [name for name, p in parameters.items() if p.kind not in _VARIADIC]
-        if not any(p.kind == Parameter.VAR_KEYWORD for p in parameters.values()):
-            break
-    return list(dict.fromkeys(names))
 
 
 def _component_of(config: dict, default_args: dict, registry: Registry) -> Callable:
@@ -124,17 +116,11 @@ def _registered_names(registry: Registry | None) -> set[str]:
     return names
 
 
-def _missing_keys(component: Callable, given: Collection[str]) -> str | None:
-    """Says which required arguments of a class or function are not given; None if all are."""
-    missing = [
-        f"'{name}'"
-        for name, p in _parameters(component).items()
-        if p.default is Parameter.empty and p.kind not in _VARIADIC and name not in given
-    ]
-    if not missing:
-        return None
-    return f'{component.__name__} needs {", ".join(missing)}, which the config does not give'
-
-
-def _parameters(component: Callable) -> dict[str, Parameter]:
-    return dict(inspect.signature(component).parameters)
+def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoReturn:
+    """Raises what a library says of the values of a config as a :class:`ConfigError`."""
+    own = {'xmodal', component.__module__.partition('.')[0]} - _LIBRARIES
+    if isinstance(error, ConfigError) or origin(error) in own:
+        raise error
+    values = ', '.join(f'{key}={shortened(x)}' for key, x in config.items() if key != 'type')
+    reason = f'{type(error).__name__}: {error}'
+    raise ConfigError(f'{component.__name__} refuses its values ({values}): {reason}') from error

@@ -1,6 +1,7 @@
-"""The error of a config, and the hints in its message."""
+"""The error of a config, the hints in its message, and whose code raised an error."""
 
 import difflib
+import traceback
 from collections.abc import Iterable
 
 
@@ -18,3 +19,17 @@ def no_key(key: str, known: Iterable[str]) -> str:
     near = nearest(key, known)
     hint = f", did you mean '{near}'?" if near else f'; it takes {", ".join(known)}'
     return f"takes no key '{key}'{hint}"
+
+
+def shortened(value: object, length: int = 60) -> str:
+    """A value as a config has it, cut when it is long."""
+    text = repr(value)
+    return text if len(text) <= length else f'{text[: length - 1]}…'
+
+
+def origin(error: BaseException) -> str:
+    """Returns the package whose code raised an error; ``importlib`` does not count."""
+    frames = traceback.walk_tb(error.__traceback__)
+    modules = [frame.f_globals.get('__name__', '') for frame, _ in frames]
+    module = next((name for name in reversed(modules) if 'importlib' not in name), '')
+    return module.partition('.')[0]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
+from xmodal.engine.components import check_components
 from xmodal.engine.values import check_values
 from xmodal.errors import ConfigError
 
@@ -18,7 +19,9 @@ def config():
 
 @pytest.mark.parametrize('file', CONFIGS, ids=str)
 def test_the_configs_that_come_with_the_package_pass(file):
-    check_values(Config.fromfile(file, import_custom_modules=False))
+    config = Config.fromfile(file, import_custom_modules=False)
+    check_values(config)
+    check_components(config)
 
 
 @pytest.mark.parametrize(
@@ -28,16 +31,24 @@ def test_the_configs_that_come_with_the_package_pass(file):
         ('train_cfg.val_interval', [0, 'x'], 'a whole number of at least 1'),
         ('train_dataloader.global_batch_size', [None, 0, '64'], 'a whole number of at least 1'),
         ('val_dataloader.batch_size', [0, [100]], 'a whole number of at least 1'),
-        ('test_dataloader.num_workers', [-1, None], 'a whole number of at least 0'),
+        ('test_dataloader.num_workers', [-1, None, 10**9], 'a whole number from 0 to 1024'),
         ('optim_wrapper.accumulative_counts', [0], 'a whole number of at least 1'),
         ('optim_wrapper.optimizer.lr', [-1, 'x', float('nan'), float('inf')], 'a number of at'),
         ('optim_wrapper.clip_grad.max_norm', [-1, 0, None], 'a number above 0'),
         ('default_hooks.checkpoint.interval', [0, -2], 'at least 1, or -1 for never'),
         ('randomness.seed', [-1, 2**32, 1.0], r'from 0 to 2\*\*32 - 1'),
-        ('custom_hooks', ['x', ['EMAHook'], dict(type='EMAHook')], 'a list of dicts'),
-        ('train_dataloader', [[]], 'a dict'),
+        ('custom_hooks', ['x', ['EMAHook'], dict(type='EMAHook'), [{}]], 'a list of dicts, each a'),
+        ('train_dataloader', [[], {}], "a dict with 'dataset'"),
+        ('optim_wrapper.optimizer', [None, {}, 'Adam'], "a dict with 'type'"),
+        ('param_scheduler', [{}, [3], 'x'], "a dict with 'type', or a list"),
+        ('val_evaluator', [{}, 3], "a dict with 'type', or a list"),
+        ('default_hooks.mine', [3], 'a dict'),
+        ('default_hooks.broken_images.limit', [-0.1, 2, float('nan')], 'a number from 0 to 1'),
+        ('log_level', ['LOUD', None], "a level of Python's logging"),
+        ('resume', ['yes', 1], 'True or False'),
+        ('env_cfg', [None, 3], 'a dict'),
         ('default_hooks.checkpoint', [5], 'a dict'),
-        ('load_from', [3], 'a file name or None'),
+        ('load_from', [3], 'a name or None'),
         ('load_from_ignore', ['backbone', [3], None], 'a list of names'),
     ],
 )
@@ -55,7 +66,17 @@ def test_an_impossible_value_is_named_with_its_key(config, key, values, expected
 
 def test_a_value_may_be_left_out(config):
     changed = Config(config.to_dict())
-    changed.train_cfg = changed.train_dataloader = changed.optim_wrapper.clip_grad = None
+    changed.optim_wrapper.clip_grad = changed.visualizer = changed.default_hooks.timer = None
+    check_values(changed)
+    changed.train_cfg = changed.train_dataloader = changed.optim_wrapper = None
     changed.pop('custom_hooks')
     changed.pop('randomness')
     check_values(changed)
+
+
+@pytest.mark.parametrize('key', ['train_cfg', 'val_evaluator', 'test_dataloader'])
+def test_a_loop_needs_its_three_sections(config, key):
+    changed = Config(config.to_dict())
+    changed[key] = None
+    with pytest.raises(ConfigError, match=rf'it has .* without {key}: give all three or none'):
+        check_values(changed)

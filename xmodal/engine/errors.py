@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import xmodal
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, origin
 
 _PACKAGE = Path(xmodal.__file__).parent
 _OURS = ('xmodal', 'tools', '__main__')
@@ -46,14 +46,6 @@ def explain(error: Exception) -> str | None:
         return text
     is_deliberate = isinstance(error, ValueError | RuntimeError | OSError)
     return text if is_deliberate and origin(error) in _OURS else None
-
-
-def origin(error: BaseException) -> str:
-    """Returns the package whose code raised an error; ``importlib`` does not count."""
-    frames = traceback.walk_tb(error.__traceback__)
-    modules = [frame.f_globals.get('__name__', '') for frame, _ in frames]
-    module = next((name for name in reversed(modules) if 'importlib' not in name), '')
-    return module.partition('.')[0]
 
 
 def _explain_worker(error: Exception, text: str) -> str | None:

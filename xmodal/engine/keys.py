@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from mmengine.config import Config
 from torch.utils.data import DataLoader
 
-from xmodal.build_functions import find_component, unknown_key
+from xmodal.arguments import unknown_key
+from xmodal.build_functions import find_component
 from xmodal.errors import ConfigError, nearest, no_key
 from xmodal.registry import FUNCTIONS
 

@@ -13,11 +13,12 @@ from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
 
+from xmodal.engine.components import check_components
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.sources import import_custom_modules, read_sources
 from xmodal.engine.values import check_values
 from xmodal.errors import ConfigError
-from xmodal.registry import RUNNERS, register_all
+from xmodal.registry import RUNNERS, SCOPE, register_all
 
 
 class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
@@ -87,8 +88,8 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     if args.work_dir:
         config.work_dir = args.work_dir
     config.setdefault('work_dir', f'work_dirs/{Path(config.filename).stem}')
-    check_keys(config)
     check_values(config)
+    check_keys(config)
     if 'runner_type' not in config:
         raise ConfigError(
             f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"
@@ -97,9 +98,14 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
 
 
 def build_runner(config: Config) -> Runner:
-    """Builds the runner that a config names."""
+    """Builds the runner that a config names.
+
+    Raises:
+        ConfigError: if the config has a value of a wrong type, or one that a part refuses.
+    """
     register_all()
-    init_default_scope(config.default_scope)
+    init_default_scope(config.get('default_scope', SCOPE))
+    check_components(config)
     return RUNNERS.build(config)
 
 

@@ -26,6 +26,10 @@ from xmodal.errors import ConfigError
 from xmodal.files import atomic_write
 from xmodal.registry import MODELS, RUNNERS
 
+_MMENGINE_HOOKS = (
+    'runtime_info', 'timer', 'sampler_seed', 'logger', 'param_scheduler', 'checkpoint',
+)  # fmt: skip
+
 
 @RUNNERS.register_module()
 class XModalRunner(Runner):
@@ -78,8 +82,17 @@ class XModalRunner(Runner):
             dataloader = {'worker_init_fn': dict(type=leave_signals_to_training), **dataloader}
         return Runner.build_dataloader(dataloader, *args, **kwargs)
 
+    def register_default_hooks(self, hooks: dict | None = None) -> None:
+        """Registers hooks by name; None leaves one out, which MMEngine allows for its own only."""
+        hooks = hooks or {}
+        super().register_default_hooks(
+            {k: hook for k, hook in hooks.items() if hook is not None or k in _MMENGINE_HOOKS}
+        )
+
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop, with the batch size of one rank."""
+        if isinstance(loop, dict) and not {'type', 'by_epoch'} & loop.keys():
+            raise ConfigError("train_cfg has no type, expected type='ResumableEpochTrainLoop'")
         if isinstance(self._train_dataloader, dict):
             steps = self.cfg.get('optim_wrapper', {}).get('accumulative_counts', 1)
             self._train_dataloader = divide_batch(

@@ -9,8 +9,8 @@ import mmengine
 from mmengine.config import Config
 from mmengine.utils import import_modules_from_strings
 
-from xmodal.engine.errors import is_in_package, origin
-from xmodal.errors import ConfigError
+from xmodal.engine.errors import is_in_package
+from xmodal.errors import ConfigError, origin
 
 
 def import_custom_modules(config: Config) -> None:

@@ -1,12 +1,14 @@
 """Values of a config that no run can have, found before anything is built."""
 
+import logging
 import math
-from collections.abc import Callable
+import multiprocessing
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from mmengine.config import Config
 
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, shortened
 
 
 class Rule(NamedTuple):
@@ -39,59 +41,130 @@ _INTERVAL = Rule(
     'a whole number of at least 1, or -1 for never',
 )
 _KEPT = Rule(_INTERVAL.allows, 'a whole number of at least 1, or -1 for all')
+_WORKERS = Rule(
+    lambda value: _whole(0).allows(value) and value <= 1024, 'a whole number from 0 to 1024'
+)
 _SEED = Rule(
     lambda value: value is None or (type(value) is int and 0 <= value < 2**32),
     'a whole number from 0 to 2**32 - 1',
 )
-_FILE = Rule(lambda value: value is None or isinstance(value, str), 'a file name or None')
+_SHARE = Rule(lambda value: _is_number(value) and 0 <= value <= 1, 'a number from 0 to 1')
 _NAMES = Rule(
     lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     'a list of names',
 )
 _SECTION = Rule(lambda value: value is None or isinstance(value, dict), 'a dict')
-_SECTIONS = Rule(
-    lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),
-    'a list of dicts',
-)
-_EVALUATOR = Rule(
-    lambda value: _SECTION.allows(value) or _SECTIONS.allows(value), 'a dict or a list of dicts'
-)
 
-# By dotted key, outer sections first. A key that a config does not have is not checked.
+
+def _with(*keys: str) -> Rule:
+    named = ' and '.join(f"'{key}'" for key in keys)
+    return Rule(
+        lambda value: isinstance(value, dict) and all(key in value for key in keys),
+        f'a dict with {named}',
+    )
+
+
+def _or_none(rule: Rule) -> Rule:
+    return Rule(lambda value: value is None or rule.allows(value), f'{rule.expected} or None')
+
+
+def _list_of(rule: Rule) -> Rule:
+    return Rule(
+        lambda value: isinstance(value, list) and all(map(rule.allows, value)),
+        f'a list of dicts, each {rule.expected}',
+    )
+
+
+_DICT = _with()._replace(expected='a dict')
+_TYPED = _with('type')
+_ONE_OR_MORE = Rule(
+    lambda value: value is None or _TYPED.allows(value) or _list_of(_TYPED).allows(value),
+    "a dict with 'type', or a list of such dicts",
+)
+_LEVEL = Rule(
+    lambda value: isinstance(value, str) and value in logging.getLevelNamesMapping(),
+    "a level of Python's logging, as 'INFO'",
+)
+_TEXT = Rule(lambda value: isinstance(value, str) and value != '', 'a name')
+_SWITCH = Rule(lambda value: isinstance(value, bool), 'True or False')
+_COMPILE = Rule(lambda value: isinstance(value, bool | dict), 'True, False or a dict')
+_START_METHOD = Rule(
+    lambda value: value in multiprocessing.get_all_start_methods(),
+    "'fork', 'spawn' or 'forkserver'",
+)
+_FUNCTION = Rule(lambda value: callable(value) or _TYPED.allows(value), _TYPED.expected)
+
+# By dotted key, outer sections first; * stands for every key of a section. A key that a config does
+# not have is not checked.
 _RULES = {
     'model': _SECTION,
+    'runner_type': _TEXT,
+    'default_scope': _TEXT,
+    'work_dir': _TEXT,
+    'experiment_name': _or_none(_TEXT),
+    'log_level': _LEVEL,
+    'load_from': _or_none(_TEXT),
+    'load_from_ignore': _NAMES,
+    'resume': _SWITCH,
+    'find_unused_parameters': _SWITCH,
+    'recompute_gelu': _SWITCH,
+    'compile': _COMPILE,
+    'activation_checkpointing': _NAMES,
+    'fsdp': _SECTION,
+    'fsdp.units': _NAMES,
+    'sync_bn': _or_none(_TEXT),
+    'model_wrapper_cfg': _SECTION,
     'train_cfg': _SECTION,
     'train_cfg.max_epochs': _whole(1),
     'train_cfg.max_iters': _whole(1),
+    'train_cfg.val_begin': _whole(0),
     'train_cfg.val_interval': _whole(1),
     **{
-        f'{step}_dataloader{key}': rule
+        f'{step}_{key}': rule
         for step in ('train', 'val', 'test')
         for key, rule in {
-            '': _SECTION, '.dataset': _SECTION, '.batch_size': _whole(1), '.num_workers': _whole(0),
+            'cfg': _SECTION, 'cfg.scorer.topk': _or_none(_whole(0)), 'dataloader': _or_none(_with('dataset')), 'dataloader.dataset': _TYPED,
+            'dataloader.sampler': _or_none(_TYPED), 'dataloader.batch_size': _whole(1),
+            'dataloader.num_workers': _WORKERS, 'dataloader.prefetch_factor': _or_none(_whole(1)),
+            'dataloader.num_batch_per_epoch': _whole(1), 'dataloader.timeout': _NOT_NEGATIVE,
+            'dataloader.collate_fn': _FUNCTION, 'dataloader.worker_init_fn': _FUNCTION,
+            'evaluator': _ONE_OR_MORE,
         }.items()
     },
     'train_dataloader.global_batch_size': _whole(1),
-    'val_evaluator': _EVALUATOR,
-    'test_evaluator': _EVALUATOR,
-    'optim_wrapper': _SECTION,
+    'optim_wrapper': _or_none(_with('optimizer')),
     'optim_wrapper.accumulative_counts': _whole(1),
-    'optim_wrapper.clip_grad': _SECTION,
+    'optim_wrapper.clip_grad': _or_none(_with('max_norm')),
     'optim_wrapper.clip_grad.max_norm': _POSITIVE,
-    'optim_wrapper.optimizer': _SECTION,
+    'optim_wrapper.optimizer': _TYPED,
     'optim_wrapper.optimizer.lr': _NOT_NEGATIVE,
     'optim_wrapper.optimizer.weight_decay': _NOT_NEGATIVE,
+    'param_scheduler': _ONE_OR_MORE,
+    'param_scheduler.*.eta_min': _NOT_NEGATIVE,
     'default_hooks': _SECTION,
-    'default_hooks.checkpoint': _SECTION,
-    'default_hooks.checkpoint.interval': _INTERVAL,
+    'default_hooks.*': _SECTION,
+    'default_hooks.non_finite.limit': _whole(1),
+    'default_hooks.broken_images.limit': _SHARE,
+    'default_hooks.*.interval': _INTERVAL,
     'default_hooks.checkpoint.max_keep_ckpts': _KEPT,
-    'default_hooks.logger': _SECTION,
     'default_hooks.logger.interval': _whole(1),
-    'custom_hooks': _SECTIONS,
-    'randomness': _SECTION,
+    'custom_hooks': _list_of(_TYPED),
+    'custom_hooks.*.alpha': _SHARE,
+    'custom_imports': _SECTION,
+    'visualizer': _SECTION,
+    'visualizer.vis_backends': _or_none(_list_of(_TYPED)),
+    'log_processor': _SECTION,
+    'log_processor.window_size': _whole(1),
+    'env_cfg': _DICT,
+    'env_cfg.cudnn_benchmark': _SWITCH,
+    'env_cfg.mp_cfg': _DICT,
+    'env_cfg.mp_cfg.mp_start_method': _START_METHOD,
+    'env_cfg.dist_cfg': _DICT,
+    'env_cfg.dist_cfg.backend': _TEXT,
+    'env_cfg.resource_limit': _whole(1),
+    'randomness': _with('seed'),
     'randomness.seed': _SEED,
-    'load_from': _FILE,
-    'load_from_ignore': _NAMES,
+    'auto_scale_lr': _SECTION,
 }  # fmt: skip
 
 
@@ -101,14 +174,32 @@ def check_values(config: Config) -> None:
     Raises:
         ConfigError: names the key, its value and what was expected.
     """
-    for key, rule in _RULES.items():
-        *path, name = key.split('.')
-        section = config
-        for part in path:
-            section = section.get(part)
-            if section is None:
-                break
-        if section is not None and name in section and not rule.allows(section[name]):
+    for pattern, rule in _RULES.items():
+        for key, value in _find(config, pattern.split('.')):
+            if not rule.allows(value):
+                raise ConfigError(
+                    f'{config.filename}: {key}={shortened(value)}, expected {rule.expected}'
+                )
+    for part in ('optim_wrapper', 'val_evaluator', 'test_evaluator'):
+        step = 'train' if part == 'optim_wrapper' else part.partition('_')[0]
+        keys = f'{step}_dataloader', f'{step}_cfg', part
+        given = [key for key in keys if config.get(key) is not None]
+        if given and len(given) < len(keys):
+            absent = ', '.join(key for key in keys if key not in given)
             raise ConfigError(
-                f'{config.filename}: {key}={section[name]!r}, expected {rule.expected}'
+                f'{config.filename}: it has {" and ".join(given)} without {absent}: give all three '
+                'or none'
             )
+
+
+def _find(section: object, path: list[str], prefix: str = '') -> Iterator[tuple[str, object]]:
+    """The values of a section that a dotted key stands for, with their own keys."""
+    first, *rest = path
+    items = dict(enumerate(section)) if isinstance(section, list) else section
+    if not isinstance(items, dict | Config):
+        return
+    for name in list(items) if first == '*' else [first] if first in items else []:
+        if rest:
+            yield from _find(items[name], rest, f'{prefix}{name}.')
+        else:
+            yield f'{prefix}{name}', items[name]

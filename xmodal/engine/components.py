@@ -1,0 +1,68 @@
+"""Values of a config, compared with what their classes take, before anything is built."""
+
+from collections.abc import Callable, Iterator
+
+from mmengine.config import Config
+from mmengine.registry import Registry
+from mmengine.runner import LogProcessor, Runner
+from mmengine.utils.dl_utils import set_multi_processing
+from torch.nn.utils import clip_grad_norm_
+from torch.utils.data import DataLoader
+
+from xmodal import registry as registries
+from xmodal.arguments import wrong_value
+from xmodal.errors import ConfigError, shortened
+
+_LOADERS = ('train_dataloader', 'val_dataloader', 'test_dataloader')
+# Sections without a type, and what reads them.
+_READERS = {
+    '': Runner,
+    **dict.fromkeys(_LOADERS, DataLoader),
+    'optim_wrapper.clip_grad': clip_grad_norm_,
+    'log_processor': LogProcessor,
+    'randomness': Runner.set_randomness,
+    'env_cfg.mp_cfg': set_multi_processing,
+}
+
+
+def check_components(config: Config) -> None:
+    """Refuses values of a type that the class or function which reads them does not take.
+
+    Building says the same, but of a part of the test set only after the training. The components
+    must be registered.
+
+    Raises:
+        ConfigError: names the dotted key, its value and what was expected.
+    """
+    for path, section in _sections(config):
+        problems = [_problem(reader, path, section) for reader in _components(path, section)]
+        if problems and all(problems):  # a name may be registered for several purposes
+            key, expected = problems[0]
+            dotted = f'{path}.{key}'.lstrip('.')
+            value = shortened(section[key])
+            raise ConfigError(f'{config.filename}: {dotted}={value}, expected {expected}')
+
+
+def _problem(component: Callable, path: str, section: dict) -> tuple[str, str] | None:
+    if path.partition('.')[0] == 'model':  # a model may put the value of a part in place of None
+        section = {key: value for key, value in section.items() if value is not None}
+    return wrong_value(component, section)
+
+
+def _components(path: str, section: dict) -> list[Callable]:
+    name = section.get('type')
+    if path in _READERS:
+        return [_READERS[path]]
+    if not isinstance(name, str) or not name.strip('.'):
+        return []
+    every = (found for found in vars(registries).values() if isinstance(found, Registry))
+    return [component for registry in every if (component := registry.get(name))]
+
+
+def _sections(value: object, path: str = '') -> Iterator[tuple[str, dict]]:
+    """The dicts in a config and the config itself, with their dotted keys."""
+    if isinstance(value, dict | Config):
+        yield path, value
+    items = value.items() if isinstance(value, dict | Config) else ()
+    for key, item in enumerate(value) if isinstance(value, list | tuple) else items:
+        yield from _sections(item, f'{path}.{key}'.lstrip('.'))
