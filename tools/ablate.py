@@ -28,7 +28,7 @@ from xmodal.ablation import (
     to_markdown,
 )
 from xmodal.engine.errors import run_or_explain
-from xmodal.errors import ConfigError
+from xmodal.engine.launch import at_least
 
 
 def parse_args() -> argparse.Namespace:
@@ -36,9 +36,13 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('table', help='acerpe/table1, or the path of a declaration (a .py file)')
     parser.add_argument('--preset', help="scale of the runs (default: the table's first)")
-    parser.add_argument('--seeds', type=int, default=3, help='runs of each row (default: 3)')
+    parser.add_argument(
+        '--seeds', type=at_least(1), default=3, help='runs of each row (default: 3)'
+    )
     parser.add_argument('--only', nargs='+', metavar='ROW', help='names of rows (default: all)')
-    parser.add_argument('--gpus', type=int, default=1, help='processes of a run (default: 1)')
+    parser.add_argument(
+        '--gpus', type=at_least(1), default=1, help='processes of a run (default: 1)'
+    )
     parser.add_argument('--root', type=Path, default=Path('work_dirs/ablate'), help='of all runs')
     parser.add_argument('--dry-run', action='store_true', help='list the commands, run nothing')
     parser.add_argument('--markdown', action='store_true', help='print the table as Markdown')
@@ -78,8 +82,6 @@ def print_config(row: str, preset: str | None) -> None:
 def main() -> None:
     """Runs the table and prints it."""
     args = parse_args()
-    if args.seeds < 1 or args.gpus < 1:
-        raise ConfigError('--seeds and --gpus are 1 or more')
     if args.print_config:
         print_config(f'{args.table}:{args.print_config}', args.preset)
         return

@@ -19,7 +19,7 @@ import numpy as np
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.statistics import measure
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
+from xmodal.engine.launch import ShowDefaults, at_least
 
 PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
 
@@ -33,8 +33,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--preset', choices=PRESETS, default='small', help='size of the world')
     for field in fields(WorldSpec):
         help_text = f'overrides the preset ({field.default} in small)'
-        parser.add_argument(f'--{field.name}', type=int, help=help_text)
-    parser.add_argument('--workers', type=int, default=os.cpu_count(), help='processes that render')
+        parser.add_argument(f'--{field.name}', type=at_least(0), help=help_text)
+    parser.add_argument(
+        '--workers', type=at_least(1), default=os.cpu_count(), help='processes that render'
+    )
     parser.add_argument(
         '--statistics',
         action='store_true',

@@ -128,8 +128,10 @@ def _fits(value: object, annotation: object) -> bool:
         return isinstance(value, dict) and (
             len(args) < 2 or all(x is None or _fits(x, args[1]) for x in values)
         )
-    if origin in (torch.Tensor, collections.abc.Callable):
+    if origin is torch.Tensor:
         return False
+    if origin is collections.abc.Callable:
+        return isinstance(value, dict)
     # A class whose objects are built from a dict, or named, as devices and types of numbers are.
     return not inspect.isclass(origin) or isinstance(value, str | dict)
 

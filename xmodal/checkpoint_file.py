@@ -114,5 +114,5 @@ def _unreadable(file: str | Path, reason: str) -> str:
 
 def write_checkpoint(file: Path, content: dict) -> None:
     """Writes a checkpoint, complete or not at all; creates its folder."""
-    with atomic_write(file) as path:
-        torch.save(content, path)
+    with atomic_write(file) as path, open(path, 'wb') as output:
+        torch.save(content, output)  # to a path, it does not say why writing failed

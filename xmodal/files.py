@@ -4,13 +4,17 @@ Every file of text is read here: bytes become text, text becomes JSON; ``xmodal.
 the JSON has in its fields.
 """
 
+import csv
 import json
 import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import Any, TextIO
+from zipfile import BadZipFile
 
 from filelock import FileLock, Timeout
 
@@ -24,6 +28,9 @@ CONTENT_ERRORS = (
     ValueError,
     ArithmeticError,
     RecursionError,
+    EOFError,
+    csv.Error,
+    BadZipFile,
 )
 _MAX_MESSAGE = 500  # characters: a value of a file may have any length
 _MAX_BYTES = 1 << 31  # more than any annotation file that is read at once
@@ -63,6 +70,29 @@ def explain_errors(
             f'{file} cannot be read{progress()}: {content_error_message(error)}. '
             f'Expected {expected}'
         ) from error
+
+
+def reads(layout: str) -> Callable[[Callable], Callable]:
+    """Makes a function that reads the file of its first argument raise :class:`FileError`.
+
+    Args:
+        layout: that the file should have.
+    """
+
+    def decorate(read: Callable) -> Callable:
+        @wraps(read)
+        def reading(file: str | Path, *args, **kwargs) -> Any:
+            with explain_errors(file, layout):
+                return read(file, *args, **kwargs)
+
+        @wraps(read)
+        def yielding(file: str | Path, *args, **kwargs) -> Iterator:
+            with explain_errors(file, layout):
+                yield from read(file, *args, **kwargs)
+
+        return yielding if isgeneratorfunction(read) else reading
+
+    return decorate
 
 
 def read_text(file: str | Path) -> str:
@@ -150,6 +180,17 @@ def exclusive_dir(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
+def name_in_errors(path: str | Path) -> Iterator[None]:
+    """Names a path in errors of the system that do not, as of a disk that is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def atomic_write(file: Path) -> Iterator[Path]:
     """A temporary path in the same folder; it replaces the file at the end. Creates the folder.
 
@@ -158,10 +199,11 @@ def atomic_write(file: Path) -> Iterator[Path]:
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f'.{file.name}.unfinished')
     try:
-        yield unfinished
-        with open(unfinished, 'rb') as written:
-            os.fsync(written.fileno())
-        unfinished.replace(file)
+        with name_in_errors(file):
+            yield unfinished
+            with open(unfinished, 'rb') as written:
+                os.fsync(written.fileno())
+            unfinished.replace(file)
     finally:
         unfinished.unlink(missing_ok=True)
 

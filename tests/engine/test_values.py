@@ -42,7 +42,7 @@ def test_the_configs_that_come_with_the_package_pass(file):
         ('optim_wrapper.optimizer', [None, {}, 'Adam'], "a dict with 'type'"),
         ('param_scheduler', [{}, [3], 'x'], "a dict with 'type', or a list"),
         ('val_evaluator', [{}, 3], "a dict with 'type', or a list"),
-        ('default_hooks.mine', [3], 'a dict'),
+        ('default_hooks.mine', [3, {}], "a dict with 'type' or None"),
         ('default_hooks.broken_images.limit', [-0.1, 2, float('nan')], 'a number from 0 to 1'),
         ('log_level', ['LOUD', None], "a level of Python's logging"),
         ('resume', ['yes', 1], 'True or False'),

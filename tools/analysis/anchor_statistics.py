@@ -19,8 +19,8 @@ from tqdm import tqdm
 from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
 from xmodal.engine.errors import ConfigError, run_or_explain
-from xmodal.engine.launch import read_config
-from xmodal.files import read_json
+from xmodal.engine.launch import at_least, read_config
+from xmodal.files import read_json, reads
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -39,7 +39,7 @@ def parse_args() -> argparse.Namespace:
         type=Path,
         help='COCO instances of the test images, for the share of anchors of a word on its object',
     )
-    parser.add_argument('--images', type=int, default=500, help='number of test images')
+    parser.add_argument('--images', type=at_least(1), default=500, help='number of test images')
     return parser.parse_args()
 
 
@@ -98,6 +98,7 @@ def anchors_on_objects(
     return shares
 
 
+@reads("COCO's instances")
 def read_objects(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
     """Reads the names, attributes and boxes of the objects of each image."""
     content = read_json(file)

@@ -44,7 +44,7 @@ from xmodal.datasets.captions import AlbefJsonDataset
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import at_least, read_config
 from xmodal.engine.memory import recompute_gelu
 from xmodal.registry import DATASETS, MODELS, register_all
 
@@ -57,15 +57,19 @@ def parse_args() -> argparse.Namespace:
     parser = make_parser(__doc__)
     parser.add_argument('config', nargs='?', help='a pre-training config')
     parser.add_argument(
-        '--batches', type=int, default=20, help='batches that count, after a warm-up'
+        '--batches', type=at_least(1), default=20, help='batches that count, after a warm-up'
     )
     parser.add_argument(
-        '--train-steps', type=int, default=0, help='training steps that count; 0: none'
+        '--train-steps', type=at_least(0), default=0, help='training steps that count; 0: none'
     )
-    parser.add_argument('--index', type=int, help='number of pairs of a generated index')
-    parser.add_argument('--ranks', type=int, default=8, help='training processes')
-    parser.add_argument('--workers', type=int, default=4, help='worker processes of each rank')
-    parser.add_argument('--samples', type=int, default=10_000, help='samples that each rank reads')
+    parser.add_argument('--index', type=at_least(1), help='number of pairs of a generated index')
+    parser.add_argument('--ranks', type=at_least(1), default=8, help='training processes')
+    parser.add_argument(
+        '--workers', type=at_least(0), default=4, help='worker processes of each rank'
+    )
+    parser.add_argument(
+        '--samples', type=at_least(1), default=10_000, help='samples that each rank reads'
+    )
     args = parser.parse_args()
     if (args.config is None) == (args.index is None):
         parser.error('give either a config or --index')

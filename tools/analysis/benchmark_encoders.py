@@ -30,6 +30,7 @@ from xmodal.benchmark import (
     write_placeholder_vocabulary,
 )
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import at_least
 from xmodal.registry import MODELS, register_all
 
 ARCH = 'vit_base_patch16_224'
@@ -40,10 +41,10 @@ BLOCKS = 6  # of each encoder in EMKUM
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = make_parser(__doc__)
-    parser.add_argument('--batch', type=int, default=8, help='batch size')
-    parser.add_argument('--words', type=int, default=64, help='length of the longest text')
+    parser.add_argument('--batch', type=at_least(1), default=8, help='batch size')
+    parser.add_argument('--words', type=at_least(1), default=64, help='length of the longest text')
     parser.add_argument(
-        '--repeats', type=int, default=15, help='rounds that count, after a warm-up'
+        '--repeats', type=at_least(1), default=15, help='rounds that count, after a warm-up'
     )
     parser.add_argument(
         '--device', default='cpu', choices=['cpu', 'cuda'], help='device of the models'

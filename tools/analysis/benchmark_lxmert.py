@@ -33,7 +33,7 @@ from xmodal.benchmark import (
     write_placeholder_vocabulary,
 )
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import at_least, read_config
 from xmodal.engine.memory import recompute_gelu
 from xmodal.models.lxmert import LxmertPretrainer
 from xmodal.registry import MODELS, register_all
@@ -45,15 +45,15 @@ IGNORE_INDEX = -100  # of the cross-entropies of transformers
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = make_parser(__doc__)
+    parser, count = make_parser(__doc__), dict(type=at_least(1))
     parser.add_argument('config', help='a pre-training config')
-    parser.add_argument('--batch-size', type=int, default=8, help='pairs of a step')
-    parser.add_argument('--regions', type=int, default=36, help='regions of an image')
-    parser.add_argument('--words', type=int, default=20, help='length of a text, [CLS] included')
-    parser.add_argument('--answers', type=int, default=9500, help='size of the answer table')
-    parser.add_argument('--width', type=int, help="instead of the config's 768; heads are 64 wide")
-    parser.add_argument('--vocabulary', type=int, default=30522, help='words of the text encoder')
-    parser.add_argument('--repeats', type=int, default=7, help='rounds that count, after a warm-up')
+    parser.add_argument('--batch-size', **count, default=8, help='pairs of a step')
+    parser.add_argument('--regions', **count, default=36, help='regions of an image')
+    parser.add_argument('--words', **count, default=20, help='length of a text, [CLS] included')
+    parser.add_argument('--answers', **count, default=9500, help='size of the answer table')
+    parser.add_argument('--width', **count, help="instead of the config's 768; heads are 64 wide")
+    parser.add_argument('--vocabulary', **count, default=30522, help='words of the text encoder')
+    parser.add_argument('--repeats', **count, default=7, help='rounds that count, after a warm-up')
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
     return parser.parse_args()
 
@@ -238,6 +238,7 @@ def print_table(args: argparse.Namespace, results: dict[str, dict]) -> None:
 def main() -> None:
     """Measures and prints."""
     args = parse_args()
+    read_config(args.config)  # before any process starts
     print_table(args, measure(args))
 
 

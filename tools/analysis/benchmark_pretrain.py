@@ -30,7 +30,7 @@ from xmodal.benchmark import (
     write_placeholder_vocabulary,
 )
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import at_least, read_config
 from xmodal.engine.memory import recompute_gelu
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch
@@ -46,9 +46,13 @@ def parse_args() -> argparse.Namespace:
         default=['none', 'ace_rpe'],
         help='the first is the baseline; the position of the config keeps its settings',
     )
-    parser.add_argument('--batch-size', type=int, default=4, help='pairs of a step')
-    parser.add_argument('--words', type=int, default=30, help='length of a text, [CLS] included')
-    parser.add_argument('--repeats', type=int, default=9, help='rounds that count, after a warm-up')
+    parser.add_argument('--batch-size', type=at_least(1), default=4, help='pairs of a step')
+    parser.add_argument(
+        '--words', type=at_least(1), default=30, help='length of a text, [CLS] included'
+    )
+    parser.add_argument(
+        '--repeats', type=at_least(1), default=9, help='rounds that count, after a warm-up'
+    )
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
     return parser.parse_args()
 
@@ -152,6 +156,7 @@ def print_table(args: argparse.Namespace, results: dict[str, dict], rate: float)
 def main() -> None:
     """Measures and prints."""
     args = parse_args()
+    read_config(args.config)  # before the measurement, which takes a while
     dtype = torch.bfloat16 if args.amp else torch.float32
     rate = matmul_rate(default_device(), dtype, size=4096, repeats=4)
     print_table(args, measure(args), rate)

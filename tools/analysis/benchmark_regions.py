@@ -30,6 +30,7 @@ from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.region_store import RegionStore
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import at_least
 from xmodal.structures import ObjectLabels
 
 REGIONS, WIDTH = 36, 2048
@@ -39,14 +40,16 @@ def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = make_parser(__doc__)
     parser.add_argument('--store', type=Path, help='an existing store')
-    parser.add_argument('--images', type=int, default=20_000, help='images of a generated store')
+    parser.add_argument(
+        '--images', type=at_least(1), default=20_000, help='images of a generated store'
+    )
     parser.add_argument('--dtype', choices=DTYPES, default='float32', help='of a generated store')
     parser.add_argument(
         '--folder', type=Path, help='where to generate it; default: a temporary folder'
     )
-    parser.add_argument('--workers', type=int, default=4, help='worker processes')
-    parser.add_argument('--batch-size', type=int, default=256, help='batch size')
-    parser.add_argument('--batches', type=int, default=100, help='number of batches read')
+    parser.add_argument('--workers', type=at_least(0), default=4, help='worker processes')
+    parser.add_argument('--batch-size', type=at_least(1), default=256, help='batch size')
+    parser.add_argument('--batches', type=at_least(1), default=100, help='number of batches read')
     return parser.parse_args()
 
 

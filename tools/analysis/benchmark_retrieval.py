@@ -37,7 +37,7 @@ from xmodal.benchmark import (
     write_placeholder_vocabulary,
 )
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import at_least, read_config
 from xmodal.engine.loops import ITMReranker
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.evaluation.retrieval import RECALLS, Gallery, retrieval_metrics
@@ -50,13 +50,17 @@ def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = make_parser(__doc__)
     parser.add_argument('config', help='a config whose model has an ITM head')
-    parser.add_argument('--images', type=int, default=100, help='images of the test set')
-    parser.add_argument('--captions', type=int, default=5, help='captions of each image')
-    parser.add_argument('--words', type=int, default=30, help='length of the longest text')
-    parser.add_argument('--topk', type=int, default=16, help='candidates of each query')
-    parser.add_argument('--image-size', type=int, help='in pixels; default: that of the config')
-    parser.add_argument('--pair-batch', type=int, default=40, help='pairs scored at once')
-    parser.add_argument('--repeats', type=int, default=3, help='rounds that count, after a warm-up')
+    parser.add_argument('--images', type=at_least(1), default=100, help='images of the test set')
+    parser.add_argument('--captions', type=at_least(1), default=5, help='captions of each image')
+    parser.add_argument('--words', type=at_least(1), default=30, help='length of the longest text')
+    parser.add_argument('--topk', type=at_least(0), default=16, help='candidates of each query')
+    parser.add_argument(
+        '--image-size', type=at_least(1), help='in pixels; default: that of the config'
+    )
+    parser.add_argument('--pair-batch', type=at_least(1), default=40, help='pairs scored at once')
+    parser.add_argument(
+        '--repeats', type=at_least(1), default=3, help='rounds that count, after a warm-up'
+    )
     parser.add_argument('--device', default=default_device(), help='device of the model')
     return parser.parse_args()
 

@@ -44,6 +44,7 @@ from xmodal.benchmark.sgraf_costs import DIM, REGIONS, WIDTH, ScoringCost, capti
 from xmodal.benchmark.sgraf_loop import LiteralLoop
 from xmodal.benchmark.sgraf_tiled import TiledScoring
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import at_least
 from xmodal.models.sgraf.products import product
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import Tokens
@@ -59,12 +60,12 @@ DTYPES = {'literal': None, 'ours': torch.float32, 'ours, bf16': torch.bfloat16}
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = make_parser(__doc__)
-    parser.add_argument('--images', type=int, default=100, help='number of images, for ours')
-    parser.add_argument('--captions', type=int, default=500, help='number of captions, for ours')
-    parser.add_argument('--batch', type=int, default=128, help='pairs of a training step')
-    parser.add_argument('--repeats', type=int, default=3, help='rounds of scoring that count')
-    parser.add_argument('--step-repeats', type=int, default=1, help='rounds of training; 0: none')
+    parser, count = make_parser(__doc__), dict(type=at_least(1))
+    parser.add_argument('--images', **count, default=100, help='number of images, for ours')
+    parser.add_argument('--captions', **count, default=500, help='number of captions, for ours')
+    parser.add_argument('--batch', **count, default=128, help='pairs of a training step')
+    parser.add_argument('--repeats', **count, default=3, help='rounds of scoring that count')
+    parser.add_argument('--step-repeats', type=at_least(0), default=1, help='rounds of training')
     parser.add_argument('--compile', action='store_true', help='compile our implementation')
     parser.add_argument('--device', default=default_device(), help='device of the tensors')
     return parser.parse_args()

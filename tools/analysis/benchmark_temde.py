@@ -54,6 +54,7 @@ from xmodal.benchmark.sgraf_loop import LiteralLoop
 from xmodal.benchmark.sgraf_tiled import TiledScoring
 from xmodal.benchmark.sgraf_training import build_model, random_batch, train_step
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import at_least
 from xmodal.registry import register_all
 
 DATA = {'Flickr30K': 'f30k', 'COCO': 'coco'}  # as in the names of configs
@@ -86,13 +87,19 @@ Rounds = dict[tuple[str, str], np.ndarray]
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = make_parser(__doc__)
-    size = dict(type=int, nargs=2, metavar=('IMAGES', 'CAPTIONS'))
+    size = dict(type=at_least(1), nargs=2, metavar=('IMAGES', 'CAPTIONS'))
     parser.add_argument('--loop', **size, default=[100, 30], help='what the loop scores')
     parser.add_argument('--ours', **size, default=[10, 1000], help='what ours scores')
-    parser.add_argument('--batch', type=int, default=128, help='pairs of a training step')
-    parser.add_argument('--width', type=int, default=WIDTH, help='width of regions and words')
-    parser.add_argument('--repeats', type=int, default=5, help='rounds of scoring that count')
-    parser.add_argument('--step-repeats', type=int, default=3, help='rounds of training that count')
+    parser.add_argument('--batch', type=at_least(1), default=128, help='pairs of a training step')
+    parser.add_argument(
+        '--width', type=at_least(1), default=WIDTH, help='width of regions and words'
+    )
+    parser.add_argument(
+        '--repeats', type=at_least(1), default=5, help='rounds of scoring that count'
+    )
+    parser.add_argument(
+        '--step-repeats', type=at_least(0), default=3, help='rounds of training that count'
+    )
     parser.add_argument('--device', default=default_device(), help='device of the models')
     return parser.parse_args()
 

@@ -16,6 +16,7 @@ from xmodal.ablation import Plan, read_table
 from xmodal.ablation.report import figure
 from xmodal.ablation.table import Column
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import at_least
 from xmodal.visualization.sketch import draw_sizes
 
 TABLE = Path('configs/temde/ablations/table4.py')
@@ -30,7 +31,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--preset', help='as for tools/ablate.py (default: the first preset of the table)'
     )
-    parser.add_argument('--seeds', type=int, default=3, help='as for tools/ablate.py (default: 3)')
+    parser.add_argument(
+        '--seeds', type=at_least(1), default=3, help='as for tools/ablate.py (default: 3)'
+    )
     parser.add_argument(
         '--root', type=Path, default=Path('work_dirs/ablate'), help='as for tools/ablate.py'
     )

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from xmodal.engine.errors import run_or_explain
 from xmodal.evaluation.vqa import HumanAnswers, score_submission
-from xmodal.files import read_json
+from xmodal.files import FileError, read_json, reads
 
 
 def parse_args() -> argparse.Namespace:
@@ -30,6 +30,24 @@ def parse_args() -> argparse.Namespace:
         'the most common training answer of its type',
     )
     return parser.parse_args()
+
+
+@reads('{"annotations": [{"question_id", "answers": [{"answer"}, …], …}, …], …}')
+def read_annotations(file: Path) -> list[dict]:
+    """The questions of a file of annotations."""
+    questions = read_json(file)['annotations']
+    for item in questions:
+        [item[key] for key in ('question_id', 'question_type', 'multiple_choice_answer')]
+        [answer['answer'] for answer in item['answers']]
+    if not questions:
+        raise FileError(f'{file} has no annotation')
+    return questions
+
+
+@reads('[{"question_id", "answer"}, …]')
+def read_answers(file: Path) -> list[dict]:
+    """The answers of a submission."""
+    return [{key: item[key] for key in ('question_id', 'answer')} for item in read_json(file)]
 
 
 def prior_answers(training: list[dict], questions: list[dict]) -> list[dict]:
@@ -64,10 +82,10 @@ def score(answers: list[dict], questions: list[dict]) -> dict[str, float]:
 def main() -> None:
     """Prints a table."""
     args = parse_args()
-    questions = read_json(args.annotations)['annotations']
-    columns = {'accuracy': score(read_json(args.answers), questions)}
+    questions = read_annotations(args.annotations)
+    columns = {'accuracy': score(read_answers(args.answers), questions)}
     if args.prior:
-        training = read_json(args.prior)['annotations']
+        training = read_annotations(args.prior)
         columns['question-only'] = score(prior_answers(training, questions), questions)
     table = Table(title=f'{len(questions)} questions of {args.annotations.name}, %')
     table.add_column('')

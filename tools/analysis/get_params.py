@@ -29,7 +29,7 @@ from xmodal.benchmark import (
     write_placeholder_words,
 )
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import at_least, read_config
 from xmodal.registry import MODELS, register_all
 
 TEACHER = 'teacher'
@@ -47,13 +47,17 @@ def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config', help='config file')
-    parser.add_argument('--image-size', type=int, help='in pixels; default: that of the config')
     parser.add_argument(
-        '--vocab-size', type=int, help='number of words; default: that of the vocabulary file'
+        '--image-size', type=at_least(1), help='in pixels; default: that of the config'
+    )
+    parser.add_argument(
+        '--vocab-size',
+        type=at_least(1),
+        help='number of words; default: that of the vocabulary file',
     )
     parser.add_argument(
         '--answers',
-        type=int,
+        type=at_least(1),
         help='number of answers (default: those of the answer list; without this file the 9500 of '
         'LXMERT)',
     )

@@ -8,13 +8,13 @@ The report is one self-contained file, WORK_DIR/report.html; an existing one is 
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from xmodal.apis import Inferencer, load_model
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import latest_checkpoint
+from xmodal.files import read_json, reads
 from xmodal.visualization.report import write_report
 
 
@@ -31,6 +31,14 @@ def parse_args() -> argparse.Namespace:
         'ACE-RPE; default: the third of six, as in ALBEF, or the same relative depth',
     )
     return parser.parse_args()
+
+
+@reads('rankings that test_cfg.save_rankings wrote')
+def read_rankings(file: Path) -> dict:
+    """The rankings of a test."""
+    content = read_json(file)
+    [content[key] for key in ('images', 'texts', 'text_to_image', 'ranked_images', 'metrics')]
+    return content
 
 
 def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
@@ -58,6 +66,7 @@ def main() -> None:
     """Writes the report."""
     args = parse_args()
     config_file, checkpoint, rankings = find_files(args.work_dir, args)
+    rankings = read_rankings(rankings)
     config = read_config(config_file)
     if 'pipeline' in config.test_dataloader.dataset:
         inferencer = Inferencer(config, checkpoint)
@@ -65,7 +74,6 @@ def main() -> None:
     else:  # precomputed region features: there are no image files to encode
         model, encode = load_model(config, checkpoint), None
     out = args.work_dir / 'report.html'
-    rankings = json.loads(rankings.read_text())
     write_report(args.work_dir, config, model, rankings, out, encode, layer=args.layer)
     print(f'{out}: open it in a browser')
 

@@ -15,8 +15,18 @@ from pathlib import Path
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.engine.errors import run_or_explain
+from xmodal.files import FileError, reads
 
 IMAGE_KEYS = ('image', 'image_path')
+
+
+def expression(text: str) -> str:
+    """The type of an argument that is a regular expression."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f'{text} is no regular expression: {error}') from error
+    return text
 
 
 def parse_args() -> argparse.Namespace:
@@ -28,23 +38,29 @@ def parse_args() -> argparse.Namespace:
         '--root', type=Path, required=True, help='folder that the new paths are relative to'
     )
     parser.add_argument(
-        '--pattern', default='', help='regular expression that is replaced in a path'
+        '--pattern',
+        type=expression,
+        default='',
+        help='regular expression that is replaced in a path',
     )
     parser.add_argument('--replacement', default='', help='replacement of the pattern')
     return parser.parse_args()
 
 
+@reads('a list of {"image" or "image_path": …, "caption": text or texts, …}')
 def gather(file: Path, pattern: str, replacement: str) -> dict[str, list[str]]:
     """Captions by new path, in the order of the file."""
     captions: dict[str, list[str]] = {}
     for index, item in enumerate(stream_json_list(file)):
         key = next((key for key in IMAGE_KEYS if key in item), None)
         if key is None or 'caption' not in item:
-            raise ValueError(
+            raise FileError(
                 f'{file}, item {index} has the keys {sorted(item)}, expected "caption" and one of '
                 f'{IMAGE_KEYS}'
             )
         texts = [item['caption']] if isinstance(item['caption'], str) else item['caption']
+        if not all(isinstance(text, str) for text in texts):
+            raise FileError(f'{file}, item {index} has captions that are no texts')
         captions.setdefault(re.sub(pattern, replacement, item[key], count=1), []).extend(texts)
     return captions
 

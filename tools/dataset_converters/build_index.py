@@ -11,6 +11,7 @@ import time
 
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS, register_all
 
 
@@ -20,7 +21,10 @@ def main() -> None:
     parser.add_argument('config')
     config = read_config(parser.parse_args().config)
     register_all()
-    for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
+    names = [f'{step}_dataloader' for step in ('train', 'val', 'test')]
+    if not any(map(config.get, names)):
+        raise ConfigError(f'{config.filename} has none of {", ".join(names)}')
+    for name in names:
         if not config.get(name):
             continue
         started = time.perf_counter()

@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 from xmodal.datasets.precomp_captions import read_lines
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
-from xmodal.files import require_new
+from xmodal.engine.launch import ShowDefaults, at_least
+from xmodal.files import FileError, reads, require_new
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary, split_words
 
 
@@ -31,8 +31,25 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument('captions', type=Path, nargs='+', help='files with one caption per line')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
-    parser.add_argument('--least', type=int, default=4, help='minimum number of occurrences')
+    parser.add_argument(
+        '--least', type=at_least(1), default=4, help='minimum number of occurrences'
+    )
     return parser.parse_args()
+
+
+@reads('one caption a line, in UTF-8')
+def read_captions(file: Path) -> list[str]:
+    """The captions of a file."""
+    captions = read_lines(file)
+    beginning = next((line for line in captions if line.strip()), '')[:20]
+    if not beginning:
+        raise FileError(f'{file} has no caption')
+    if beginning.startswith(('[', '{', '<')) or '\0' in beginning:
+        raise FileError(
+            f'{file} begins with {beginning!r}, as JSON, a web page or a table of NumPy: expected '
+            'one caption a line'
+        )
+    return captions
 
 
 def count_words(captions: Iterable[str]) -> Counter[str]:
@@ -44,8 +61,10 @@ def main() -> None:
     """Builds the vocabulary."""
     args = parse_args()
     require_new('--out', args.out)
-    captions = [line for file in args.captions for line in read_lines(file)]
+    captions = [line for file in args.captions for line in read_captions(file)]
     counts = count_words(tqdm(captions, 'counting words', unit=' captions', leave=False))
+    if not counts:
+        raise FileError(f'{", ".join(map(str, args.captions))}: there is no word in the captions')
     kept = [word for word, count in counts.items() if count >= args.least]
     kept = sorted(set(kept) - set(SPECIAL_WORDS), key=lambda word: (-counts[word], word))
     Vocabulary([*SPECIAL_WORDS, *kept]).write(args.out)

@@ -18,6 +18,7 @@ from pathlib import Path
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
+from xmodal.files import FileError, reads
 
 
 def parse_args() -> argparse.Namespace:
@@ -35,6 +36,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads('a table in UTF-8 with a header line')
 def gather(
     table: Path, image_column: str, caption_column: str
 ) -> tuple[dict[str, list[str]], list[int]]:
@@ -50,19 +52,19 @@ def gather(
         reader = csv.DictReader(file, delimiter=delimiter)
         for column in (image_column, caption_column):
             if column not in (reader.fieldnames or ()):
-                raise ValueError(
+                raise FileError(
                     f'{table} has no column {column!r}, its header is {reader.fieldnames}: name '
                     'the columns with --image-column and --caption-column'
                 )
         for row in reader:
             if None in row:  # where the reader puts cells beyond the header
-                raise ValueError(
+                raise FileError(
                     f'{table}, line {reader.line_num} has {len(row) - 1 + len(row[None])} cells '
                     f'and the header {len(reader.fieldnames)}, beyond it {row[None]}: quote '
                     f'captions that contain a {name}, "like{delimiter} this"'
                 )
             if not row[image_column]:
-                raise ValueError(f'{table}, line {reader.line_num} names no image')
+                raise FileError(f'{table}, line {reader.line_num} names no image')
             if row[caption_column] and row[caption_column].strip():
                 captions.setdefault(row[image_column], []).append(row[caption_column])
             else:
@@ -81,6 +83,8 @@ def main() -> None:
             f'{len(missing)} of {len(captions)} images of {args.table} do not exist in '
             f'{args.root}:{listed}'
         )
+    if not captions:
+        raise FileError(f'{args.table} has no row with a caption')
     records = ({'image': path, 'caption': texts} for path, texts in captions.items())
     count = write_albef_json(args.out, records, len(captions))
     print(f'{args.out}: {count} images, {sum(map(len, captions.values()))} captions')

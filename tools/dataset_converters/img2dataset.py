@@ -8,12 +8,12 @@ streams them are printed.
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
+from xmodal.files import FileError, read_json, reads
 
 CONFIG = """\
 _base_ = 'pretrain_4m.py'
@@ -46,13 +46,25 @@ def records(folder: Path, root: Path) -> Iterator[dict]:
             text = image.with_suffix('.txt')
             if text.exists():
                 path = image.resolve().relative_to(root.resolve()).as_posix()
-                yield {'image': path, 'caption': text.read_text('utf-8').strip()}
+                yield {'image': path, 'caption': read_caption(text)}
+
+
+@reads('a caption in UTF-8')
+def read_caption(file: Path) -> str:
+    """The caption of an image."""
+    return file.read_text('utf-8').strip()
+
+
+@reads('statistics of img2dataset, {"successes": number, …}')
+def read_successes(file: Path) -> int:
+    """The number of downloaded pairs of a shard."""
+    return int(read_json(file)['successes'])
 
 
 def successes(folder: Path) -> int | None:
     """Number of downloaded pairs according to img2dataset; None without its statistics."""
     statistics = sorted(folder.glob('*_stats.json'))
-    return sum(json.loads(path.read_text())['successes'] for path in statistics) or None
+    return sum(map(read_successes, statistics)) or None
 
 
 def main() -> None:
@@ -77,6 +89,8 @@ def main() -> None:
         )
     try:
         count = write_albef_json(args.out, records(args.folder, args.root), total)
+    except FileError:
+        raise
     except ValueError as error:
         raise ValueError(
             f'no image with a .txt file of the same name in {args.folder}/*/: run img2dataset with '

@@ -13,6 +13,7 @@ from pathlib import Path
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.captions import read_karpathy
 from xmodal.engine.errors import run_or_explain
+from xmodal.files import FileError, reads
 
 
 def parse_args() -> argparse.Namespace:
@@ -28,6 +29,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads('Karpathy\'s {"images": [{"split", "filename", "sentences": [{"raw"}, …]}, …]}')
 def records(
     file: Path, splits: list[str], root: Path, folder: str, missing: list[Path]
 ) -> Iterator[dict]:
@@ -51,6 +53,8 @@ def main() -> None:
     try:
         converted = records(args.file, args.split, args.root, args.image_folder, missing)
         count = write_albef_json(args.out, converted)
+    except FileError:
+        raise
     except ValueError as error:
         example = f'; {missing[0]} does not exist: check --root, --image-folder' if missing else ''
         raise ValueError(f'{args.file}: {error}{example}') from error

@@ -14,15 +14,15 @@ most frequent first. Published weights need the published table.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.lxmert import normalize_label
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
-from xmodal.files import require_new, write_json
+from xmodal.engine.launch import ShowDefaults, at_least
+from xmodal.files import reads, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -33,21 +33,29 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('files', type=Path, nargs='+', help='all_ans.json, or pre-training files')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
     parser.add_argument(
-        '--least', type=int, default=1, help='minimum number of questions with an answer'
+        '--least', type=at_least(1), default=1, help='minimum number of questions with an answer'
     )
     parser.add_argument(
-        '--most', type=int, help='maximum size of the list; keeps the most frequent answers'
+        '--most', type=at_least(1), help='maximum size of the list; keeps the most frequent answers'
     )
     return parser.parse_args()
 
 
-def count_answers(images: Iterable[dict]) -> Counter[str]:
-    """The number of questions of pre-training files for which an answer scores, by answer."""
-    counts: Counter[str] = Counter()
-    for image in images:
-        for label in chain.from_iterable(image.get('labelf', {}).values()):
-            counts.update(normalize_label(label).keys())
-    return counts
+@reads('a list of {"ans": answer, …}, or a pre-training file with "labelf"')
+def read_answers(file: Path) -> Iterator[str]:
+    """The answers of a published table, or those that score in a pre-training file."""
+    for item in stream_json_list(file):
+        if 'ans' in item:
+            yield item['ans']
+            continue
+        for label in chain.from_iterable(item.get('labelf', {}).values()):
+            yield from normalize_label(label)
+
+
+@reads('a list of objects')
+def is_table(file: Path) -> bool:
+    """Whether a file is the published table of answers."""
+    return 'ans' in next(stream_json_list(file), {})
 
 
 def select(counts: Counter[str], least: int, most: int | None) -> list[str]:
@@ -63,13 +71,14 @@ def main() -> None:
     """Writes the list."""
     args = parse_args()
     require_new('--out', args.out)
-    if 'ans' in next(stream_json_list(args.files[0]), {}):
-        answers = [item['ans'] for file in args.files for item in stream_json_list(file)]
+    found = chain.from_iterable(map(read_answers, args.files))
+    if is_table(args.files[0]):
+        answers = list(found)
         if len(set(answers)) < len(answers):
             raise ValueError(f'{args.files[0]} has a repeated answer')
         summary = 'in the order of the published table'
     else:
-        counts = count_answers(chain.from_iterable(map(stream_json_list, args.files)))
+        counts = Counter(found)
         answers = select(counts, args.least, args.most)
         share = sum(counts[answer] for answer in answers) / max(counts.total(), 1)
         summary = f'{share:.2%} of the answers in {len(args.files)} files'

@@ -24,7 +24,7 @@ from xmodal.datasets.precomp import PrecompDataset
 from xmodal.datasets.region_tsv import read_region_tsv
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
+from xmodal.engine.launch import ShowDefaults, at_least
 
 
 def parse_args() -> argparse.Namespace:
@@ -33,7 +33,7 @@ def parse_args() -> argparse.Namespace:
     kinds = parser.add_subparsers(dest='kind', required=True)
     tsv = kinds.add_parser('tsv', help="LXMERT's obj36.tsv", formatter_class=ShowDefaults)
     tsv.add_argument('files', type=Path, nargs='+', help='files, converted to one store')
-    tsv.add_argument('--feature-dims', type=int, default=2048, help='width of a feature')
+    tsv.add_argument('--feature-dims', type=at_least(1), default=2048, help='width of a feature')
     precomp = kinds.add_parser('precomp', help="SCAN's ims.npy", formatter_class=ShowDefaults)
     precomp.add_argument('folder', type=Path, help='folder of SPLIT_ims.npy')
     precomp.add_argument('--split', required=True, help='train, dev, test, …')

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
-from xmodal.files import read_json
+from xmodal.engine.launch import ShowDefaults, at_least
+from xmodal.files import read_json, reads
 
 
 def parse_args() -> argparse.Namespace:
@@ -26,7 +26,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('folder', type=Path, help="folder with Visual Genome's two JSON files")
     parser.add_argument('--root', type=Path, required=True, help='folder that contains vg/VG_100K')
     parser.add_argument('--out', type=Path, required=True, help='file to write')
-    parser.add_argument('--longest', type=int, default=7, help='descriptions kept per image')
+    parser.add_argument(
+        '--longest', type=at_least(1), default=7, help='descriptions kept per image'
+    )
     parser.add_argument(
         '--exclude-coco',
         type=Path,
@@ -35,21 +37,35 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads('Karpathy\'s {"images": [{"cocoid", "split", …}, …]}')
 def held_out(karpathy: Path) -> set[int]:
     """COCO ids of the images of val and test."""
     images = read_json(karpathy)['images']
     return {image['cocoid'] for image in images if image['split'] in ('val', 'test')}
 
 
+@reads('[{"image_id", "coco_id", …}, …]')
+def read_coco_ids(file: Path) -> dict[int, int | None]:
+    """The COCO id of each image."""
+    return {image['image_id']: image['coco_id'] for image in read_json(file)}
+
+
+@reads('[{"id", "regions": [{"phrase", …}, …]}, …]')
+def read_phrases(file: Path) -> list[tuple[int, set[str]]]:
+    """The id and the different phrases of each image."""
+    return [
+        (image['id'], {region['phrase'].strip() for region in image['regions']} - {''})
+        for image in read_json(file)
+    ]
+
+
 def records(folder: Path, root: Path, longest: int, excluded: set[int]) -> Iterator[dict]:
     """A record for each image that exists."""
-    image_data = read_json(folder / 'image_data.json')
-    coco_ids = {image['image_id']: image['coco_id'] for image in image_data}
-    for image in read_json(folder / 'region_descriptions.json'):
-        phrases = {region['phrase'].strip() for region in image['regions']} - {''}
-        paths = (f'vg/{archive}/{image["id"]}.jpg' for archive in ('VG_100K', 'VG_100K_2'))
+    coco_ids = read_coco_ids(folder / 'image_data.json')
+    for image_id, phrases in read_phrases(folder / 'region_descriptions.json'):
+        paths = (f'vg/{archive}/{image_id}.jpg' for archive in ('VG_100K', 'VG_100K_2'))
         path = next((path for path in paths if (root / path).exists()), None)
-        if phrases and path and coco_ids.get(image['id']) not in excluded:
+        if phrases and path and coco_ids.get(image_id) not in excluded:
             kept = sorted(phrases, key=lambda phrase: (-len(phrase.split()), phrase))[:longest]
             yield {'image': path, 'caption': kept}
 

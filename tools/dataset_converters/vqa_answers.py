@@ -15,8 +15,8 @@ from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
-from xmodal.files import read_json, require_new, write_json
+from xmodal.engine.launch import ShowDefaults, at_least
+from xmodal.files import FileError, read_json, reads, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -26,13 +26,20 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument('annotations', type=Path, nargs='+', help='files of annotations')
     parser.add_argument('--out', type=Path, required=True, help='file to write; must not exist')
-    parser.add_argument('--least', type=int, default=9, help='minimum number of questions')
+    parser.add_argument('--least', type=at_least(1), default=9, help='minimum number of questions')
     return parser.parse_args()
 
 
-def count_answers(annotations: Iterable[dict], least: int) -> dict[str, int]:
+@reads('{"annotations": [{"multiple_choice_answer", …}, …], …}')
+def read_answers(file: Path) -> list[str]:
+    """The most common answer of each question, in the form that VQA compares."""
+    annotations = read_json(file)['annotations']
+    return [normalize_answer(item['multiple_choice_answer']) for item in annotations]
+
+
+def count_answers(answers: Iterable[str], least: int) -> dict[str, int]:
     """Answers of at least ``least`` questions with their counts, the most frequent first."""
-    counts = Counter(normalize_answer(item['multiple_choice_answer']) for item in annotations)
+    counts = Counter(answers)
     return {answer: count for answer, count in counts.most_common() if answer and count >= least}
 
 
@@ -40,10 +47,12 @@ def main() -> None:
     """Writes the list."""
     args = parse_args()
     require_new('--out', args.out)
-    annotations = [item for file in args.annotations for item in read_json(file)['annotations']]
-    counts = count_answers(annotations, args.least)
+    answers = [answer for file in args.annotations for answer in read_answers(file)]
+    if not answers:
+        raise FileError(f'{", ".join(map(str, args.annotations))}: there is no annotation')
+    counts = count_answers(answers, args.least)
     write_json(args.out, list(counts))
-    coverage = f'correct for {sum(counts.values())} of {len(annotations)} questions'
+    coverage = f'correct for {sum(counts.values())} of {len(answers)} questions'
     print(f'{args.out}: {len(counts)} answers, {coverage}')
 
 

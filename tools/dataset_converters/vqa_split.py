@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import explain_errors, read_json, require_new, write_json
+from xmodal.files import FileError, explain_errors, read_json, reads, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -24,6 +24,16 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('image_split', type=Path, help='{"image_id": "split", …}')
     parser.add_argument('--out', type=Path, required=True, help='folder to write to')
     return parser.parse_args()
+
+
+@reads('{"image_id": "split", …}')
+def read_splits(file: Path) -> dict[str, str]:
+    """The split of each image."""
+    splits = dict(read_json(file))
+    for split in splits.values():
+        if not isinstance(split, str) or Path(split).name != split:
+            raise FileError(f'{file} has {split!r} where the name of a split is expected')
+    return splits
 
 
 def group_by_split(items: Iterable[dict], image_split: dict[str, str]) -> dict[str, list[dict]]:
@@ -44,7 +54,7 @@ def group_by_split(items: Iterable[dict], image_split: dict[str, str]) -> dict[s
 def main() -> None:
     """Writes both files of every split."""
     args = parse_args()
-    image_split, outputs = read_json(args.image_split), {}
+    image_split, outputs = read_splits(args.image_split), {}
     for name in ('questions', 'annotations'):
         source = getattr(args, name)
         content = read_json(source)

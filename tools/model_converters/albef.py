@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import at_least, read_config
 from xmodal.files import require_new
 from xmodal.models import AlbefClassifier, AlbefVQA
 from xmodal.models.albef.vqa import fill_missing_decoder
@@ -72,7 +72,7 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument(
         '--image-blocks',
-        type=int,
+        type=at_least(0),
         nargs='+',
         help='indices of the image encoder blocks to take, in order (default: the first ones)',
     )

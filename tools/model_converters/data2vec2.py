@@ -21,7 +21,7 @@ from transformers import BertConfig, BertModel
 
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
+from xmodal.engine.launch import ShowDefaults, at_least
 from xmodal.files import require_new
 from xmodal.models.backbones import ViTImageEncoder
 
@@ -44,7 +44,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('source', type=Path, help='file of fairseq')
     parser.add_argument('out', type=Path, help='file (images) or folder (texts); must not exist')
     parser.add_argument(
-        '--heads', type=int, default=12, help='number of attention heads: 12 in base models'
+        '--heads', type=at_least(1), default=12, help='number of attention heads: 12 in base models'
     )
     return parser.parse_args()
 

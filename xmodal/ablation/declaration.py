@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from mmengine.config import Config, DictAction
+from mmengine.config import DictAction
 
 from xmodal.ablation.table import Column, Override, Row, Stage, Table
 from xmodal.engine.keys import ConfigError, no_key
+from xmodal.engine.sources import read_sources
 
 _TABLE_KEYS = ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows')
 _STAGE_KEYS = ('config', 'takes', 'after', 'options', 'ensemble')
@@ -45,7 +46,7 @@ def read_table(file: str | Path, preset: str | None = None, only: list[str] | No
         FileNotFoundError: when a config does not exist.
     """
     file = Path(file)
-    content = Config.fromfile(file).to_dict()
+    content = read_sources(str(file)).to_dict()
     for key in _TABLE_KEYS:
         if key not in content:
             raise ValueError(f"{file} has no '{key}': it does not declare a table")

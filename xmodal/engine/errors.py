@@ -21,7 +21,7 @@ def run_or_explain(main: Callable[[], None]) -> None:
     """
     try:
         main()
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError, RuntimeError, AttributeError, KeyError, MemoryError) as error:
         sentence = explain(error)
         if sentence is None:
             raise
@@ -44,8 +44,19 @@ def explain(error: Exception) -> str | None:
         return _explain_worker(error, text)
     if isinstance(error, ConfigError) or (isinstance(error, OSError) and error.filename):
         return text
+    if isinstance(error, AttributeError | KeyError):
+        return _explain_missing_key(error)
     is_deliberate = isinstance(error, ValueError | RuntimeError | OSError)
     return text if is_deliberate and origin(error) in _OURS else None
+
+
+def _explain_missing_key(error: AttributeError | KeyError) -> str | None:
+    """Names a key that a tool looks for in a config, which MMEngine raises as it does for a bug."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    if frame.f_globals.get('__name__') != 'mmengine.config.config':
+        return None
+    key = re.findall(r"'([^']*)'", str(error))[-1:]
+    return f"the config has no key '{''.join(key)}' where it is looked for: is it of another model?"
 
 
 def _explain_worker(error: Exception, text: str) -> str | None:

@@ -4,7 +4,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +27,19 @@ class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         has_default = action.default is not None and action.default is not False
         return action.help if not has_default else super()._get_help_string(action)
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number, for ``argparse``."""
+
+    def whole(text: str) -> int:
+        if not text.strip().lstrip('+-').isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(
+                f'expected a whole number of at least {least}, got {text}'
+            )
+        return int(text)
+
+    return whole
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:

@@ -88,6 +88,8 @@ def _check_source(file: str, heirs: list[str]) -> None:
     try:
         if Path(file).suffix == '.py':
             compile(Path(file).read_bytes().decode(), file, 'exec')
+        elif not isinstance(mmengine.load(file), dict):
+            raise TypeError('its content is no dict of keys')
         bases = Config._get_base_files(file)
     except SyntaxError as error:
         raise ConfigError(_describe(error, file)) from error

@@ -123,7 +123,8 @@ _RULES = {
         f'{step}_{key}': rule
         for step in ('train', 'val', 'test')
         for key, rule in {
-            'cfg': _SECTION, 'cfg.scorer.topk': _or_none(_whole(0)), 'dataloader': _or_none(_with('dataset')), 'dataloader.dataset': _TYPED,
+            'cfg': _SECTION, 'cfg.scorer.topk': _or_none(_whole(0)),
+            'dataloader': _or_none(_with('dataset')), 'dataloader.dataset': _TYPED,
             'dataloader.sampler': _or_none(_TYPED), 'dataloader.batch_size': _whole(1),
             'dataloader.num_workers': _WORKERS, 'dataloader.prefetch_factor': _or_none(_whole(1)),
             'dataloader.num_batch_per_epoch': _whole(1), 'dataloader.timeout': _NOT_NEGATIVE,
@@ -142,7 +143,7 @@ _RULES = {
     'param_scheduler': _ONE_OR_MORE,
     'param_scheduler.*.eta_min': _NOT_NEGATIVE,
     'default_hooks': _SECTION,
-    'default_hooks.*': _SECTION,
+    'default_hooks.*': _or_none(_TYPED),
     'default_hooks.non_finite.limit': _whole(1),
     'default_hooks.broken_images.limit': _SHARE,
     'default_hooks.*.interval': _INTERVAL,
@@ -154,6 +155,7 @@ _RULES = {
     'visualizer': _SECTION,
     'visualizer.vis_backends': _or_none(_list_of(_TYPED)),
     'log_processor': _SECTION,
+    'log_processor.by_epoch': _SWITCH,
     'log_processor.window_size': _whole(1),
     'env_cfg': _DICT,
     'env_cfg.cudnn_benchmark': _SWITCH,

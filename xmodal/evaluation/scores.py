@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from xmodal.evaluation.retrieval import Gallery
+from xmodal.files import FileError, atomic_write, explain_errors, require_new
 
 
 class ScoreMatrix(NamedTuple):
@@ -41,8 +42,8 @@ def write_scores(file: str | Path, matrix: ScoreMatrix) -> None:
     Raises:
         FileExistsError: when the file exists already.
     """
-    Path(file).parent.mkdir(parents=True, exist_ok=True)
-    with open(file, 'xb') as output:
+    require_new('save_scores', file)
+    with atomic_write(Path(file)) as path, open(path, 'wb') as output:
         np.savez(output, **{k: v for k, v in matrix._asdict().items() if v is not None})
 
 
@@ -53,9 +54,9 @@ def read_scores(file: str | Path) -> ScoreMatrix:
         FileNotFoundError: when the file does not exist.
         ValueError: when it has other content.
     """
-    with np.load(file) as content:
+    with explain_errors(file, 'scores that test_cfg.save_scores wrote'), np.load(file) as content:
         if missing := set(ScoreMatrix._fields) - set(ScoreMatrix._field_defaults) - set(content):
-            raise ValueError(
+            raise FileError(
                 f'{file} has no {sorted(missing)}: it is not a score matrix written by '
                 'test_cfg.save_scores'
             )
