@@ -16,6 +16,8 @@ from xmodal.files import LFS_HINT, LFS_POINTER, atomic_write
 _ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
 # Control characters that are in no text; a pickle begins with two of them.
 _BINARY = frozenset(range(9))
+# Checkpoints that were found whole and will be read: a large one takes a while to check.
+_found_whole: set[tuple] = set()
 
 
 def require_checkpoint(file: str | Path) -> None:
@@ -29,6 +31,16 @@ def require_checkpoint(file: str | Path) -> None:
     if not Path(file).is_file():
         hint = ': download it, and give the path of the file' if '://' in str(file) else ''
         raise FileNotFoundError(f'checkpoint {file} does not exist{hint}')
+
+
+def expect_whole(file: str | Path) -> None:
+    """Saves the next reading of a file, in which :func:`find_damage` found none, its check."""
+    _found_whole.add(_identity(file))
+
+
+def _identity(file: str | Path) -> tuple:
+    status = Path(file).stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def find_damage(file: str | Path) -> str | None:
@@ -79,7 +91,9 @@ def read_checkpoint(file: str | Path) -> dict:
         ValueError: if it is damaged, another kind of file, or holds more than data.
     """
     require_checkpoint(file)
-    if damage := find_damage(file):
+    if (identity := _identity(file)) in _found_whole:
+        _found_whole.remove(identity)
+    elif damage := find_damage(file):
         raise ValueError(_unreadable(file, damage))
     try:
         content = torch.load(file, map_location='cpu', weights_only=True)
@@ -115,4 +129,7 @@ def _unreadable(file: str | Path, reason: str) -> str:
 def write_checkpoint(file: Path, content: dict) -> None:
     """Writes a checkpoint, complete or not at all; creates its folder."""
     with atomic_write(file) as path, open(path, 'wb') as output:
-        torch.save(content, output)  # to a path, it does not say why writing failed
+        try:
+            torch.save(content, output)
+        except RuntimeError as error:  # PyTorch closes its archive, which hides why writing failed
+            raise error.__context__ if isinstance(error.__context__, OSError) else error from None

@@ -5,6 +5,8 @@ import os
 import pytest
 import torch
 
+from xmodal import checkpoint_file
+from xmodal.engine import work_dir
 from xmodal.engine.work_dir import has_begun, latest_checkpoint, set_last_checkpoint
 
 
@@ -77,3 +79,21 @@ def test_the_name_is_written_whole_or_not_at_all(run, monkeypatch):
     with pytest.raises(OSError, match='crashed'):
         set_last_checkpoint(run, 'epoch_3.pth')
     assert latest_checkpoint(run) == run / 'epoch_2.pth'
+
+
+def test_a_checkpoint_is_checked_once_until_it_is_read_or_changes(tmp_path, monkeypatch):
+    checked = []
+    find = checkpoint_file.find_damage
+    for module in (checkpoint_file, work_dir):
+        monkeypatch.setattr(module, 'find_damage', lambda file: checked.append(file) or find(file))
+    file = tmp_path / 'epoch_1.pth'
+    torch.save({'state_dict': {}}, file)
+    assert work_dir.latest_checkpoint(tmp_path) == file
+    checkpoint_file.read_checkpoint(file)
+    assert len(checked) == 1
+    checkpoint_file.read_checkpoint(file)
+    assert len(checked) == 2
+    work_dir.latest_checkpoint(tmp_path)
+    file.write_bytes(b'<html>, of another size')
+    with pytest.raises(ValueError, match='a web page'):
+        checkpoint_file.read_checkpoint(file)

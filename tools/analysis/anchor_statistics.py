@@ -113,7 +113,7 @@ def read_objects(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
 @torch.no_grad()
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[float]]:
     """Returns means over matched and mismatched pairs, and the shares of anchors on objects."""
-    config = read_config(args.config)
+    config = read_config(args.config, 'test_dataloader')
     model = load_model(config, args.checkpoint)
     position = model.backbone.position
     if type(position) is not AnchorRelativePosition:

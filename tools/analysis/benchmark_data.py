@@ -104,7 +104,7 @@ class Step:
 
 def time_config(args: argparse.Namespace) -> dict[str, float]:
     """Returns the median seconds of each stage and step, and the ``size`` of a batch."""
-    config = read_config(args.config)
+    config = read_config(args.config, 'train_dataloader')
     loader_config = config.train_dataloader
     dataset = DATASETS.build(loader_config.dataset)
     size = loader_config.get('global_batch_size') or loader_config.batch_size

@@ -60,7 +60,7 @@ def parse_args() -> argparse.Namespace:
 
 def build_model(args: argparse.Namespace) -> LxmertPretrainer:
     """Builds the model of the config with random weights, a placeholder vocabulary and answers."""
-    model = read_config(args.config).model
+    model = read_config(args.config, 'model').model
     backbone = model.backbone
     text = dict(backbone.text_encoder.get('config', {}), vocab_size=args.vocabulary)
     if args.width:
@@ -238,7 +238,7 @@ def print_table(args: argparse.Namespace, results: dict[str, dict]) -> None:
 def main() -> None:
     """Measures and prints."""
     args = parse_args()
-    read_config(args.config)  # before any process starts
+    read_config(args.config, 'model')  # before any process starts
     print_table(args, measure(args))
 
 

@@ -93,7 +93,7 @@ class Step(TrainingStep):
         register_all()
         torch.manual_seed(0)
         self.device = default_device()
-        config = read_config(args.config)
+        config = read_config(args.config, 'model')
         self.model = build_model(config, position).to(self.device).train()
         recompute_gelu(self.model)  # as the runner does
         self.model.distillation_weight = 0.4
@@ -156,7 +156,7 @@ def print_table(args: argparse.Namespace, results: dict[str, dict], rate: float)
 def main() -> None:
     """Measures and prints."""
     args = parse_args()
-    read_config(args.config)  # before the measurement, which takes a while
+    read_config(args.config, 'model')  # before the measurement, which takes a while
     dtype = torch.bfloat16 if args.amp else torch.float32
     rate = matmul_rate(default_device(), dtype, size=4096, repeats=4)
     print_table(args, measure(args), rate)

@@ -67,7 +67,7 @@ def parse_args() -> argparse.Namespace:
 
 def build_model(args: argparse.Namespace) -> nn.Module:
     """Builds the model of the config with its initial weights and a placeholder vocabulary."""
-    config = read_config(args.config).model
+    config = read_config(args.config, 'model').model
     if args.image_size:
         config.backbone.image_encoder.image_size = args.image_size
     config.update(queue_length=0, momentum=None)

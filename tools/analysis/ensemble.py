@@ -37,7 +37,7 @@ def main() -> None:
     """Averages and evaluates."""
     args = parse_args()
     register_all()
-    evaluator = Evaluator(read_config(args.config).test_evaluator)
+    evaluator = Evaluator(read_config(args.config, 'test_evaluator').test_evaluator)
     metrics = evaluate_gallery(evaluator, average_scores(args.scores).gallery)
     if args.metrics:
         write_json(args.metrics, metrics, indent=1)

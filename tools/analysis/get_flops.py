@@ -85,7 +85,7 @@ def is_of_the_paper(backbone: ConfigDict) -> bool:
 def main() -> None:
     """Prints the table."""
     args = parse_args()
-    model = read_config(args.config).model
+    model = read_config(args.config, 'model').model
     register_all()
     backbone = model.get('backbone', {})
     image_size = backbone.get('image_encoder', {}).get('image_size')

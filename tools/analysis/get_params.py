@@ -122,7 +122,7 @@ def count_parameters(model: nn.Module) -> Counter[str]:
 def main() -> None:
     """Prints the table."""
     args = parse_args()
-    config = read_config(args.config).model
+    config = read_config(args.config, 'model').model
     if args.image_size:
         config.get('backbone', config).image_encoder.image_size = args.image_size
     register_all()

@@ -67,7 +67,7 @@ def main() -> None:
     args = parse_args()
     config_file, checkpoint, rankings = find_files(args.work_dir, args)
     rankings = read_rankings(rankings)
-    config = read_config(config_file)
+    config = read_config(config_file, 'test_dataloader')
     if 'pipeline' in config.test_dataloader.dataset:
         inferencer = Inferencer(config, checkpoint)
         model, encode = inferencer.model, inferencer.encode

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from xmodal.datasets.precomp_captions import read_lines
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, at_least
-from xmodal.files import FileError, reads, require_new
+from xmodal.files import LFS_HINT, LFS_POINTER, FileError, reads, require_new
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary, split_words
 
 
@@ -44,6 +44,8 @@ def read_captions(file: Path) -> list[str]:
     beginning = next((line for line in captions if line.strip()), '')[:20]
     if not beginning:
         raise FileError(f'{file} has no caption')
+    if ''.join(captions[:1]).startswith(LFS_POINTER):
+        raise FileError(f'{file}: {LFS_HINT}')
     if beginning.startswith(('[', '{', '<')) or '\0' in beginning:
         raise FileError(
             f'{file} begins with {beginning!r}, as JSON, a web page or a table of NumPy: expected '

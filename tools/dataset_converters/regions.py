@@ -137,6 +137,8 @@ def main() -> None:
     else:
         sources = [PrecompSource(PrecompDataset(args.split, str(args.folder), test_mode=True))]
         files, options = [sources[0].dataset.features_file], {'split': args.split}
+    if empty := [source.name for source in sources if not source.end]:
+        raise ValueError(f'{", ".join(empty)}: there is no image')
     # Without folders: the data may be mounted elsewhere when the command is run again.
     stamps = [[f.name, f.stat().st_size, f.stat().st_mtime_ns] for f in files]
     with RegionStoreWriter(args.out, {'files': stamps, **options}, args.dtype) as writer:

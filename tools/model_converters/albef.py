@@ -211,7 +211,7 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
-    model = MODELS.build(read_config(args.config).model)
+    model = MODELS.build(read_config(args.config, 'model').model)
     weights = read_weights(args.source)
     renamed, unused = convert(weights, args.image_blocks)
     renamed = fit_layers(renamed, model.backbone.fusion)

@@ -223,7 +223,7 @@ def main() -> None:
         content, reports['not exported, no such name in LXMERT'] = export(weights, args.export)
     else:
         register_all()
-        target = MODELS.build(read_config(args.config).model).state_dict()
+        target = MODELS.build(read_config(args.config, 'model').model).state_dict()
         converted, unused, missing = convert(weights, target)
         content = {'state_dict': converted, 'meta': {'source': args.source.name}}
         reports = {

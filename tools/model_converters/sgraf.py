@@ -147,7 +147,7 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
-    target = MODELS.build(read_config(args.config).model).state_dict()
+    target = MODELS.build(read_config(args.config, 'model').model).state_dict()
     converted = convert(read_parts(args.source), target)
     write_checkpoint(args.out, {'state_dict': converted, 'meta': {'source': args.source.name}})
     print(f'{args.out}: {len(converted)} tensors')

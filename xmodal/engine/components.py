@@ -10,7 +10,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
 from xmodal import registry as registries
-from xmodal.arguments import wrong_value
+from xmodal.arguments import unknown_key, wrong_value
 from xmodal.errors import ConfigError, shortened
 
 _LOADERS = ('train_dataloader', 'val_dataloader', 'test_dataloader')
@@ -41,6 +41,10 @@ def check_components(config: Config) -> None:
             dotted = f'{path}.{key}'.lstrip('.')
             value = shortened(section[key])
             raise ConfigError(f'{config.filename}: {dotted}={value}, expected {expected}')
+        reader = _READERS.get(path)
+        is_whole = path in ('', *_LOADERS) or 'type' in section  # others read keys, too
+        if reader and not is_whole and (problem := unknown_key(reader, section)):
+            raise ConfigError(f'{config.filename}: {path}: {problem}')
 
 
 def _problem(component: Callable, path: str, section: dict) -> tuple[str, str] | None:

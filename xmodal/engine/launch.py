@@ -55,13 +55,17 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0)
 
 
-def read_config(file: str) -> Config:
+def read_config(file: str, *needed: str) -> Config:
     """Reads a config and imports its ``custom_imports``, also from the working directory.
+
+    Args:
+        file: the config.
+        needed: keys that the caller reads.
 
     Raises:
         FileNotFoundError: if the config does not exist.
         ConfigError: if it, one that it inherits from, or a module of ``custom_imports`` cannot be
-            read.
+            read, or it lacks a key.
     """
     if not Path(file).is_file():
         raise FileNotFoundError(
@@ -72,6 +76,9 @@ def read_config(file: str) -> Config:
         sys.path.append(str(Path.cwd()))
     config = read_sources(file)
     import_custom_modules(config)
+    for key in needed:
+        if config.get(key) is None:
+            raise ConfigError(f"{file} has no '{key}', which is needed here")
     return config
 
 

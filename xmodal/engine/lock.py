@@ -1,6 +1,5 @@
 """The lock of a work dir: one training at a time."""
 
-import fcntl
 import os
 import socket
 import sys
@@ -8,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TextIO
 
 LOCK = 'train.lock'
 # Where a launcher puts the rank of a process.
@@ -29,8 +29,8 @@ def work_dir_lock(folder: str | Path, launcher: str = 'none') -> Iterator[None]:
     Path(folder).mkdir(parents=True, exist_ok=True)
     with open(Path(folder, LOCK), 'a+') as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            _lock(file)
+        except (BlockingIOError, PermissionError):
             file.seek(0)
             raise RuntimeError(
                 f'{folder}: another training runs in it ({file.read() or "just started"}): wait '
@@ -42,11 +42,31 @@ def work_dir_lock(folder: str | Path, launcher: str = 'none') -> Iterator[None]:
                 file=sys.stderr,
             )
         # Workers that load data, and may outlive this process by seconds, must not hold the lock.
-        os.register_at_fork(after_in_child=file.close)
+        if hasattr(os, 'register_at_fork'):
+            os.register_at_fork(after_in_child=file.close)
         file.truncate(0)
         file.write(f'process {os.getpid()} on {socket.gethostname()} since {_now()}')
         file.flush()
         yield
+
+
+def _lock(file: TextIO) -> None:
+    """Locks a file until it is closed, or its process ends, however.
+
+    The package filelock would empty it, and leave the lock to forked workers before its version 4.
+
+    Raises:
+        BlockingIOError, PermissionError: if another process has the lock.
+    """
+    if sys.platform == 'win32':
+        import msvcrt
+
+        file.seek(1 << 30)  # no other process could read what is locked
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _now() -> str:

@@ -23,7 +23,7 @@ from xmodal.engine.sharding import ShardedModel, equalize_batches
 from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.errors import ConfigError
-from xmodal.files import atomic_write
+from xmodal.files import atomic_write, name_in_errors
 from xmodal.registry import MODELS, RUNNERS
 
 _MMENGINE_HOOKS = (
@@ -144,7 +144,7 @@ class XModalRunner(Runner):
         if self.distributed and self.cfg.get('fsdp'):
             super()._init_model_weights()
             self.sharded = ShardedModel(self.model, self.cfg.fsdp.units)
-        with signals_restored():
+        with name_in_errors(self.work_dir), signals_restored():
             return super().train()
 
     def _init_model_weights(self) -> None:
@@ -166,7 +166,8 @@ class XModalRunner(Runner):
         if self._load_from and not self._has_loaded:
             load_weights(unwrap(self.model), self._load_from)
             self._has_loaded = True
-        return super().test()
+        with name_in_errors(self.work_dir):
+            return super().test()
 
     def load_or_resume(self) -> None:
         """Loads the config's checkpoint; to resume without one, the latest of the work dir."""

@@ -20,6 +20,10 @@ def import_custom_modules(config: Config) -> None:
         ConfigError: see :func:`explain_source_errors`.
     """
     if imports := config.get('custom_imports'):
+        if not isinstance(imports, dict) or not isinstance(imports.get('imports'), list | str):
+            raise ConfigError(
+                f"{config.filename}: custom_imports={imports}, expected dict(imports=['my.module'])"
+            )
         with explain_source_errors(config.filename):
             import_modules_from_strings(**imports)
 

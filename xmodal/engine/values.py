@@ -92,6 +92,10 @@ _START_METHOD = Rule(
     lambda value: value in multiprocessing.get_all_start_methods(),
     "'fork', 'spawn' or 'forkserver'",
 )
+_SYNC_BN = Rule(lambda value: value in ('torch', 'mmcv'), "'torch', 'mmcv'")
+_CLIP = Rule(
+    lambda value: _with('max_norm').allows(value) or _TYPED.allows(value), "a dict with 'max_norm'"
+)
 _FUNCTION = Rule(lambda value: callable(value) or _TYPED.allows(value), _TYPED.expected)
 
 # By dotted key, outer sections first; * stands for every key of a section. A key that a config does
@@ -112,7 +116,7 @@ _RULES = {
     'activation_checkpointing': _NAMES,
     'fsdp': _SECTION,
     'fsdp.units': _NAMES,
-    'sync_bn': _or_none(_TEXT),
+    'sync_bn': _or_none(_SYNC_BN),
     'model_wrapper_cfg': _SECTION,
     'train_cfg': _SECTION,
     'train_cfg.max_epochs': _whole(1),
@@ -135,13 +139,15 @@ _RULES = {
     'train_dataloader.global_batch_size': _whole(1),
     'optim_wrapper': _or_none(_with('optimizer')),
     'optim_wrapper.accumulative_counts': _whole(1),
-    'optim_wrapper.clip_grad': _or_none(_with('max_norm')),
+    'optim_wrapper.clip_grad': _or_none(_CLIP),
     'optim_wrapper.clip_grad.max_norm': _POSITIVE,
     'optim_wrapper.optimizer': _TYPED,
     'optim_wrapper.optimizer.lr': _NOT_NEGATIVE,
     'optim_wrapper.optimizer.weight_decay': _NOT_NEGATIVE,
     'param_scheduler': _ONE_OR_MORE,
+    'param_scheduler.*.begin': _NOT_NEGATIVE,
     'param_scheduler.*.eta_min': _NOT_NEGATIVE,
+    'param_scheduler.*.convert_to_iter_based': _SWITCH,
     'default_hooks': _SECTION,
     'default_hooks.*': _or_none(_TYPED),
     'default_hooks.non_finite.limit': _whole(1),
@@ -161,12 +167,13 @@ _RULES = {
     'env_cfg.cudnn_benchmark': _SWITCH,
     'env_cfg.mp_cfg': _DICT,
     'env_cfg.mp_cfg.mp_start_method': _START_METHOD,
+    'env_cfg.mp_cfg.opencv_num_threads': _whole(0),
     'env_cfg.dist_cfg': _DICT,
     'env_cfg.dist_cfg.backend': _TEXT,
     'env_cfg.resource_limit': _whole(1),
     'randomness': _with('seed'),
     'randomness.seed': _SEED,
-    'auto_scale_lr': _SECTION,
+    'auto_scale_lr': _or_none(_with('base_batch_size')),
 }  # fmt: skip
 
 

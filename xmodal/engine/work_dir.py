@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from xmodal.checkpoint_file import find_damage
+from xmodal.checkpoint_file import expect_whole, find_damage
 from xmodal.files import atomic_open
 
 POINTER = 'last_checkpoint'
@@ -55,6 +55,7 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
                     f'{folder}: {"; ".join(complaints)}. Taking {path.name}, the newest whole '
                     'checkpoint'
                 )
+            expect_whole(path)
             return path
         complaints.append(f'{path.name}: {damage}')
     if complaints:

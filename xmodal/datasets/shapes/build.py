@@ -19,7 +19,7 @@ from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
-from xmodal.files import exclusive_dir
+from xmodal.files import exclusive_dir, name_in_errors
 
 FORMAT_VERSION = 9  # increase it with every change of the content of a build
 SMALLEST_IMAGE = 32
@@ -76,7 +76,8 @@ def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
     if _is_built(folder, spec):
         return False
     with exclusive_dir(folder):
-        _build(folder, spec, workers)
+        with name_in_errors(folder):
+            _build(folder, spec, workers)
     return True
 
 
