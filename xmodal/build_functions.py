@@ -123,4 +123,5 @@ def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoRet
         raise error
     values = ', '.join(f'{key}={shortened(x)}' for key, x in config.items() if key != 'type')
     reason = f'{type(error).__name__}: {error}'
-    raise ConfigError(f'{component.__name__} refuses its values ({values}): {reason}') from error
+    given = f' its values ({values})' if values else ''
+    raise ConfigError(f'{component.__name__} refuses{given}: {reason}') from error

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from xmodal.files import LFS_HINT, LFS_POINTER, atomic_write
+from xmodal.files import LFS_HINT, LFS_POINTER, FileError, atomic_write
 
 _ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
 # Control characters that are in no text; a pickle begins with two of them.
@@ -88,27 +88,27 @@ def read_checkpoint(file: str | Path) -> dict:
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if it is damaged, another kind of file, or holds more than data.
+        FileError: if it is damaged, another kind of file, or holds more than data.
     """
     require_checkpoint(file)
     if (identity := _identity(file)) in _found_whole:
         _found_whole.remove(identity)
     elif damage := find_damage(file):
-        raise ValueError(_unreadable(file, damage))
+        raise FileError(_unreadable(file, damage))
     try:
         content = torch.load(file, map_location='cpu', weights_only=True)
     except OSError:
         raise
     except Exception as error:  # unpickling unknown bytes raises nearly anything
-        raise ValueError(_unreadable(file, _reason(error))) from error
+        raise FileError(_unreadable(file, _reason(error))) from error
     if not isinstance(content, dict):
-        raise ValueError(f'{file} holds a {type(content).__name__}, expected a dict of weights')
+        raise FileError(f'{file} holds a {type(content).__name__}, expected a dict of weights')
     for key in ('state_dict', 'meta'):
         if not isinstance(content.get(key, {}), dict):
             kind = type(content[key]).__name__
-            raise ValueError(f"{file} has a {kind} as '{key}', expected a dict")
+            raise FileError(f"{file} has a {kind} as '{key}', expected a dict")
     if others := [name for name in content.get('state_dict', content) if not isinstance(name, str)]:
-        raise ValueError(f'{file} has {others[0]!r} where the name of a weight is expected')
+        raise FileError(f'{file} has {others[0]!r} where the name of a weight is expected')
     return content
 
 

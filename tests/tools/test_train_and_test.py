@@ -51,7 +51,10 @@ def call(capsys, monkeypatch, tool, *arguments):
         ('lr=3', "unknown key 'lr', did you mean 'optim_wrapper.optimizer.lr'?"),
         ('zzz=3', "unknown key 'zzz'; the config has "),
         ('default_hooks.chekpoint.interval=2', "did you mean 'default_hooks.checkpoint'?"),
-        ('default_hooks.mine.interval=2', "default_hooks.mine={'interval': 2}, expected a dict with 'type' or None"),
+        (
+            'default_hooks.mine.interval=2',
+            "default_hooks.mine={'interval': 2}, expected a dict with 'type' or None",
+        ),
         ('randomness.sed=2', "randomness takes no key 'sed', did you mean 'seed'?"),
         (
             'train_dataloader.collate_fn.type=xmodal.stack_image',

@@ -47,12 +47,15 @@ def test_two_processes_ground_as_one(shrink, tiny_world, tmp_path):
     assert len(boxes) % 2 == 1
 
 
-def test_two_processes_retrieve_as_one(shrink, tiny_world, tmp_path):
+@pytest.mark.parametrize('num_images', [9, 1])
+def test_two_processes_retrieve_as_one(shrink, tiny_world, tmp_path, num_images):
     config = shrink('configs/acerpe/retrieval_shapes.py')
     content = json.loads((tiny_world / 'karpathy/dataset_shapes.json').read_text())
-    content['images'] = content['images'][:-1]
+    others = [image for image in content['images'] if image['split'] != 'test']
+    shown = [image for image in content['images'] if image['split'] == 'test'][:num_images]
+    content['images'] = others + shown
     (tmp_path / 'odd.json').write_text(json.dumps(content))
     config.test_dataloader.dataset.ann_file = str(tmp_path / 'odd.json')
     config.test_dataloader.batch_size = 2
     rankings = check_one_and_two(config, tmp_path, ('test_cfg', 'save_rankings'))
-    assert len(rankings['images']) == 9
+    assert len(rankings['images']) == num_images

@@ -30,6 +30,7 @@ from torch.nn.functional import normalize
 from xmodal.benchmark import (
     alternate,
     default_device,
+    device_name,
     make_parser,
     make_table,
     median_ratio,
@@ -61,7 +62,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--repeats', type=at_least(1), default=3, help='rounds that count, after a warm-up'
     )
-    parser.add_argument('--device', default=default_device(), help='device of the model')
+    parser.add_argument(
+        '--device', type=device_name, default=default_device(), help='device of the model'
+    )
     return parser.parse_args()
 
 

@@ -33,6 +33,7 @@ from xmodal.benchmark import (
     alternate,
     default_device,
     describe_device,
+    device_name,
     make_parser,
     make_table,
     matmul_rate,
@@ -67,7 +68,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--repeats', **count, default=3, help='rounds of scoring that count')
     parser.add_argument('--step-repeats', type=at_least(0), default=1, help='rounds of training')
     parser.add_argument('--compile', action='store_true', help='compile our implementation')
-    parser.add_argument('--device', default=default_device(), help='device of the tensors')
+    parser.add_argument(
+        '--device', type=device_name, default=default_device(), help='device of the tensors'
+    )
     return parser.parse_args()
 
 

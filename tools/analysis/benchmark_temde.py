@@ -38,6 +38,7 @@ from xmodal.benchmark import (
     cpu_seconds_of,
     default_device,
     describe_device,
+    device_name,
     make_parser,
     make_table,
     seconds_of,
@@ -100,7 +101,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--step-repeats', type=at_least(0), default=3, help='rounds of training that count'
     )
-    parser.add_argument('--device', default=default_device(), help='device of the models')
+    parser.add_argument(
+        '--device', type=device_name, default=default_device(), help='device of the models'
+    )
     return parser.parse_args()
 
 

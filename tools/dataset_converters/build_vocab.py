@@ -69,6 +69,8 @@ def main() -> None:
         raise FileError(f'{", ".join(map(str, args.captions))}: there is no word in the captions')
     kept = [word for word, count in counts.items() if count >= args.least]
     kept = sorted(set(kept) - set(SPECIAL_WORDS), key=lambda word: (-counts[word], word))
+    if not kept:
+        raise ValueError(f'--least={args.least}: no word occurs so often')
     Vocabulary([*SPECIAL_WORDS, *kept]).write(args.out)
     coverage = sum(counts[word] for word in kept) / counts.total()
     print(

@@ -24,13 +24,14 @@ from torch import Tensor, nn
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import at_least, read_config
-from xmodal.files import require_new
+from xmodal.files import explain_errors, reads, require_new
 from xmodal.models import AlbefClassifier, AlbefVQA
 from xmodal.models.albef.vqa import fill_missing_decoder
 from xmodal.models.fusion import FusionEncoder
 from xmodal.models.fusion.pretrained import BERT_NAMES
 from xmodal.registry import MODELS, register_all
 
+LAYOUT = "weights of ALBEF, under 'model' or at the top level"
 FIRST_FUSION_LAYER = 6  # of the twelve layers of BERT
 
 # What only the files of a task have, the first that fits.
@@ -79,6 +80,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads(LAYOUT)
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Reads the tensors of a file, without the prefixes of wrappers and of BERT."""
     content = read_checkpoint(path)
@@ -211,14 +213,15 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
-    model = MODELS.build(read_config(args.config, 'model').model)
     weights = read_weights(args.source)
-    renamed, unused = convert(weights, args.image_blocks)
-    renamed = fit_layers(renamed, model.backbone.fusion)
-    if isinstance(model, AlbefVQA):
-        fill_missing_decoder(model, renamed)
+    model = MODELS.build(read_config(args.config, 'model').model)
     target = model.state_dict()
-    fitting, extra, missing = fit(renamed, target)
+    with explain_errors(args.source, LAYOUT):
+        renamed, unused = convert(weights, args.image_blocks)
+        renamed = fit_layers(renamed, model.backbone.fusion)
+        if isinstance(model, AlbefVQA):
+            fill_missing_decoder(model, renamed)
+        fitting, extra, missing = fit(renamed, target)
     idle = [name for name in missing if is_idle(name, model)]
     state_dict = fitting | {name: target[name] for name in idle}
     write_checkpoint(args.out, {'state_dict': state_dict, 'meta': {'source': args.source.name}})

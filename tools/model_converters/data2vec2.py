@@ -22,9 +22,10 @@ from transformers import BertConfig, BertModel
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, at_least
-from xmodal.files import require_new
+from xmodal.files import FileError, explain_errors, reads, require_new
 from xmodal.models.backbones import ViTImageEncoder
 
+LAYOUT = 'weights of data2vec 2.0'
 _PADDING = 1  # index in the dictionaries of fairseq; the positions of a text start after it
 # Names in a block of fairseq and of BERT; timm has the names of fairseq.
 _BERT = {
@@ -49,6 +50,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads(LAYOUT)
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Reads the tensors of a file.
 
@@ -60,7 +62,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     except ValueError as error:
         if not isinstance(error.__cause__, UnpicklingError):
             raise
-        raise ValueError(
+        raise FileError(
             f'{error}\nIf you trust the file, extract its weights first, where fairseq is '
             'installed:\n  python -c '
             f"\"import torch; m = torch.load('{path}', weights_only=False)['model']; "
@@ -70,7 +72,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     weights = content.get('model', content)
     weights = {name: value for name, value in weights.items() if isinstance(value, Tensor)}
     if not any(name.startswith('modality_encoders.') for name in weights):
-        raise ValueError(
+        raise FileError(
             f"{path} has no 'modality_encoders.…' among its {len(weights)} tensors: is this a file "
             'of data2vec 2.0?'
         )
@@ -203,12 +205,14 @@ def main() -> None:
     is_image = any(name.startswith('modality_encoders.IMAGE.') for name in tensors)
     encoder = f'modality_encoders.{"IMAGE" if is_image else "TEXT"}.'
     blocks, weights = find_blocks(tensors, encoder), Weights(tensors)
+    with explain_errors(args.source, LAYOUT):
+        renamed = convert_image(weights) if is_image else convert_text(weights)
     if is_image:
-        model = build_image_encoder(convert_image(weights), len(blocks), args.heads)
+        model = build_image_encoder(renamed, len(blocks), args.heads)
         state = {f'image_encoder.{name}': value for name, value in model.state_dict().items()}
         write_checkpoint(args.out, {'state_dict': state, 'meta': {'source': args.source.name}})
     else:
-        model = build_bert(convert_text(weights), len(blocks), args.heads)
+        model = build_bert(renamed, len(blocks), args.heads)
         model.save_pretrained(args.out)
     print(f'{args.out}: {len(tensors) - len(weights.unused)} of {len(tensors)} tensors')
     print(f'{len(blocks)} blocks, in this order:', *blocks, sep='\n  ')

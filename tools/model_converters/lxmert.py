@@ -22,7 +22,7 @@ from torch import Tensor
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.files import require_new
+from xmodal.files import explain_errors, reads, require_new
 from xmodal.registry import MODELS, register_all
 
 # Our modules and those of the released files; N is the index of a layer.
@@ -81,6 +81,7 @@ _MODULES |= {
     f'backbone.fusion.layers.N.{ours}': f'bert.encoder.x_layers.N.{theirs}'
     for ours, theirs in _CROSS_LAYER.items()
 }
+LAYOUT = 'weights of LXMERT, or a checkpoint of one'
 _WORDS, _DECODER = 'bert.embeddings.word_embeddings.weight', 'cls.predictions.decoder.weight'
 _EXTRA = '_extra_state'
 
@@ -100,6 +101,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads(LAYOUT)
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Reads the tensors of a file, without the prefixes of wrappers."""
     if path.suffix == '.safetensors':
@@ -220,11 +222,13 @@ def main() -> None:
     require_new('out', args.out)
     weights, reports = read_weights(args.source), {}
     if args.export:
-        content, reports['not exported, no such name in LXMERT'] = export(weights, args.export)
+        with explain_errors(args.source, LAYOUT):
+            content, reports['not exported, no such name in LXMERT'] = export(weights, args.export)
     else:
         register_all()
         target = MODELS.build(read_config(args.config, 'model').model).state_dict()
-        converted, unused, missing = convert(weights, target)
+        with explain_errors(args.source, LAYOUT):
+            converted, unused, missing = convert(weights, target)
         content = {'state_dict': converted, 'meta': {'source': args.source.name}}
         reports = {
             'not used, no such name in the model': unused,

@@ -19,7 +19,7 @@ from torch import Tensor
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.files import require_new
+from xmodal.files import FileError, explain_errors, reads, require_new
 from xmodal.registry import MODELS, register_all
 
 # Names of SGRAF, in the three parts of a checkpoint, and our names.
@@ -39,6 +39,7 @@ _NAMES = (
         r'SAF_module\.bn\.': 'similarity.reasoning.bn.',
     },
 )
+LAYOUT = "three state dicts of SGRAF under 'model'"
 _ATTENTION = {
     'embedding_local.0.': 'local.',
     'embedding_local.1.': 'local_norm.',
@@ -59,6 +60,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@reads(LAYOUT)
 def read_parts(path: Path) -> list[dict[str, Tensor]]:
     """Reads the state dicts of image encoder, text encoder and similarity.
 
@@ -74,7 +76,7 @@ def read_parts(path: Path) -> list[dict[str, Tensor]]:
         content = read_checkpoint(path)
     parts = content.get('model')
     if not isinstance(parts, list) or len(parts) != len(_NAMES):
-        raise ValueError(
+        raise FileError(
             f"{path} has no list of three state dicts under 'model': is this a file of SGRAF?"
         )
     return parts
@@ -147,8 +149,10 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     register_all()
+    parts = read_parts(args.source)
     target = MODELS.build(read_config(args.config, 'model').model).state_dict()
-    converted = convert(read_parts(args.source), target)
+    with explain_errors(args.source, LAYOUT):
+        converted = convert(parts, target)
     write_checkpoint(args.out, {'state_dict': converted, 'meta': {'source': args.source.name}})
     print(f'{args.out}: {len(converted)} tensors')
 

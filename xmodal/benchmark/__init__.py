@@ -8,6 +8,7 @@ from xmodal.benchmark.memory import peak_memory_of, proportional_memory
 from xmodal.benchmark.script import (
     default_device,
     describe_device,
+    device_name,
     make_parser,
     make_table,
     write_placeholder_vocabulary,
@@ -33,6 +34,7 @@ __all__ = [
     'cpu_seconds_of',
     'default_device',
     'describe_device',
+    'device_name',
     'make_parser',
     'make_table',
     'matmul_rate',

@@ -15,6 +15,16 @@ def make_parser(doc: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=doc.splitlines()[0], formatter_class=ShowDefaults)
 
 
+def device_name(text: str) -> str:
+    """The type of an argument that names a device."""
+    try:
+        return str(torch.device(text))
+    except RuntimeError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no device, expected 'cpu' or 'cuda'"
+        ) from error
+
+
 def default_device() -> str:
     """Returns 'cuda' if there is a GPU, otherwise 'cpu'."""
     return 'cuda' if torch.cuda.is_available() else 'cpu'

@@ -17,7 +17,7 @@ from xmodal.engine.components import check_components
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.sources import import_custom_modules, read_sources
 from xmodal.engine.values import check_values
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, shortened
 from xmodal.registry import RUNNERS, SCOPE, register_all
 
 
@@ -27,6 +27,18 @@ class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         has_default = action.default is not None and action.default is not False
         return action.help if not has_default else super()._get_help_string(action)
+
+
+class Options(DictAction):
+    """The type of ``--cfg-options``: any number of KEY=VALUE."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *args) -> None:
+        """Ends with the usage where MMEngine cannot read a value."""
+        try:
+            super().__call__(parser, *args)
+        except (ValueError, AssertionError, RecursionError) as error:
+            _, given, *_ = args
+            parser.error(f'--cfg-options {" ".join(given)}: expected KEY=VALUE, got {error}')
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -48,7 +60,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
+        action=Options,
         help='override keys of the config: a.b=1 c.d="[1, 2]"',
     )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
@@ -102,7 +114,13 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     if args.cfg_options:
         check_options(config, args.cfg_options)
-        config.merge_from_dict(args.cfg_options)
+        try:
+            config.merge_from_dict(args.cfg_options)
+        except (TypeError, AttributeError, LookupError) as error:
+            given = ', '.join(
+                f'{key}={shortened(value)}' for key, value in args.cfg_options.items()
+            )
+            raise ConfigError(f'--cfg-options {given}: {error}') from error
     import_custom_modules(config)  # the command line, or a row of a table, may have added some
     config.launcher = args.launcher
     if args.work_dir:

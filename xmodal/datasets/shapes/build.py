@@ -23,6 +23,7 @@ from xmodal.files import exclusive_dir, name_in_errors
 
 FORMAT_VERSION = 9  # increase it with every change of the content of a build
 SMALLEST_IMAGE = 32
+LARGEST_IMAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class WorldSpec:
         for name, limit in minimum.items():
             if getattr(self, name) < limit:
                 raise ValueError(f'{name}: found {getattr(self, name)}, expected {limit} or more')
+        if self.size > LARGEST_IMAGE:
+            raise ValueError(f'size: found {self.size}, expected {LARGEST_IMAGE} or less')
 
     def to_meta(self) -> dict[str, int]:
         """The content of ``meta.json``."""

@@ -1,7 +1,9 @@
 """Runs that a cluster preempts, or that their user interrupts."""
 
+import math
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,7 @@ class PreemptionHook(Hook):
     """Saves a checkpoint on SIGTERM or SIGINT (Ctrl-C), after the current step, and exits.
 
     The status is 0 after SIGTERM and 130 after SIGINT; a second SIGINT ends the process at once.
+    SIGINT within a second of the first is that of torchrun, which passes on what it gets itself.
 
     Clusters send SIGTERM to all processes of a job that they preempt, and a terminal sends SIGINT
     to all that it runs. Processes that load data leave both to the one that trains
@@ -35,6 +38,7 @@ class PreemptionHook(Hook):
 
     def __init__(self) -> None:
         self.requested = 0  # the signal
+        self._interrupted = -math.inf  # when SIGINT came, in seconds
 
     def before_train(self, runner: Runner) -> None:
         """Sets the signal handlers, which the runner restores (:func:`signals_restored`)."""
@@ -44,7 +48,12 @@ class PreemptionHook(Hook):
     def _request(self, number: int, _) -> None:
         self.requested = number
         if number == signal.SIGINT:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            before, self._interrupted = self._interrupted, time.monotonic()
+            if self._interrupted - before < 1:
+                return
+            if math.isfinite(before):
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                signal.raise_signal(signal.SIGINT)
             if is_main_process():  # unbuffered: the signal may have interrupted a print
                 os.write(2, b'\nSIGINT: this step is finished and saved; again to end at once\n')
 

@@ -68,10 +68,15 @@ class RetrievalLoop(EvaluationLoop):
     @torch.no_grad()
     def encode(self, model: nn.Module) -> EncodedGallery:
         """The whole test set, of which each rank encodes its share."""
-        batches = [
-            self.scorer.encode(model, **model.data_preprocessor(batch, False))
-            for batch in tqdm(self.dataloader, 'encoding', disable=not is_main_process())
-        ]
+
+        def encoded(batch: dict) -> EncodedGallery:
+            return self.scorer.encode(model, **model.data_preprocessor(batch, False))
+
+        bar = tqdm(self.dataloader, 'encoding', disable=not is_main_process())
+        batches = [encoded(batch) for batch in bar]
+        if not batches:  # there are fewer images than ranks
+            first = self.dataloader.collate_fn([self.dataloader.dataset[0]])
+            batches = [encoded(first).select(torch.arange(0))]
         share = EncodedGallery.join(batches)
         del batches  # they would double the memory of the share while it is gathered
         return share.gather(self.scorer.gathers_image_tokens)
