@@ -20,7 +20,8 @@ from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import at_least, read_config
-from xmodal.files import read_json, reads
+from xmodal.fields import read_object
+from xmodal.files import reads
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -101,12 +102,12 @@ def anchors_on_objects(
 @reads("COCO's instances")
 def read_objects(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
     """Reads the names, attributes and boxes of the objects of each image."""
-    content = read_json(file)
-    names = {category['id']: category['name'] for category in content['categories']}
+    content = read_object(file)
+    names = {item.integer('id'): item.name('name') for item in content.objects('categories')}
     objects = defaultdict(list)
-    for instance in content['annotations']:
-        tags = {names[instance['category_id']], *instance.get('attributes', [])}
-        objects[instance['image_id']].append((tags, instance['bbox']))
+    for instance in content.objects('annotations'):
+        tags = {names[instance.integer('category_id')], *instance.texts('attributes', [])}
+        objects[instance.integer('image_id')].append((tags, instance.items('bbox')))
     return objects
 
 

@@ -28,9 +28,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from xmodal.benchmark import (
+    add_device,
     alternate,
-    default_device,
-    device_name,
     make_parser,
     make_table,
     median_ratio,
@@ -62,9 +61,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--repeats', type=at_least(1), default=3, help='rounds that count, after a warm-up'
     )
-    parser.add_argument(
-        '--device', type=device_name, default=default_device(), help='device of the model'
-    )
+    add_device(parser)
     return parser.parse_args()
 
 

@@ -30,10 +30,9 @@ from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.benchmark import (
+    add_device,
     alternate,
-    default_device,
     describe_device,
-    device_name,
     make_parser,
     make_table,
     matmul_rate,
@@ -68,9 +67,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--repeats', **count, default=3, help='rounds of scoring that count')
     parser.add_argument('--step-repeats', type=at_least(0), default=1, help='rounds of training')
     parser.add_argument('--compile', action='store_true', help='compile our implementation')
-    parser.add_argument(
-        '--device', type=device_name, default=default_device(), help='device of the tensors'
-    )
+    add_device(parser)
     return parser.parse_args()
 
 

@@ -34,11 +34,10 @@ from torch.nn.functional import normalize
 from torch.optim import Adam
 
 from xmodal.benchmark import (
+    add_device,
     alternate,
     cpu_seconds_of,
-    default_device,
     describe_device,
-    device_name,
     make_parser,
     make_table,
     seconds_of,
@@ -101,9 +100,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--step-repeats', type=at_least(0), default=3, help='rounds of training that count'
     )
-    parser.add_argument(
-        '--device', type=device_name, default=default_device(), help='device of the models'
-    )
+    add_device(parser)
     return parser.parse_args()
 
 

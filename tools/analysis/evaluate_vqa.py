@@ -15,7 +15,8 @@ from rich.table import Table
 
 from xmodal.engine.errors import run_or_explain
 from xmodal.evaluation.vqa import HumanAnswers, score_submission
-from xmodal.files import FileError, read_json, reads
+from xmodal.fields import as_objects, read_object
+from xmodal.files import explain_errors, read_json, reads
 
 
 def parse_args() -> argparse.Namespace:
@@ -35,19 +36,23 @@ def parse_args() -> argparse.Namespace:
 @reads('{"annotations": [{"question_id", "answers": [{"answer"}, …], …}, …], …}')
 def read_annotations(file: Path) -> list[dict]:
     """The questions of a file of annotations."""
-    questions = read_json(file)['annotations']
-    for item in questions:
-        [item[key] for key in ('question_id', 'question_type', 'multiple_choice_answer')]
-        [answer['answer'] for answer in item['answers']]
-    if not questions:
-        raise FileError(f'{file} has no annotation')
-    return questions
+    content = read_object(file)
+    for item in content.objects('annotations'):
+        item.id('question_id')
+        [answer.text('answer') for answer in item.objects('answers')]
+        [item.text(key) for key in ('question_type', 'answer_type', 'multiple_choice_answer')]
+    if not content.items('annotations'):
+        raise content.error('annotations', 'a question')
+    return content.items('annotations')
 
 
 @reads('[{"question_id", "answer"}, …]')
 def read_answers(file: Path) -> list[dict]:
     """The answers of a submission."""
-    return [{key: item[key] for key in ('question_id', 'answer')} for item in read_json(file)]
+    return [
+        {'question_id': item.id('question_id'), 'answer': item.text('answer')}
+        for item in as_objects(read_json(file))
+    ]
 
 
 def prior_answers(training: list[dict], questions: list[dict]) -> list[dict]:
@@ -83,7 +88,9 @@ def main() -> None:
     """Prints a table."""
     args = parse_args()
     questions = read_annotations(args.annotations)
-    columns = {'accuracy': score(read_answers(args.answers), questions)}
+    answers = read_answers(args.answers)
+    with explain_errors(args.answers, f'an answer to each question of {args.annotations}'):
+        columns = {'accuracy': score(answers, questions)}
     if args.prior:
         training = read_annotations(args.prior)
         columns['question-only'] = score(prior_answers(training, questions), questions)

@@ -14,7 +14,8 @@ from xmodal.apis import Inferencer, load_model
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import latest_checkpoint
-from xmodal.files import read_json, reads
+from xmodal.fields import read_object
+from xmodal.files import reads
 from xmodal.visualization.report import write_report
 
 
@@ -36,9 +37,11 @@ def parse_args() -> argparse.Namespace:
 @reads('rankings that test_cfg.save_rankings wrote')
 def read_rankings(file: Path) -> dict:
     """The rankings of a test."""
-    content = read_json(file)
-    [content[key] for key in ('images', 'texts', 'text_to_image', 'ranked_images', 'metrics')]
-    return content
+    content = read_object(file)
+    content.object('metrics')
+    for key in ('images', 'texts', 'text_to_image', 'ranked_images'):
+        content.items(key)
+    return {key: content.get(key) for key in content}
 
 
 def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:

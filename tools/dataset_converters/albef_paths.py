@@ -15,7 +15,8 @@ from pathlib import Path
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import FileError, reads
+from xmodal.fields import Fields
+from xmodal.files import reads
 
 IMAGE_KEYS = ('image', 'image_path')
 
@@ -52,16 +53,10 @@ def gather(file: Path, pattern: str, replacement: str) -> dict[str, list[str]]:
     """Captions by new path, in the order of the file."""
     captions: dict[str, list[str]] = {}
     for index, item in enumerate(stream_json_list(file)):
-        key = next((key for key in IMAGE_KEYS if key in item), None)
-        if key is None or 'caption' not in item:
-            raise FileError(
-                f'{file}, item {index} has the keys {sorted(item)}, expected "caption" and one of '
-                f'{IMAGE_KEYS}'
-            )
-        texts = [item['caption']] if isinstance(item['caption'], str) else item['caption']
-        if not all(isinstance(text, str) for text in texts):
-            raise FileError(f'{file}, item {index} has captions that are no texts')
-        captions.setdefault(re.sub(pattern, replacement, item[key], count=1), []).extend(texts)
+        fields = Fields(item, f'item {index}')
+        key = next((key for key in IMAGE_KEYS if key in fields), IMAGE_KEYS[0])
+        path = re.sub(pattern, replacement, fields.name(key), count=1)
+        captions.setdefault(path, []).extend(fields.texts('caption', or_one=True))
     return captions
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import FileError, reads, require_new
+from xmodal.files import FileError, read_text, reads, require_new
 
 CAPTIONS = ('Flickr8k.token.txt', 'captions.token.txt')
 IMAGES = ('Flicker8k_Dataset', 'Flickr8k_Dataset', 'Images', 'images')
@@ -41,7 +41,7 @@ def find(folder: Path, names: tuple[str, ...]) -> Path:
 def read_captions(path: Path) -> dict[str, list[str]]:
     """Captions by image, from lines ``NAME.jpg#0<TAB>caption``."""
     captions: dict[str, list[str]] = {}
-    for line_number, line in enumerate(path.read_text('utf-8-sig').splitlines(), 1):
+    for line_number, line in enumerate(read_text(path).splitlines(), 1):
         key, tab, caption = line.partition('\t')
         if not tab:
             raise FileError(
@@ -49,12 +49,6 @@ def read_captions(path: Path) -> dict[str, list[str]]:
             )
         captions.setdefault(key.partition('#')[0], []).append(caption.strip())
     return captions
-
-
-@reads('names of images, in UTF-8')
-def read_names(path: Path) -> list[str]:
-    """The images of a split."""
-    return path.read_text('utf-8-sig').split()
 
 
 def records(
@@ -83,7 +77,7 @@ def main() -> None:
         except FileNotFoundError as error:
             print(f'{split}: {error}; skipped')
             continue
-        file, names = out / f'{split}.json', read_names(path)
+        file, names = out / f'{split}.json', read_text(path).split()
         require_new('--out', file)
         converted = list(records(names, captions, images, root))
         if not converted:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import FileError, read_json, reads
+from xmodal.fields import read_object
+from xmodal.files import FileError, read_text, reads
 
 CONFIG = """\
 _base_ = 'pretrain_4m.py'
@@ -49,16 +50,15 @@ def records(folder: Path, root: Path) -> Iterator[dict]:
                 yield {'image': path, 'caption': read_caption(text)}
 
 
-@reads('a caption in UTF-8')
 def read_caption(file: Path) -> str:
     """The caption of an image."""
-    return file.read_text('utf-8').strip()
+    return read_text(file).strip()
 
 
 @reads('statistics of img2dataset, {"successes": number, …}')
 def read_successes(file: Path) -> int:
     """The number of downloaded pairs of a shard."""
-    return int(read_json(file)['successes'])
+    return read_object(file).integer('successes', low=0)
 
 
 def successes(folder: Path) -> int | None:

@@ -22,6 +22,7 @@ from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.lxmert import normalize_label
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, at_least
+from xmodal.fields import Fields
 from xmodal.files import reads, require_new, write_json
 
 
@@ -44,18 +45,21 @@ def parse_args() -> argparse.Namespace:
 @reads('a list of {"ans": answer, …}, or a pre-training file with "labelf"')
 def read_answers(file: Path) -> Iterator[str]:
     """The answers of a published table, or those that score in a pre-training file."""
-    for item in stream_json_list(file):
-        if 'ans' in item:
-            yield item['ans']
+    for index, item in enumerate(stream_json_list(file)):
+        fields = Fields(item, f'item {index}')
+        if 'ans' in fields:
+            yield fields.text('ans')
             continue
-        for label in chain.from_iterable(item.get('labelf', {}).values()):
-            yield from normalize_label(label)
+        labels = fields.object('labelf', {})
+        for source in labels:
+            for label in labels.objects(source):
+                yield from normalize_label(label.scores())
 
 
 @reads('a list of objects')
 def is_table(file: Path) -> bool:
     """Whether a file is the published table of answers."""
-    return 'ans' in next(stream_json_list(file), {})
+    return 'ans' in Fields(next(stream_json_list(file), {}), 'item 0')
 
 
 def select(counts: Counter[str], least: int, most: int | None) -> list[str]:

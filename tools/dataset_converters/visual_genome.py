@@ -15,6 +15,7 @@ from pathlib import Path
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, at_least
+from xmodal.fields import as_objects, read_object
 from xmodal.files import read_json, reads
 
 
@@ -40,22 +41,26 @@ def parse_args() -> argparse.Namespace:
 @reads('Karpathy\'s {"images": [{"cocoid", "split", …}, …]}')
 def held_out(karpathy: Path) -> set[int]:
     """COCO ids of the images of val and test."""
-    images = read_json(karpathy)['images']
-    return {image['cocoid'] for image in images if image['split'] in ('val', 'test')}
+    images = read_object(karpathy).objects('images')
+    return {i.integer('cocoid') for i in images if i.text('split') in ('val', 'test')}
 
 
 @reads('[{"image_id", "coco_id", …}, …]')
 def read_coco_ids(file: Path) -> dict[int, int | None]:
     """The COCO id of each image."""
-    return {image['image_id']: image['coco_id'] for image in read_json(file)}
+    images = as_objects(read_json(file))
+    return {image.integer('image_id'): image.integer('coco_id', None) for image in images}
 
 
 @reads('[{"id", "regions": [{"phrase", …}, …]}, …]')
 def read_phrases(file: Path) -> list[tuple[int, set[str]]]:
     """The id and the different phrases of each image."""
     return [
-        (image['id'], {region['phrase'].strip() for region in image['regions']} - {''})
-        for image in read_json(file)
+        (
+            image.integer('id'),
+            {region.text('phrase').strip() for region in image.objects('regions')} - {''},
+        )
+        for image in as_objects(read_json(file))
     ]
 
 

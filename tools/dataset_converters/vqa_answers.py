@@ -16,7 +16,8 @@ from pathlib import Path
 from xmodal.datasets.answers import normalize_answer
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, at_least
-from xmodal.files import FileError, read_json, reads, require_new, write_json
+from xmodal.fields import read_object
+from xmodal.files import FileError, reads, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -33,8 +34,8 @@ def parse_args() -> argparse.Namespace:
 @reads('{"annotations": [{"multiple_choice_answer", …}, …], …}')
 def read_answers(file: Path) -> list[str]:
     """The most common answer of each question, in the form that VQA compares."""
-    annotations = read_json(file)['annotations']
-    return [normalize_answer(item['multiple_choice_answer']) for item in annotations]
+    annotations = read_object(file).objects('annotations')
+    return [normalize_answer(item.text('multiple_choice_answer')) for item in annotations]
 
 
 def count_answers(answers: Iterable[str], least: int) -> dict[str, int]:

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import FileError, explain_errors, read_json, reads, require_new, write_json
+from xmodal.fields import read_object
+from xmodal.files import explain_errors, reads, require_new, write_json
 
 
 def parse_args() -> argparse.Namespace:
@@ -29,11 +30,20 @@ def parse_args() -> argparse.Namespace:
 @reads('{"image_id": "split", …}')
 def read_splits(file: Path) -> dict[str, str]:
     """The split of each image."""
-    splits = dict(read_json(file))
-    for split in splits.values():
-        if not isinstance(split, str) or Path(split).name != split:
-            raise FileError(f'{file} has {split!r} where the name of a split is expected')
-    return splits
+    splits = read_object(file)
+    for image in splits:
+        if Path(splits.name(image)).name != splits.name(image):
+            raise splits.error(image, 'the name of a split')
+    return {image: splits.name(image) for image in splits}
+
+
+@reads('{"questions" or "annotations": [{"image_id", …}, …], …}')
+def read_items(file: Path, name: str) -> tuple[dict, list[dict]]:
+    """The content of a file, and its questions or annotations."""
+    content = read_object(file)
+    for item in content.objects(name):
+        item.id('image_id')
+    return {key: content.get(key) for key in content}, content.items(name)
 
 
 def group_by_split(items: Iterable[dict], image_split: dict[str, str]) -> dict[str, list[dict]]:
@@ -57,9 +67,9 @@ def main() -> None:
     image_split, outputs = read_splits(args.image_split), {}
     for name in ('questions', 'annotations'):
         source = getattr(args, name)
-        content = read_json(source)
-        with explain_errors(source, f'{{"{name}": [{{"image_id", …}}, …], …}}'):
-            for split, items in group_by_split(content[name], image_split).items():
+        content, every = read_items(source, name)
+        with explain_errors(source, 'images that the file of splits names'):
+            for split, items in group_by_split(every, image_split).items():
                 outputs[args.out / f'{name}_{split}.json'] = {**content, name: items}
     for file in outputs:
         require_new('--out', file)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
+from xmodal.engine.checkpoint import listed
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.files import FileError, explain_errors, reads, require_new
@@ -131,7 +132,7 @@ def convert(parts: list[dict[str, Tensor]], target: dict[str, Tensor]) -> dict[s
     ):
         if names:
             raise ValueError(
-                f'only {side} has {", ".join(sorted(names))}: the config has another model than '
+                f'only {side} has {listed(sorted(names))}: the config has another model than '
                 'that of the weights (SAF or SGR, with self-attention)'
             )
     for name, value in renamed.items():

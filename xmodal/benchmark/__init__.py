@@ -6,9 +6,9 @@ machine's speed affects all of them alike. A ratio is the median of the ratios o
 
 from xmodal.benchmark.memory import peak_memory_of, proportional_memory
 from xmodal.benchmark.script import (
+    add_device,
     default_device,
     describe_device,
-    device_name,
     make_parser,
     make_table,
     write_placeholder_vocabulary,
@@ -30,11 +30,11 @@ __all__ = [
     'WARM_UP',
     'TrainingStep',
     'Worker',
+    'add_device',
     'alternate',
     'cpu_seconds_of',
     'default_device',
     'describe_device',
-    'device_name',
     'make_parser',
     'make_table',
     'matmul_rate',

@@ -15,7 +15,18 @@ def make_parser(doc: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=doc.splitlines()[0], formatter_class=ShowDefaults)
 
 
-def device_name(text: str) -> str:
+def default_device() -> str:
+    """Returns 'cuda' if there is a GPU, otherwise 'cpu'."""
+    return 'cuda' if torch.cuda.is_available() else 'cpu'
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--device``."""
+    help_text = 'device of the model'
+    parser.add_argument('--device', type=_device_name, default=default_device(), help=help_text)
+
+
+def _device_name(text: str) -> str:
     """The type of an argument that names a device."""
     try:
         return str(torch.device(text))
@@ -23,11 +34,6 @@ def device_name(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"{text} is no device, expected 'cpu' or 'cuda'"
         ) from error
-
-
-def default_device() -> str:
-    """Returns 'cuda' if there is a GPU, otherwise 'cpu'."""
-    return 'cuda' if torch.cuda.is_available() else 'cpu'
 
 
 def describe_device(device: str) -> str:
