@@ -37,20 +37,18 @@ def with_config_errors(build: Callable) -> Callable:
             raise ConfigError(f'{component.__name__}: {key}={value}, expected {expected}')
         try:
             return build(config, registry, default_args)
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            _raise_refusal(error, component, config)
         except TypeError as error:
             # Only after the call is it certain that a key was refused: a class may pass its
             # **kwargs to something that is not one of its bases.
             keys = [key for key in config if key not in _READ_BY_MMENGINE]
-            problem = unknown_key(component, keys) or missing_keys(
-                component, {*keys, *default_args}
-            )
-            if problem is None and accepted_parameters(component)[1]:
-                problem = f'{component.__name__} passes keys on that are refused: {error}'
+            problem = _wrong_keys(component, keys, default_args, str(error))
             if problem is None:
                 _raise_refusal(error, component, config)
             raise ConfigError(problem) from error
-        except OSError:
-            raise
         except Exception as error:
             _raise_refusal(error, component, config)
 
@@ -116,6 +114,18 @@ def _registered_names(registry: Registry | None) -> set[str]:
     return names
 
 
+def _wrong_keys(component: Callable, keys: list[str], default_args: dict, error: str) -> str | None:
+    """Says which keys are too many or missing, if that is what Python complains of."""
+    if 'unexpected keyword argument' in error:
+        problem = unknown_key(component, keys)
+        if problem is None and accepted_parameters(component)[1]:
+            problem = f'{component.__name__} passes keys on that are refused: {error}'
+        return problem
+    if 'required' in error:
+        return missing_keys(component, {*keys, *default_args})
+    return None
+
+
 def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoReturn:
     """Raises what a library says of the values of a config as a :class:`ConfigError`."""
     own = {'xmodal', component.__module__.partition('.')[0]} - _LIBRARIES
@@ -123,5 +133,7 @@ def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoRet
         raise error
     values = ', '.join(f'{key}={shortened(x)}' for key, x in config.items() if key != 'type')
     reason = f'{type(error).__name__}: {error}'
+    if isinstance(error, TypeError | AttributeError) and values:  # code that stumbled over one
+        reason = 'one of them is of a type that it does not take'
     given = f' its values ({values})' if values else ''
     raise ConfigError(f'{component.__name__} refuses{given}: {reason}') from error

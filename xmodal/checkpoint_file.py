@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from xmodal.files import LFS_HINT, LFS_POINTER, FileError, atomic_write
 
@@ -110,6 +111,18 @@ def read_checkpoint(file: str | Path) -> dict:
     if others := [name for name in content.get('state_dict', content) if not isinstance(name, str)]:
         raise FileError(f'{file} has {others[0]!r} where the name of a weight is expected')
     return content
+
+
+def select_tensors(content: dict, wrapper: str) -> dict[str, Tensor]:
+    """The tensors that a checkpoint has under a key, or at the top level where it lacks the key.
+
+    Raises:
+        ValueError: if there is something else than a dict under the key.
+    """
+    weights = content.get(wrapper, content)
+    if not isinstance(weights, dict):
+        raise ValueError(f"'{wrapper}' is a {type(weights).__name__}, expected a dict of weights")
+    return {name: value for name, value in weights.items() if isinstance(value, Tensor)}
 
 
 def _reason(error: Exception) -> str:

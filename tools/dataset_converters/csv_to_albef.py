@@ -18,6 +18,7 @@ from pathlib import Path
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults
+from xmodal.fields import shorten
 from xmodal.files import FileError, reads
 
 
@@ -53,8 +54,9 @@ def gather(
         for column in (image_column, caption_column):
             if column not in (reader.fieldnames or ()):
                 raise FileError(
-                    f'{table} has no column {column!r}, its header is {reader.fieldnames}: name '
-                    'the columns with --image-column and --caption-column'
+                    f'{table} has no column {column!r}, its header is '
+                    f'{shorten(reader.fieldnames)}: name the columns with --image-column and '
+                    '--caption-column'
                 )
         for row in reader:
             if None in row:  # where the reader puts cells beyond the header

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.errors import run_or_explain
+from xmodal.fields import shorten
 from xmodal.files import FileError, read_text, reads, require_new
 
 CAPTIONS = ('Flickr8k.token.txt', 'captions.token.txt')
@@ -45,9 +46,11 @@ def read_captions(path: Path) -> dict[str, list[str]]:
         key, tab, caption = line.partition('\t')
         if not tab:
             raise FileError(
-                f'{path}, line {line_number}: expected "NAME.jpg#0<TAB>caption": {line!r}'
+                f'{path}, line {line_number}: expected "NAME.jpg#0<TAB>caption": {shorten(line)}'
             )
         captions.setdefault(key.partition('#')[0], []).append(caption.strip())
+    if not captions:
+        raise ValueError('it has no caption')
     return captions
 
 

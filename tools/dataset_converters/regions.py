@@ -42,7 +42,7 @@ def parse_args() -> argparse.Namespace:
         kind.add_argument('--dtype', choices=DTYPES, default='float32', help='of the features')
         kind.add_argument(
             '--checkpoint',
-            type=float,
+            type=at_least(0),
             default=10,
             help='seconds between checkpoints; a kill costs at most so much work',
         )

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
+from xmodal.checkpoint_file import read_checkpoint, select_tensors, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import at_least, read_config
 from xmodal.files import explain_errors, reads, require_new
@@ -83,12 +83,9 @@ def parse_args() -> argparse.Namespace:
 @reads(LAYOUT)
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Reads the tensors of a file, without the prefixes of wrappers and of BERT."""
-    content = read_checkpoint(path)
-    content = content.get('model', content)
     return {
         name.removeprefix('module.').replace('.bert.', '.'): value
-        for name, value in content.items()
-        if isinstance(value, Tensor)
+        for name, value in select_tensors(read_checkpoint(path), 'model').items()
     }
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
-from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
+from xmodal.checkpoint_file import read_checkpoint, select_tensors, write_checkpoint
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import ShowDefaults, at_least
 from xmodal.files import FileError, explain_errors, reads, require_new
@@ -69,8 +69,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             "torch.save({'model': {k: v for k, v in m.items() if torch.is_tensor(v)}}, "
             f"'{path.with_suffix('.weights.pt')}')\""
         ) from error
-    weights = content.get('model', content)
-    weights = {name: value for name, value in weights.items() if isinstance(value, Tensor)}
+    weights = select_tensors(content, 'model')
     if not any(name.startswith('modality_encoders.') for name in weights):
         raise FileError(
             f"{path} has no 'modality_encoders.…' among its {len(weights)} tensors: is this a file "

@@ -1,5 +1,6 @@
 """Values of a config, compared with what their classes take, before anything is built."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from mmengine.config import Config
@@ -34,8 +35,16 @@ def check_components(config: Config) -> None:
     Raises:
         ConfigError: names the dotted key, its value and what was expected.
     """
+    registered = _registered()
     for path, section in _sections(config):
-        problems = [_problem(reader, path, section) for reader in _components(path, section)]
+        name = section.get('type', '')
+        if not isinstance(name, str) and not callable(name) and path:
+            raise ConfigError(f'{config.filename}: {path}.type={shortened(name)}, expected a name')
+        for key, value in section.items():
+            if value != value:
+                raise ConfigError(f'{config.filename}: {path}.{key}=nan, expected a number')
+        readers = [_READERS[path]] if path in _READERS else registered.get(_plain(name), [])
+        problems = [_problem(reader, path, section) for reader in readers]
         if problems and all(problems):  # a name may be registered for several purposes
             key, expected = problems[0]
             dotted = f'{path}.{key}'.lstrip('.')
@@ -53,14 +62,21 @@ def _problem(component: Callable, path: str, section: dict) -> tuple[str, str] |
     return wrong_value(component, section)
 
 
-def _components(path: str, section: dict) -> list[Callable]:
-    name = section.get('type')
-    if path in _READERS:
-        return [_READERS[path]]
-    if not isinstance(name, str) or not name.strip('.'):
-        return []
-    every = (found for found in vars(registries).values() if isinstance(found, Registry))
-    return [component for registry in every if (component := registry.get(name))]
+def _registered() -> dict[str, list[Callable]]:
+    """All registered components by name, which several registries may have."""
+    found: dict[str, list[Callable]] = defaultdict(list)
+    for registry in vars(registries).values():
+        while isinstance(registry, Registry):
+            registry.import_from_location()
+            for name, component in registry.module_dict.items():
+                found[name].append(component)
+            registry = registry.parent
+    return found
+
+
+def _plain(name: str | Callable) -> str:
+    """A name without its scope; nothing for a class, whose values are checked when it is built."""
+    return name.rpartition('.')[2] if isinstance(name, str) else ''
 
 
 def _sections(value: object, path: str = '') -> Iterator[tuple[str, dict]]:

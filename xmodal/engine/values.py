@@ -138,6 +138,7 @@ _RULES = {
     },
     'train_dataloader.global_batch_size': _whole(1),
     'optim_wrapper': _or_none(_with('optimizer')),
+    'optim_wrapper.constructor': _TEXT,
     'optim_wrapper.accumulative_counts': _whole(1),
     'optim_wrapper.clip_grad': _or_none(_CLIP),
     'optim_wrapper.clip_grad.max_norm': _POSITIVE,
