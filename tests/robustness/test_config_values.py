@@ -33,9 +33,10 @@ WRONG = {
 # Keys that take several types: a model's own words, widths by name, switches with a length.
 SEVERAL = (
     'collate_fn', 'pretrained', 'lr', 'momentum', 'mean', 'std', 'ann_file', 'init_cfg', 'indices',
+    'mlp_ratio',
 )  # fmt: skip
-# Keys that are handed on to timm, which takes True for 1 and a share for a whole number.
-HANDED_ON = ('patch_size', 'num_heads', 'mlp_ratio')
+# Keys that are handed on to timm, which takes True for 1.
+HANDED_ON = ('patch_size', 'num_heads')
 # Variables of the config, which other keys are made of: nothing reads them under these names.
 READ = (
     'model', 'train_dataloader', 'val_dataloader', 'test_dataloader', 'train_cfg', 'val_cfg',
@@ -112,7 +113,7 @@ def check(config):
 
 def trial(trials, key, value):
     names = key.split('.')[-2:]  # the key, or the dict that it is in
-    is_right = key.endswith(HANDED_ON) and value in (True, 0.5)
+    is_right = key.endswith(HANDED_ON) and value is True
 
     def build():
         config = changed(key, value)
