@@ -135,6 +135,16 @@ def test_a_validation_that_was_interrupted_is_made_up_for(tiny_config):
     assert validations(tiny_config, end=None, resume=True) == [2, 3]
 
 
+def test_a_best_checkpoint_that_has_its_metrics_is_not_validated_again(tiny_config):
+    tiny_config.train_cfg.update(max_epochs=1, val_interval=1)
+    tiny_config.default_hooks.checkpoint.update(save_best='mean_recall', rule='greater')
+    runner = train(tiny_config)
+    resumed = train(tiny_config, resume=True)
+    for run in (runner, resumed):
+        history, _ = run.message_hub.log_scalars['val/mean_recall'].data
+        assert len(history) == 1
+
+
 def start(config, name, **changes):
     """A runner whose weights are those that its training would begin with, and its log."""
     config = config.copy()

@@ -134,7 +134,14 @@ def test_a_run_that_is_not_resumed_whole_is_reported(plant, interrupt, monkeypat
 def test_damage_that_is_passed_over_is_reported(interrupt, monkeypatch):
     for module in ('checkpoint_file', 'engine.work_dir'):
         monkeypatch.setattr(f'xmodal.{module}.find_damage', lambda file: None)
-    status, printed = interrupt('sgraf', ['damaged checkpoint'], '--seed=1')
+
+    def flip(file, content, random):
+        """A bit in the middle of a checkpoint, which is one of a weight."""
+        half = len(content) // 2
+        return content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
+
+    monkeypatch.setattr('xmodal.soak.damage._WAYS', {'with a flipped bit': flip})
+    status, printed = interrupt('sgraf', ['damaged checkpoint'])
     assert status == 1 and 'went on without a word' in printed
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_damaged_files import other_files
+from damages import other_files
 from trials import require_right
 
 from xmodal.engine.errors import run_or_explain

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from xmodal.engine.checkpoint import listed
+from xmodal.engine.loops.train import VALIDATED
 from xmodal.engine.work_dir import checkpoints
 
 # What differs between two equal runs.
@@ -30,8 +31,16 @@ class Reference:
         return (self.folder / name).is_file()
 
     def compare_checkpoint(self, file: Path) -> list[str]:
-        """Where a checkpoint differs from that of the same name."""
-        return _summary(differences(_content(file), _content(self.folder / file.name)))
+        """Where a checkpoint differs from that of the same name.
+
+        The checkpoint of an epoch is saved again after its validation if it is the best one. Only
+        that version has the metrics.
+        """
+        found, expected = _content(file), _content(self.folder / file.name)
+        if found.pop('validated') != expected.pop('validated'):
+            for content in (found, expected):
+                del content['metrics'], content['best']
+        return _summary(differences(found, expected))
 
     def compare_end(self, folder: Path) -> list[str]:
         """What of the metrics and of the JSON files of a finished run differs."""
@@ -80,19 +89,20 @@ def _bits(tensor: Tensor) -> tuple[str, tuple[int, ...], bytes]:
 
 
 def _content(file: Path) -> dict:
-    """What makes a run go on: weights, optimizer, schedules, logged values and its position."""
+    """What makes a run go on, as far as the file has it: that of the best metrics has less."""
     checkpoint = torch.load(file, map_location='cpu', weights_only=True)
     hub, meta = checkpoint['message_hub'], checkpoint['meta']
     return {
         'weights': checkpoint['state_dict'],
-        'optimizer': checkpoint['optimizer'],
-        'schedules': checkpoint.get('param_schedulers', []),
+        'optimizer': checkpoint.get('optimizer'),
+        'schedules': checkpoint.get('param_schedulers'),
         'metrics': _without_clocks(hub['log_scalars']),
         'best': {
             name: value
             for name, value in hub['runtime_info'].items()
             if name.startswith('best_score')
         },
+        'validated': hub['runtime_info'].get(VALIDATED),
         'position': {name: meta[name] for name in ('epoch', 'iter', 'seed')},
     }
 

@@ -7,6 +7,10 @@ from torch import nn
 
 from xmodal.registry import LOOPS
 
+#: Where the message hub has the last epoch whose validation began. A checkpoint that is saved in
+#: the validation, because it is the best, knows the metrics.
+VALIDATED = 'validated_epoch'
+
 
 @LOOPS.register_module()
 class ResumableEpochTrainLoop(EpochBasedTrainLoop):
@@ -18,14 +22,16 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
     of an epoch is saved.
 
     The checkpoint of an epoch is saved before the epoch is validated. A run that goes on from it
-    validates first: it may have been interrupted before, and the checkpoint knows neither the
-    metrics nor which one is the best.
+    validates first, unless it was saved again with the metrics, as the best one. Otherwise a run
+    that was interrupted in between would lack them, and would not know which one is the best.
     """
 
     def run(self) -> nn.Module:
         """Trains, from where the run is."""
         self.runner.call_hook('before_train')
-        if self._epoch and self._iter == self._epoch * len(self.dataloader):
+        is_after_epoch = self._epoch and self._iter == self._epoch * len(self.dataloader)
+        validated = self.runner.message_hub.runtime_info.get(VALIDATED)
+        if is_after_epoch and validated != self._epoch:
             self._validate_if_due()
         while self._epoch < self._max_epochs and not self.stop_training:
             self.run_epoch()
@@ -38,6 +44,7 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         self._decide_current_val_interval()
         is_due = self._epoch % self.val_interval == 0 or self._epoch == self._max_epochs
         if self.runner.val_loop is not None and self._epoch >= self.val_begin and is_due:
+            self.runner.message_hub.update_info(VALIDATED, self._epoch)
             self.runner.val_loop.run()
 
     def run_epoch(self) -> None:
