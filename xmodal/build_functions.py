@@ -161,7 +161,8 @@ def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoRet
         raise error
     values = ', '.join(f'{key}={shortened(x)}' for key, x in config.items() if key != 'type')
     reason = f'{type(error).__name__}: {error}'
-    if isinstance(error, TypeError | AttributeError | IndexError) and values:  # code that stumbled over one
+    # Code that stumbled over a value.
+    if isinstance(error, TypeError | AttributeError | IndexError) and values:
         reason = 'one of them is of a type that it does not take'
     given = f' its values ({values})' if values else ''
     raise ConfigError(f'{component.__name__} refuses{given}: {reason}') from error
