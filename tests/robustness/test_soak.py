@@ -31,7 +31,11 @@ FAMILIES = {
             'train_dataloader.dataset.pipeline.1.transforms.0.size': 32,
         },
     ),
-    'sgraf': ('configs/temde/saf_temde_shapes.py', {}),
+    # As its configs of photographs; the best checkpoint is saved with the metrics.
+    'sgraf': (
+        'configs/temde/saf_temde_shapes.py',
+        {'default_hooks.checkpoint': dict(save_best='rsum', rule='greater')},
+    ),
     'lxmert': (
         'configs/lxmert/pretrain_shapes.py',
         {
