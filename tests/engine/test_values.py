@@ -6,7 +6,7 @@ import pytest
 from mmengine.config import Config
 
 from xmodal.engine.components import check_components
-from xmodal.engine.values import check_values
+from xmodal.engine.values import check_loops, check_values
 from xmodal.errors import ConfigError
 
 CONFIGS = sorted(Path('configs').glob('[!_]*/*.py'))
@@ -21,6 +21,7 @@ def config():
 def test_the_configs_that_come_with_the_package_pass(file):
     config = Config.fromfile(file, import_custom_modules=False)
     check_values(config)
+    check_loops(config)
     check_components(config)
 
 
@@ -79,4 +80,4 @@ def test_a_loop_needs_its_three_sections(config, key):
     changed = Config(config.to_dict())
     changed[key] = None
     with pytest.raises(ConfigError, match=rf'it has .* without {key}: give all three or none'):
-        check_values(changed)
+        check_loops(changed)

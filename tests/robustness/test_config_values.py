@@ -13,7 +13,7 @@ from xmodal.benchmark import write_placeholder_vocabulary
 from xmodal.engine.components import check_components
 from xmodal.engine.keys import check_keys
 from xmodal.engine.launch import build_runner
-from xmodal.engine.values import check_values
+from xmodal.engine.values import check_loops, check_values
 from xmodal.errors import ConfigError
 from xmodal.registry import MODELS
 
@@ -108,6 +108,7 @@ def changed(key, value):
 def check(config):
     check_values(config)
     check_keys(config)
+    check_loops(config)
     check_components(config)
 
 

@@ -16,7 +16,7 @@ from mmengine.runner import Runner
 from xmodal.engine.components import check_components
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.sources import import_custom_modules, read_sources
-from xmodal.engine.values import check_values
+from xmodal.engine.values import check_loops, check_values
 from xmodal.errors import ConfigError, shortened
 from xmodal.registry import RUNNERS, SCOPE, register_all
 
@@ -143,6 +143,7 @@ def build_runner(config: Config) -> Runner:
     """
     register_all()
     init_default_scope(config.get('default_scope', SCOPE))
+    check_loops(config)
     check_components(config)
     return RUNNERS.build(config)
 

@@ -190,6 +190,14 @@ def check_values(config: Config) -> None:
                 raise ConfigError(
                     f'{config.filename}: {key}={shortened(value)}, expected {rule.expected}'
                 )
+
+
+def check_loops(config: Config) -> None:
+    """Refuses a loop that has some of its three sections and lacks others.
+
+    Raises:
+        ConfigError: names them.
+    """
     for part in ('optim_wrapper', 'val_evaluator', 'test_evaluator'):
         step = 'train' if part == 'optim_wrapper' else part.partition('_')[0]
         keys = f'{step}_dataloader', f'{step}_cfg', part
