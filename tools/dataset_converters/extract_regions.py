@@ -69,12 +69,14 @@ class Images(Dataset):
 
 
 def find_load_regions(config: Config) -> dict:
-    """The arguments of the config's ``LoadRegions`` with an extractor.
+    """The arguments of the first ``LoadRegions`` with an extractor in the config's data loaders.
 
     Raises:
         ValueError: when it has none.
     """
-    for section in _dicts(config.to_dict()):
+    content = config.to_dict()
+    loaders = [content.get(f'{step}_dataloader') for step in ('train', 'val', 'test')]
+    for section in _dicts(loaders):
         if section.get('type') == 'LoadRegions' and section.get('extractor'):
             return section
     raise ValueError(

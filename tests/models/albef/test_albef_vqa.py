@@ -342,7 +342,7 @@ def test_pretrained_encoders_initialise_the_decoder(make_model):
     ('content', 'error', 'message'),
     [
         (None, FileNotFoundError, 'answer_list: .* does not exist.*docs/tasks/vqa.md'),
-        ('{"yes": 1}', ValueError, 'is no JSON list of answers'),
+        ('{"yes": 1}', ValueError, 'list.json cannot be read: .*expected a list of texts'),
         ('["word1", "word1 word2 word3"]', ValueError, "'word1 word2 word3', of 3 word pieces"),
         ('["word1", ""]', ValueError, "'', of 0 word pieces; expected 1 to .*length=2"),
     ],

@@ -1,0 +1,64 @@
+"""The dual encoder on photographs, from its config; made-up images and small random encoders."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from PIL import Image
+
+from tools.dataset_converters import extract_regions
+from xmodal.engine.launch import build_runner
+
+WORDS = ('red', 'blue', 'green')
+
+
+@pytest.fixture
+def config(tiny_world, tmp_path):
+    """The config with images of three colours, whose captions name them."""
+    folder = tmp_path / 'data/flickr8k'
+    (folder / 'images').mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    records = []
+    for i in range(24):
+        pixels = rng.integers(0, 40, (48, 64, 3), dtype=np.uint8)
+        pixels[..., (0, 2, 1)[i % 3]] += 200
+        Image.fromarray(pixels).save(folder / f'images/{i}.png')
+        records.append({'image': f'flickr8k/images/{i}.png', 'caption': [f'a {WORDS[i % 3]} disc']})
+    (folder / 'albef').mkdir()
+    (folder / 'albef/train.json').write_text(json.dumps(records))
+    (folder / 'albef/dev.json').write_text(json.dumps(records[:3]))
+    config = Config.fromfile('configs/temde/dual_flickr8k.py')
+    config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
+    config.model.text_encoder.update(
+        pretrained=None,
+        config=dict(
+            vocab_size=128, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=32,
+        ),
+    )  # fmt: skip
+    config.model.image_encoder.feature_dims = 64
+    for loader in (config.train_dataloader, config.val_dataloader, config.test_dataloader):
+        loader.dataset.data_root = str(tmp_path / 'data')
+        loader.update(num_workers=0, persistent_workers=False)
+        load = loader.dataset.pipeline[0]
+        load.store = str(folder / 'store')
+        load.extractor.update(arch='test_convnext', image_size=64, pretrained=False)
+    config.train_dataloader.global_batch_size = 6
+    config.work_dir = str(tmp_path / 'run')
+    return config
+
+
+def test_features_are_computed_once_and_texts_then_find_images(config, tmp_path, monkeypatch):
+    file = tmp_path / 'config.py'
+    config.dump(file)
+    images = str(tmp_path / 'data/flickr8k/images')
+    monkeypatch.setattr(sys, 'argv', ['extract', str(file), images, '--workers', '0'])
+    extract_regions.main()
+    # A new extractor has other random weights: all images have to come from the store.
+    monkeypatch.setattr('xmodal.datasets.transforms.regions.LoadRegions._extract', None)
+    runner = build_runner(config)
+    runner.train()
+    metrics = runner.test()
+    assert metrics['i2t/R@1'] == metrics['t2i/R@1'] == 100
