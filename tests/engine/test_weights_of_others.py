@@ -76,8 +76,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     file = tmp_path / 'new' / 'weights.pth'
     write_checkpoint(file, {'weight': torch.ones(2)})
 
-    def disk_full(content, path):
-        Path(path).write_bytes(b'half')
+    def disk_full(content, output):
+        output.write(b'half')
         raise OSError(28, 'No space left on device')
 
     monkeypatch.setattr(torch, 'save', disk_full)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from damages import other_files
+from mmengine.config import Config
 from trials import require_right
 
 from xmodal.engine.errors import run_or_explain
@@ -151,7 +152,13 @@ def test_a_file_of_another_layout_is_named(trials, tool, folder, name, arguments
 
 
 @pytest.mark.parametrize(('name', 'arguments'), CONVERTERS)
-def test_a_checkpoint_of_another_model_is_named(trials, tool, folder, name, arguments):
+def test_a_checkpoint_of_another_model_is_named(trials, tool, folder, tiny_world, name, arguments):
+    for config in (ALBEF, LXMERT, SGRAF):
+        if config in arguments:
+            (folder / 'model.py').write_text(
+                Config.fromfile(config).pretty_text.replace('data/shapes', str(tiny_world))
+            )
+            arguments = arguments.replace(config, str(folder / 'model.py'))
     contents = {
         kind: lambda path, content=content: torch.save(content, path)
         for kind, content in CHECKPOINTS.items()
