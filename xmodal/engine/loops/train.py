@@ -9,7 +9,7 @@ from xmodal.registry import LOOPS
 
 #: Where the message hub has the last epoch whose validation began. A checkpoint that is saved in
 #: the validation, because it is the best, knows the metrics.
-VALIDATED = 'validated_epoch'
+VALIDATED = 'last_validated_epoch'
 
 
 @LOOPS.register_module()
