@@ -6,11 +6,8 @@ from random import Random
 
 import pytest
 import torch
-from mmengine.runner import Runner
 
 from tools.analysis import soak
-from xmodal.engine.hooks import IterationSeedHook
-from xmodal.engine.runner import XModalRunner
 from xmodal.soak import KINDS
 from xmodal.soak.compare import differences
 from xmodal.soak.damage import damage_checkpoint, damage_pointer
@@ -72,14 +69,24 @@ def tiny(tiny_config, relocated, tiny_world, tmp_path):
     return write
 
 
+# As _plain_configs, for the trainings, which are not forked from this process.
+PLAIN_CONFIGS = """
+import mmengine.config.config
+mmengine.config.config.FormatCode = lambda code, **_: (code, True)
+"""
+
+
 @pytest.fixture
 def interrupt(tiny, monkeypatch, tmp_path, capsys):
-    """Calls the tool: its status, and what it printed."""
+    """Calls the tool, whose trainings import a plug-in: its status, and what it printed."""
 
-    def call(family, kinds, *options):
+    def call(family, kinds, *options, plant=''):
         monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
+        monkeypatch.syspath_prepend(tmp_path)
+        (tmp_path / 'planted.py').write_text(PLAIN_CONFIGS + plant)
         short = ['--epochs=2', '--iterations=3', f'--kills={len(kinds)}', *options]
         arguments = [tiny(family), '--work-dir', str(tmp_path / 'soak'), *short, '--kinds', *kinds]
+        arguments += ['--cfg-options', "custom_imports.imports=['planted']"]
         monkeypatch.setattr(sys, 'argv', ['soak.py', *arguments])
         try:
             soak.main()
@@ -104,40 +111,56 @@ def test_interrupted_trainings_end_bit_identical(family, interrupt, tmp_path):
     assert [path.name for path in (tmp_path / 'soak').iterdir()] == ['reference']
 
 
-def forget_optimizer(monkeypatch):
-    def resume(runner, file, **_):
-        Runner.resume(runner, file, resume_optimizer=False)
+#: Plug-ins with which a run is not resumed whole: what comes of it, and what is printed.
+PLANTS = {
+    'forgets the optimizer': (
+        """
+from mmengine.runner import Runner
+from xmodal.engine.runner import XModalRunner
+XModalRunner.resume = lambda runner, file, **_: Runner.resume(runner, file, resume_optimizer=False)
+""",
+        'different',
+        '\noptimizer: ',
+    ),
+    'forgets random numbers': (
+        """
+from xmodal.engine.hooks import IterationSeedHook
+IterationSeedHook.before_train_iter = lambda *_, **__: None
+""",
+        'different',
+        '\nweights: ',
+    ),
+    'refuses': (
+        """
+from xmodal.engine.runner import XModalRunner
+def resume(runner, file, **_):
+    raise ValueError('planted')
+XModalRunner.resume = resume
+""",
+        'would not stop or resume',
+        'ValueError: planted',
+    ),
+}
 
-    monkeypatch.setattr(XModalRunner, 'resume', resume)
-    return 'different', '\noptimizer: '
 
-
-def forget_random_numbers(monkeypatch):
-    monkeypatch.setattr(IterationSeedHook, 'before_train_iter', lambda *_, **__: None)
-    return 'different', '\nweights: '
-
-
-def refuse(monkeypatch):
-    def resume(runner, file, **_):
-        raise ValueError('planted')
-
-    monkeypatch.setattr(XModalRunner, 'resume', resume)
-    return 'would not stop or resume', 'ValueError: planted'
-
-
-@pytest.mark.parametrize('plant', [forget_optimizer, forget_random_numbers, refuse])
-def test_a_run_that_is_not_resumed_whole_is_reported(plant, interrupt, monkeypatch, tmp_path):
-    outcome, detail = plant(monkeypatch)
+@pytest.mark.parametrize('plant', PLANTS)
+def test_a_run_that_is_not_resumed_whole_is_reported(plant, interrupt, tmp_path):
+    code, outcome, detail = PLANTS[plant]
     # Of the moments at which it may be killed, one after the first of two epochs.
-    status, printed = interrupt('sgraf', ['kill -9 at last_checkpoint'], '--seed=1')
+    moment = ['kill -9 at last_checkpoint']
+    status, printed = interrupt('sgraf', moment, '--seed=1', plant=code)
     assert status == 1
     assert f'{tmp_path}/soak/run_1: {outcome}\n' in printed and detail in printed
+    assert f'{tmp_path}/soak/run_1: {outcome}: ' in printed.splitlines()[-1]
     assert (tmp_path / 'soak/run_1/epoch_1.pth').is_file()
 
 
 def test_damage_that_is_passed_over_is_reported(interrupt, monkeypatch):
-    for module in ('checkpoint_file', 'engine.work_dir'):
-        monkeypatch.setattr(f'xmodal.{module}.find_damage', lambda file: None)
+    code = """
+from xmodal import checkpoint_file
+from xmodal.engine import work_dir
+checkpoint_file.find_damage = work_dir.find_damage = lambda file: None
+"""
 
     def flip(file, content, random):
         """A bit in the middle of a checkpoint, which is one of a weight."""
@@ -145,7 +168,7 @@ def test_damage_that_is_passed_over_is_reported(interrupt, monkeypatch):
         return content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
 
     monkeypatch.setattr('xmodal.soak.damage._WAYS', {'with a flipped bit': flip})
-    status, printed = interrupt('sgraf', ['damaged checkpoint'])
+    status, printed = interrupt('sgraf', ['damaged checkpoint'], plant=code)
     assert status == 1 and 'went on without a word' in printed
 
 
@@ -203,6 +226,8 @@ def test_a_flipped_bit_is_one_of_a_record(tmp_path):
 
 def test_nothing_is_damaged_where_nothing_is(tmp_path):
     assert damage_checkpoint(tmp_path, Random(0)) is damage_pointer(tmp_path, Random(0)) is None
+    (tmp_path / 'last_checkpoint').touch()  # spoiled before
+    assert damage_pointer(tmp_path, Random(0)) is None
 
 
 def test_the_tool_overwrites_no_folder(monkeypatch, tmp_path):

@@ -11,8 +11,8 @@ interruption to the last bit, and so must the metrics at the end. If they are no
 not resume, the exit status is 1, and the folder of that run stays.
 
 The trainings are shortened (--epochs, --iterations; 0 leaves the length of the config). They are
-processes of tools/train.py, forked from this one after its imports, which saves the seconds that
-an interpreter takes to start; with --fresh each has an interpreter of its own. CPU and Linux only.
+processes of tools/train.py, forked from one that has made the imports, which saves the seconds that
+an interpreter takes to start. CPU and Linux only.
 """
 
 import argparse
@@ -39,7 +39,6 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--epochs', type=int, default=3, help='of a training (default: 3)')
     parser.add_argument('--iterations', type=int, default=8, help='of an epoch (default: 8)')
     parser.add_argument('--seed', type=int, default=0, help='of kinds and moments (default: 0)')
-    parser.add_argument('--fresh', action='store_true', help='start an interpreter for each')
     parser.add_argument(
         '--work-dir', type=Path, help='new folder (default: work_dirs/soak_ and the name of CONFIG)'
     )
@@ -62,13 +61,14 @@ def training_options(args: argparse.Namespace) -> list[str]:
 
 
 def print_counts(soak: Soak, kinds: list[str]) -> bool:
-    """Prints what came of the interruptions; whether all ended bit-identical."""
+    """Prints what came of the interruptions, failures last; whether all ended bit-identical."""
     table = make_table('interruptions', '', 'number', *(outcome.value for outcome in Outcome))
     rows = {kind: [kind] for kind in (*kinds, NO_KIND) if any(k == kind for k, _ in soak.counts)}
     for name, summed in (rows | {'all': list(rows)}).items():
         numbers = [sum(soak.counts[kind, outcome] for kind in summed) for outcome in Outcome]
         table.add_row(name, str(sum(numbers)), *map(str, numbers))
     Console(width=100).print(table)
+    print(*soak.failures, sep='\n')
     return all(outcome is Outcome.IDENTICAL for _, outcome in soak.counts)
 
 
@@ -78,7 +78,7 @@ def main() -> None:
     require_new('--work-dir', args.work_dir)
     os.environ['CUDA_VISIBLE_DEVICES'] = ''  # a GPU's sums are not the same twice
     register_all()
-    tool = Tool(TRAIN, args.config, training_options(args), args.fresh)
+    tool = Tool(TRAIN, args.config, training_options(args))
     soak = Soak(tool, args.work_dir, args.seed)
     scale = soak.train_reference()
     print(f'without interruption: {scale.seconds:.1f} s, checkpoints of {scale.checkpoint} bytes')

@@ -42,11 +42,11 @@ def damage_checkpoint(folder: Path, random: Random) -> Damage | None:
 
 
 def damage_pointer(folder: Path, random: Random) -> Damage | None:
-    """Spoils ``last_checkpoint``; None if there is none."""
+    """Spoils ``last_checkpoint``; None if there is none that is whole."""
     file = folder / POINTER
-    if not file.is_file():
+    former = file.read_bytes() if file.is_file() else b''
+    if not former.endswith(b'.pth'):  # a killed training has not repaired the last damage yet
         return None
-    former = file.read_bytes()
     contents = {
         'empty': b'',
         'with null bytes': bytes(len(former)),

@@ -16,31 +16,30 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def start(
-    script: Path, arguments: list[str], output: Path, trap: Trap | None = None, fresh: bool = False
+    script: Path, arguments: list[str], output: Path, trap: Trap | None = None
 ) -> BaseProcess:
     """Starts a Python script as the command line does.
+
+    The process is forked from one that has only imported what this one has of xmodal: a fork of
+    this one could wait for ever for a lock that a thread of this one holds.
 
     Args:
         script: run as ``__main__``.
         arguments: of its command line.
         output: file for what it prints.
         trap: called in the process before the script; can be pickled.
-        fresh: in an interpreter of its own, which takes seconds to import what it needs. Otherwise
-            this process is forked, with all the modules that it has imported, and nothing else is
-            shared.
 
     Returns:
         The process. It leads a process group, to which its own workers belong.
     """
-    context = get_context('spawn' if fresh else 'fork')
+    context = get_context('forkserver')
+    context.set_forkserver_preload([name for name in sys.modules if name.startswith('xmodal.')])
     process = context.Process(target=_run, args=(script, arguments, output, trap))
     # A signal that comes before the script, or after it, must not end the code around it.
     former = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    gc.freeze()  # or a forked process would search all that was imported for garbage
     try:
         process.start()
     finally:
-        gc.unfreeze()
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
     return process
 
@@ -56,6 +55,7 @@ def send(process: BaseProcess, number: int) -> None:
 
 def _run(script: Path, arguments: list[str], output: Path, trap: Trap | None) -> None:
     os.setpgid(0, 0)
+    gc.freeze()  # or all that was imported would be searched for garbage
     # What this process may have been told to ignore, or a test runner handles.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

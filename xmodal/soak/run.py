@@ -18,13 +18,11 @@ class Tool(NamedTuple):
         script: ``tools/train.py``.
         config: what it trains.
         options: its ``--cfg-options``.
-        fresh: see :func:`xmodal.soak.process.start`.
     """
 
     script: Path
     config: str
     options: list[str]
-    fresh: bool = False
 
     def with_options(self, *options: str) -> 'Tool':
         """The same with more options."""
@@ -95,7 +93,7 @@ class Run:
         arguments += ['--resume', 'auto'] * bool(self.trainings)
         arguments += ['--cfg-options', *tool.options]
         self.trainings += 1
-        process = start(tool.script, arguments, output, interruption.trap, tool.fresh)
+        process = start(tool.script, arguments, output, interruption.trap)
         is_struck = False
         try:
             if interruption.signal:

@@ -43,6 +43,7 @@ class Soak:
 
     Attributes:
         counts: of interruptions, by their kind and what came of them.
+        failures: a line for each run that did not go on as it should.
     """
 
     def __init__(self, tool: Tool, folder: Path, seed: int = 0) -> None:
@@ -51,6 +52,7 @@ class Soak:
         self._runs = 0
         self._run: Run | None = None
         self.counts: Counter[tuple[str, Outcome]] = Counter()
+        self.failures: list[str] = []
 
     def train_reference(self) -> Scale:
         """Trains without interruption, and keeps all checkpoints.
@@ -101,7 +103,10 @@ class Soak:
         try:
             has_struck = self._train_once(run, interruption)
         except _Failure as failure:
-            print('\n'.join([f'{run.folder}: {failure.outcome.value}', *failure.lines]))
+            summary = f'{run.folder}: {failure.outcome.value}'
+            print('\n'.join([summary, *failure.lines]))
+            last_line = failure.lines[-1].strip().rsplit('\n', 1)[-1]
+            self.failures.append(f'{summary}: {failure.lines[0]} {last_line}')
             self._run = None
             self.counts.update((name, failure.outcome) for name in failure.blamed or [kind])
             # Nothing is known of those that nothing was compared after.
