@@ -1,5 +1,6 @@
 """Runs that are interrupted again and again, until a number of interruptions has struck."""
 
+import os
 import shutil
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from random import Random
 
 from xmodal.soak.compare import Reference
 from xmodal.soak.interruptions import KINDS, NOTHING, Interruption, Scale
+from xmodal.soak.process import start
 from xmodal.soak.run import Ending, Run, Tool
 
 _ATTEMPTS = 8  # for each interruption, as some come too late
@@ -60,7 +62,10 @@ class Soak:
         Raises:
             RuntimeError: if that fails; with what was printed.
         """
-        run, begin = self._new_run('reference'), time.monotonic()
+        run = self._new_run('reference')
+        # An empty script: the first process waits until all imports are made.
+        start(Path(os.devnull), [], run.folder / 'imports.txt').join()
+        begin = time.monotonic()
         ending = run.train(self._tool.with_options(_KEEP_ALL))
         if ending.status:
             raise RuntimeError(
