@@ -27,8 +27,8 @@ from xmodal.ablation import (
     row_config,
     to_markdown,
 )
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least
 
 
 def parse_args() -> argparse.Namespace:

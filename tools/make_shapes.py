@@ -18,8 +18,8 @@ import numpy as np
 
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.statistics import measure
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, at_least
 
 PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
 

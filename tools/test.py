@@ -8,11 +8,8 @@ Usage::
 import argparse
 from pathlib import Path
 
-from mmengine.dist import is_main_process
-
-from xmodal.checkpoint_file import require_checkpoint
+from xmodal.engine.command_line import add_common_arguments
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import add_common_arguments, build_runner, closing_processes, load_config
 from xmodal.files import write_json
 
 
@@ -31,6 +28,12 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Evaluates."""
     args = parse_args()
+    # These take seconds to import; a wrong command line is told at once.
+    from mmengine.dist import is_main_process
+
+    from xmodal.checkpoint_file import require_checkpoint
+    from xmodal.engine.launch import build_runner, closing_processes, load_config
+
     config = load_config(args)
     require_checkpoint(args.checkpoint)
     config.load_from, config.resume = args.checkpoint, False

@@ -9,24 +9,10 @@ Usage::
 
 import argparse
 import signal
-from pathlib import Path
 
-from mmengine.config import Config
-
-from xmodal.ablation import row_config
-from xmodal.checkpoint_file import require_checkpoint
+from xmodal.engine.command_line import add_common_arguments
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.hooks.preemption import signals_restored
-from xmodal.engine.launch import (
-    add_common_arguments,
-    apply_arguments,
-    build_runner,
-    closing_processes,
-    read_config,
-)
 from xmodal.engine.lock import work_dir_lock
-from xmodal.engine.work_dir import latest_checkpoint
-from xmodal.errors import ConfigError
 
 
 def parse_args() -> argparse.Namespace:
@@ -55,54 +41,16 @@ def parse_args() -> argparse.Namespace:
     return args
 
 
-def check_row_source(config: Config, row: str) -> None:
-    """Refuses a stage of a row whose checkpoint to start from is missing.
-
-    Raises:
-        ConfigError: names the checkpoint, and how to get it.
-    """
-    if config.get('resume') or not config.get('load_from') or Path(config.load_from).is_file():
-        return
-    table, name, *_ = row.split(':')
-    stage = Path(config.load_from).parent.name
-    raise ConfigError(
-        f'{row} starts from {config.load_from}, which does not exist: train stage {stage} first '
-        f'(--row {table}:{name}:{stage}), give another checkpoint by --cfg-options load_from=FILE, '
-        f'or train all stages by tools/ablate.py {table} --only {name}'
-    )
-
-
-def set_beginning(config: Config, resume: str | None) -> None:
-    """Sets the checkpoint that a run starts from, if any; never overwrites another run.
-
-    Raises:
-        ConfigError: says how to resume, and how to start a new run.
-        FileNotFoundError: if the checkpoint to resume is missing.
-        ValueError: if no checkpoint of the run is whole.
-    """
-    work_dir = Path(config.work_dir)
-    if config.get('resume') and not resume:
-        resume = config.get('load_from') or 'auto'
-    existing = sorted(work_dir.glob('*.pth'))
-    checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else resume
-    if checkpoint:
-        require_checkpoint(checkpoint)
-        config.resume, config.load_from = True, str(checkpoint)
-    if existing and not checkpoint:
-        raise ConfigError(
-            f'{work_dir} holds an earlier run ({existing[-1].name}): add --resume to continue it, '
-            'or give another --work-dir'
-        )
-    if existing and Path(checkpoint).resolve().parent != work_dir.resolve():
-        raise ConfigError(
-            f'{work_dir} holds another run ({existing[-1].name}) than {checkpoint}: give a new '
-            '--work-dir to continue from there'
-        )
-
-
 def main() -> None:
     """Trains."""
     args = parse_args()
+    # These take seconds to import; a wrong command line is told at once.
+    from xmodal.ablation import row_config
+    from xmodal.checkpoint_file import require_checkpoint
+    from xmodal.engine.beginning import check_row_source, set_beginning
+    from xmodal.engine.hooks.preemption import signals_restored
+    from xmodal.engine.launch import apply_arguments, build_runner, closing_processes, read_config
+
     config = apply_arguments(
         row_config(args.row, args.preset) if args.row else read_config(args.config), args
     )

@@ -12,6 +12,8 @@ and a config that names the module in ``custom_imports`` can then say ``type='My
 """
 
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
 from mmengine import registry as _mmengine
 
@@ -21,13 +23,19 @@ SCOPE = 'xmodal'
 _PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
 
 
+def _modules(package: str) -> list[str]:
+    """The modules of a package; importing the package itself does not import all of them."""
+    folder = Path(__file__).with_name(package)
+    return [module.name for module in iter_modules([str(folder)], f'{SCOPE}.{package}.')]
+
+
 def _child(name: str, *packages: str) -> _mmengine.Registry:
     """Makes xmodal's child of MMEngine's registry ``name``, filled from ``packages`` on demand."""
     parent = getattr(_mmengine, name)
     build = build_runner_checked if name == 'RUNNERS' else with_config_errors(parent.build_func)
     if name == 'MODELS':  # every module, whatever it is part of
         build = with_frozen(build)
-    locations = [f'{SCOPE}.{package}' for package in packages]
+    locations = [module for package in packages for module in _modules(package)]
     return _mmengine.Registry(
         parent.name, build_func=build, parent=parent, scope=SCOPE, locations=locations
     )
@@ -61,7 +69,8 @@ def register_all() -> None:
     From here on these report wrong keys as xmodal's registries do.
     """
     for package in _PACKAGES:
-        import_module(f'{SCOPE}.{package}')
+        for module in _modules(package):
+            import_module(module)
     for registry in globals().values():
         if isinstance(registry, _mmengine.Registry):
             registry.parent.build_func = registry.build_func

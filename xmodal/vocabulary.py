@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-from nltk.tokenize import NLTKWordTokenizer
+import lazy_loader
 
 from xmodal.fields import read_object
 from xmodal.files import explain_errors, write_json
@@ -16,7 +16,7 @@ PAD, START, END, UNKNOWN = range(4)
 _LAYOUT = (
     'a vocabulary, {"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 3, "a": 4, …}, …}'
 )
-_TREEBANK = NLTKWordTokenizer()
+nltk = lazy_loader.load('nltk')  # imports SciPy, which takes seconds, and few models read words
 # The tokenizer separates a full stop from its word only at the end of a text. A full stop after two
 # letters and before a space ends a sentence as well; the one in "u.s. flag" does not.
 _FULL_STOP = re.compile(r'(?<=[^\W\d_]{2})\.(?=\s)')
@@ -28,7 +28,12 @@ def split_words(caption: str) -> list[str]:
     The published vocabularies were made with ``nltk.word_tokenize``, which gives the same words
     except for rare abbreviations: it finds sentences with a model that has to be downloaded.
     """
-    return _TREEBANK.tokenize(_FULL_STOP.sub(' .', caption.lower()))
+    return _treebank().tokenize(_FULL_STOP.sub(' .', caption.lower()))
+
+
+@cache
+def _treebank() -> 'nltk.NLTKWordTokenizer':
+    return nltk.NLTKWordTokenizer()
 
 
 class Vocabulary:

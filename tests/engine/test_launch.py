@@ -4,7 +4,8 @@ import argparse
 import sys
 from types import SimpleNamespace
 
-from xmodal.engine.launch import ShowDefaults, load_config, read_config
+from xmodal.engine.command_line import ShowDefaults
+from xmodal.engine.launch import load_config, read_config
 
 
 def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):

@@ -713,7 +713,9 @@ def call(monkeypatch, tool, *arguments):
 def test_a_row_is_trained_from_the_command_line(paper, tmp_path, monkeypatch):
     built = []
     runner = SimpleNamespace(train=lambda: None)
-    monkeypatch.setattr(train, 'build_runner', lambda config: built.append(config) or runner)
+    monkeypatch.setattr(
+        'xmodal.engine.launch.build_runner', lambda config: built.append(config) or runner
+    )
     monkeypatch.chdir(tmp_path)
     for name in ('pretrain', 'task'):
         with open(paper / f'{name}.py', 'a') as file:

@@ -12,6 +12,7 @@ import torch
 from mmengine.config import Config
 
 from tools import train
+from xmodal.engine.beginning import set_beginning
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import build_runner
 from xmodal.engine.lock import work_dir_lock
@@ -120,7 +121,7 @@ def test_before_it_trains_ctrl_c_ends_the_process(config_file, tmp_path, monkeyp
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
         raise ConfigError('seen')
 
-    monkeypatch.setattr(train, 'build_runner', look)
+    monkeypatch.setattr('xmodal.engine.launch.build_runner', look)
     monkeypatch.setattr(sys, 'argv', ['train', config_file, '--work-dir', str(tmp_path / 'run')])
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(ConfigError, match='seen'):
@@ -161,7 +162,7 @@ def test_a_run_goes_on_from_its_latest_checkpoint_wherever_its_folder_is(tiny_co
 
     def begin(given, **changes):
         config = Config({**tiny_config.to_dict(), **changes})
-        train.set_beginning(config, given)
+        set_beginning(config, given)
         return config.resume, config.load_from and Path(config.load_from)
 
     assert begin('auto') == (True, run / 'iter_6.pth')  # the newest, where none is named

@@ -18,8 +18,9 @@ from tqdm import tqdm
 
 from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
-from xmodal.engine.launch import at_least, read_config
+from xmodal.engine.launch import read_config
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.functional import anchor_mask

@@ -6,8 +6,7 @@
 The first command decodes, augments, batches and tokenises on one core. With --train-steps it
 alternates with training steps of the model, so that a drift of the machine's speed affects both
 alike. The second command generates pairs (their images are never opened), builds the index, opens
-it again, and sums the memory that it takes in training processes whose workers read in random
-order. Linux only.
+it again, and sums its memory in training processes whose workers read at random. Linux only.
 """
 
 import argparse
@@ -43,8 +42,9 @@ from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.captions import AlbefJsonDataset
 from xmodal.datasets.collate import stack_images
 from xmodal.datasets.samplers import EpochSampler
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least, read_config
+from xmodal.engine.launch import read_config
 from xmodal.engine.memory import recompute_gelu
 from xmodal.registry import DATASETS, MODELS, register_all
 

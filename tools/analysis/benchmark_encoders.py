@@ -29,8 +29,8 @@ from xmodal.benchmark import (
     seconds_of,
     write_placeholder_vocabulary,
 )
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least
 from xmodal.registry import MODELS, register_all
 
 ARCH = 'vit_base_patch16_224'

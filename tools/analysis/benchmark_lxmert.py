@@ -32,8 +32,9 @@ from xmodal.benchmark import (
     median_ratio,
     write_placeholder_vocabulary,
 )
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least, read_config
+from xmodal.engine.launch import read_config
 from xmodal.engine.memory import recompute_gelu
 from xmodal.models.lxmert import LxmertPretrainer
 from xmodal.registry import MODELS, register_all

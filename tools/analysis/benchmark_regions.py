@@ -29,8 +29,8 @@ from xmodal.datasets.collate import stack_regions
 from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.region_store import RegionStore
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least
 from xmodal.structures import ObjectLabels
 
 REGIONS, WIDTH = 36, 2048

@@ -36,8 +36,9 @@ from xmodal.benchmark import (
     seconds_of,
     write_placeholder_vocabulary,
 )
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least, read_config
+from xmodal.engine.launch import read_config
 from xmodal.engine.loops import ITMReranker
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.evaluation.retrieval import RECALLS, Gallery, retrieval_metrics

@@ -43,8 +43,8 @@ from xmodal.benchmark import (
 from xmodal.benchmark.sgraf_costs import DIM, REGIONS, WIDTH, ScoringCost, caption_lengths
 from xmodal.benchmark.sgraf_loop import LiteralLoop
 from xmodal.benchmark.sgraf_tiled import TiledScoring
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least
 from xmodal.models.sgraf.products import product
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import Tokens

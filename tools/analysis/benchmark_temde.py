@@ -53,8 +53,8 @@ from xmodal.benchmark.sgraf_costs import (
 from xmodal.benchmark.sgraf_loop import LiteralLoop
 from xmodal.benchmark.sgraf_tiled import TiledScoring
 from xmodal.benchmark.sgraf_training import build_model, random_batch, train_step
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least
 from xmodal.registry import register_all
 
 DATA = {'Flickr30K': 'f30k', 'COCO': 'coco'}  # as in the names of configs

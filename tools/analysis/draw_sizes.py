@@ -15,8 +15,8 @@ import numpy as np
 from xmodal.ablation import Plan, read_table
 from xmodal.ablation.report import figure
 from xmodal.ablation.table import Column
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least
 from xmodal.visualization.sketch import draw_sizes
 
 TABLE = Path('configs/temde/ablations/table4.py')

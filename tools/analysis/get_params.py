@@ -28,8 +28,9 @@ from xmodal.benchmark import (
     write_placeholder_vocabulary,
     write_placeholder_words,
 )
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least, read_config
+from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
 
 TEACHER = 'teacher'

@@ -18,8 +18,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from xmodal.datasets.precomp_captions import read_lines
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, at_least
 from xmodal.files import LFS_HINT, LFS_POINTER, FileError, reads, require_new
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary, split_words
 

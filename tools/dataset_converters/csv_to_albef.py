@@ -16,8 +16,8 @@ import csv
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults
 from xmodal.fields import shorten
 from xmodal.files import FileError, reads
 

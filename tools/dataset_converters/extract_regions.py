@@ -25,8 +25,9 @@ from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.datasets.transforms import build_pipeline
+from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, read_config
+from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
 
 SUFFIXES = ('.jpg', '.jpeg', '.png', '.webp', '.bmp')

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.datasets.lxmert import normalize_label
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, at_least
 from xmodal.fields import Fields
 from xmodal.files import reads, require_new, write_json
 

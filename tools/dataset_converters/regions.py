@@ -23,8 +23,8 @@ from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.precomp import PrecompDataset
 from xmodal.datasets.region_tsv import read_region_tsv
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, at_least
 
 
 def parse_args() -> argparse.Namespace:

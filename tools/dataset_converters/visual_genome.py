@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, at_least
 from xmodal.fields import as_objects, read_object
 from xmodal.files import read_json, reads
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, at_least
 from xmodal.fields import read_object
 from xmodal.files import FileError, reads, require_new, write_json
 

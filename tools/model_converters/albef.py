@@ -22,8 +22,9 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from xmodal.checkpoint_file import read_checkpoint, select_tensors, write_checkpoint
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import at_least, read_config
+from xmodal.engine.launch import read_config
 from xmodal.files import explain_errors, reads, require_new
 from xmodal.models import AlbefClassifier, AlbefVQA
 from xmodal.models.albef.vqa import fill_missing_decoder

@@ -20,8 +20,8 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from xmodal.checkpoint_file import read_checkpoint, select_tensors, write_checkpoint
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import ShowDefaults, at_least
 from xmodal.files import FileError, explain_errors, reads, require_new
 from xmodal.models.backbones import ViTImageEncoder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from rich.table import Table
 
-from xmodal.engine.launch import ShowDefaults
+from xmodal.engine.command_line import ShowDefaults
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
 

@@ -1,6 +1,8 @@
 """Runner, loops, hooks and optimizers."""
 
-from xmodal.engine import hooks, loops, optim
-from xmodal.engine.runner import XModalRunner
+import lazy_loader
 
-__all__ = ['XModalRunner', 'hooks', 'loops', 'optim']
+# Imported when they are used: all tools explain errors, and a converter needs no PyTorch for that.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submodules=['hooks', 'loops', 'optim'], submod_attrs={'runner': ['XModalRunner']}
+)

@@ -4,12 +4,12 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from mmengine.config import Config, DictAction
+from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
 
@@ -19,52 +19,6 @@ from xmodal.engine.sources import import_custom_modules, read_sources
 from xmodal.engine.values import check_loops, check_values
 from xmodal.errors import ConfigError, shortened
 from xmodal.registry import RUNNERS, SCOPE, register_all
-
-
-class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
-    """Help texts that show the default, if there is one."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        has_default = action.default is not None and action.default is not False
-        return action.help if not has_default else super()._get_help_string(action)
-
-
-class Options(DictAction):
-    """The type of ``--cfg-options``: any number of KEY=VALUE."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *args) -> None:
-        """Ends with the usage where MMEngine cannot read a value."""
-        try:
-            super().__call__(parser, *args)
-        except (ValueError, AssertionError, RecursionError) as error:
-            _, given, *_ = args
-            parser.error(f'--cfg-options {" ".join(given)}: expected KEY=VALUE, got {error}')
-
-
-def at_least(least: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number, for ``argparse``."""
-
-    def whole(text: str) -> int:
-        if not text.strip().lstrip('+-').isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(
-                f'expected a whole number of at least {least}, got {text}'
-            )
-        return int(text)
-
-    return whole
-
-
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of MMEngine's tools."""
-    parser.add_argument('--work-dir', help='folder for logs and checkpoints')
-    parser.add_argument(
-        '--cfg-options',
-        nargs='+',
-        action=Options,
-        help='override keys of the config: a.b=1 c.d="[1, 2]"',
-    )
-    parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
-    parser.add_argument('--local_rank', '--local-rank', type=int, default=0)
 
 
 def read_config(file: str, *needed: str) -> Config:
