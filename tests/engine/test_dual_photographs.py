@@ -5,11 +5,17 @@ import sys
 
 import numpy as np
 import pytest
+import timm
+import torch
 from mmengine.config import Config
 from PIL import Image
+from torchvision.transforms import v2
 
 from tools.dataset_converters import extract_regions
+from xmodal.apis import Inferencer
 from xmodal.engine.launch import build_runner
+from xmodal.registry import MODELS
+from xmodal.structures import Regions
 
 WORDS = ('red', 'blue', 'green')
 
@@ -62,3 +68,45 @@ def test_features_are_computed_once_and_texts_then_find_images(config, tmp_path,
     runner.train()
     metrics = runner.test()
     assert metrics['i2t/R@1'] == metrics['t2i/R@1'] == 100
+
+
+SGRAF = dict(type='SGRAFSimilarity', reasoning=dict(type='SAF'), dim=16)
+
+
+@pytest.mark.parametrize('similarity', [None, SGRAF], ids=['dual', 'saf'])
+@torch.no_grad()
+def test_photographs_of_a_user_are_compared_with_texts(config, similarity, tmp_path):
+    """Without any store; the reference is the extractor and the model, called one by one."""
+    folder = tmp_path / 'data/flickr8k'
+    if similarity:
+        config.model.similarity = similarity
+        config.model.image_encoder.embed_dims = 32
+    torch.save(timm.create_model('test_convnext').state_dict(), tmp_path / 'convnext.pth')
+    load = config.test_dataloader.dataset.pipeline[0]
+    load.extractor.pretrained = str(tmp_path / 'convnext.pth')
+    extractor = MODELS.build(load.extractor).eval()
+    model = MODELS.build(config.model).eval()
+    torch.save(model.state_dict(), tmp_path / 'weights.pth')
+    inferencer = Inferencer(config, tmp_path / 'weights.pth')
+
+    files = sorted((folder / 'images').glob('*.png'))[:3]
+    texts = ['a red disc', 'Two GREEN discs.']
+    pixels = [np.asarray(Image.open(file)) for file in files]
+    images = torch.stack([torch.tensor(p).permute(2, 0, 1) for p in pixels])
+    resized = v2.functional.resize(images, [64, 64], v2.InterpolationMode.BICUBIC, antialias=True)
+    features, _ = extractor(resized)
+    regions = Regions(features, torch.ones(features.shape[:2], dtype=torch.bool))
+    ids, mask = model.data_preprocessor.tokenize(['a red disc', 'two green discs'])
+    logits = model.similarity(model.encode_image(regions), model.encode_text(ids, mask))
+    expected = logits.sigmoid() if similarity else logits
+
+    for given in (files, [file.read_bytes() for file in files], pixels):
+        found = inferencer.similarity(given, texts)
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    vectors = inferencer.encode_images(files).embedding, inferencer.encode_texts(texts).embedding
+    if similarity:
+        assert vectors == (None, None)
+    else:
+        torch.testing.assert_close(vectors[0] @ vectors[1].T, expected, atol=1e-4, rtol=1e-4)
+    assert inferencer.similarity([], texts).shape == (0, 2)
+    assert inferencer.similarity(files, []).shape == (3, 0)

@@ -1,14 +1,12 @@
 """Inference on images and texts with a trained model."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from inspect import signature
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 import torch
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from torch import Tensor, nn
 
 from xmodal.apis.inputs import (
@@ -18,12 +16,11 @@ from xmodal.apis.inputs import (
     require_pairs,
     require_texts,
 )
-from xmodal.datasets.text import clean_caption
-from xmodal.datasets.transforms import build_pipeline
+from xmodal.apis.preprocessing import image_pipeline, text_cleaner
 from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
-from xmodal.registry import DATASETS, FUNCTIONS, MODELS, register_all
-from xmodal.structures import DataSample, Encoded
+from xmodal.registry import FUNCTIONS, MODELS, register_all
+from xmodal.structures import DataSample, Encoded, Tokens
 from xmodal.visualization.anchors import WordAnchors, find_position, word_anchors
 from xmodal.visualization.grad_cam import grad_cam
 
@@ -58,8 +55,8 @@ class Inferencer:
     Empty lists give empty results.
 
     :meth:`similarity`, :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models that were
-    pre-trained, or fine-tuned for retrieval or grounding; :meth:`predict` is for models of the
-    other tasks. Several threads may share an inferencer.
+    pre-trained, or fine-tuned for retrieval or grounding, of which matching models have the first;
+    :meth:`predict` is for models of the other tasks. Several threads may share an inferencer.
 
     Example:
         >>> inferencer = Inferencer('configs/acerpe/pretrain_shapes.py', 'epoch_9.pth')
@@ -87,11 +84,9 @@ class Inferencer:
                 'pipeline: it reads precomputed features, not image files. Use tools/test.py'
             )
         self.model = load_model(config, checkpoint, device)
-        *transforms, pack = loader.dataset.pipeline
-        pack = {key: value for key, value in pack.items() if key != 'fields'}  # annotations
-        self.pipeline = build_pipeline([*transforms, pack])
+        self.pipeline = image_pipeline(loader.dataset)
         self.collate = FUNCTIONS.get(loader.collate_fn.type)
-        self.clean_text = _text_cleaner(loader.dataset)
+        self.clean_text = text_cleaner(loader.dataset)
         self._lock = Lock()  # a tokenizer has a state while it works
 
     @torch.no_grad()
@@ -105,7 +100,10 @@ class Inferencer:
         require_images(images)
         # A model cannot encode no image: it encodes one, of which none is returned.
         prepared = self._prepare(images if len(images) else [_BLANK], [''] * max(len(images), 1))
-        return _first(self.model.encode_image(prepared['inputs'].images), len(images))
+        encoded = self.model.encode_image(prepared['inputs'].images)
+        if isinstance(encoded, Tokens):
+            encoded = Encoded(encoded, self.model.similarity.image_vectors(encoded))
+        return _first(encoded, len(images))
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
@@ -115,17 +113,28 @@ class Inferencer:
             TypeError: if a single text takes the place of the list.
         """
         require_texts(texts)
-        return _first(self.model.encode_text(*self._tokenize(texts or [''])), len(texts))
+        encoded = self.model.encode_text(*self._tokenize(texts or ['']))
+        if isinstance(encoded, Tokens):
+            encoded = Encoded(encoded, self.model.similarity.text_vectors(encoded))
+        return _first(encoded, len(texts))
 
     def encode(self, images: Sequence[ImageLike], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
         """Encodes B images and T texts."""
         require_texts(texts)  # before the images are read
         return self.encode_images(images), self.encode_texts(texts)
 
+    @torch.no_grad()
     def similarity(self, images: Sequence[ImageLike], texts: Sequence[str]) -> Tensor:
-        """Returns the cosine similarity of every image and every text, (B, T)."""
+        """Returns the cosine similarity of every image and every text, (B, T).
+
+        SAF and SGR, which have no vectors, give the sigmoid of their logit.
+        """
         image, text = self.encode(images, texts)
-        return image.embedding @ text.embedding.T
+        if image.embedding is not None:
+            return image.embedding @ text.embedding.T
+        if not (len(images) and len(texts)):
+            return image.tokens.embeddings.new_zeros(len(images), len(texts))
+        return self.model.similarity.to_scores(self.model.similarity(image.tokens, text.tokens))
 
     @torch.no_grad()
     def match(self, images: Sequence[ImageLike], texts: Sequence[str]) -> Tensor:
@@ -231,17 +240,8 @@ class Inferencer:
 
 def _first(encoded: Encoded, count: int) -> Encoded:
     """The first rows of a batch."""
-    if count == len(encoded.embedding):
+    tokens, embedding = encoded
+    if count == len(tokens.embeddings):
         return encoded
-    rows = torch.arange(count, device=encoded.embedding.device)
-    return Encoded(encoded.tokens.select(rows), encoded.embedding[:count])
-
-
-def _text_cleaner(dataset: ConfigDict) -> Callable[[str], str]:
-    """Returns the function that cleans texts as a data set does, with its limit of words."""
-    if 'max_words' in dataset:
-        return partial(clean_caption, max_words=dataset.max_words)
-    for base in DATASETS.get(dataset.type).__mro__:
-        if limit := signature(base.__init__).parameters.get('max_words'):
-            return partial(clean_caption, max_words=limit.default)
-    return clean_caption
+    rows = torch.arange(count, device=tokens.embeddings.device)
+    return Encoded(tokens.select(rows), None if embedding is None else embedding[:count])

@@ -13,11 +13,12 @@ class Encoded(NamedTuple):
 
     Attributes:
         tokens: the token set, D wide.
-        embedding: the L2-normalised projection of [CLS], or of a pooling of the tokens, (B, d).
+        embedding: the L2-normalised projection of [CLS], or of a pooling of the tokens, (B, d);
+            None in a model that compares tokens instead.
     """
 
     tokens: Tokens
-    embedding: Tensor
+    embedding: Tensor | None
 
 
 class CrossAttentions(NamedTuple):

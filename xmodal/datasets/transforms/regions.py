@@ -53,12 +53,14 @@ class LoadRegions(BaseTransform):
             BrokenImageError: when no store has an image.
         """
         if 'img_paths' in results:
-            results['regions'] = [self._load(path) for path in results['img_paths']]
+            paths = results['img_paths']
+            contents = results.get('imgs_bytes') or [None] * len(paths)
+            results['regions'] = [self._load(*pair) for pair in zip(paths, contents, strict=True)]
         else:
-            results['regions'] = self._load(results['img_path'])
+            results['regions'] = self._load(results['img_path'], results.get('img_bytes'))
         return results
 
-    def _load(self, path: str) -> Regions:
+    def _load(self, path: str, content: bytes | None) -> Regions:
         image_id = Path(path).stem
         for store in self.stores:
             if image_id in store:
@@ -66,10 +68,10 @@ class LoadRegions(BaseTransform):
         if self.extractor_config is None:
             folders = ', '.join(str(store.folder) for store in self.stores)
             raise BrokenImageError(f'{image_id}: no regions of this image in {folders}')
-        return self._extract(path)
+        return self._extract(path, content)
 
-    def _extract(self, path: str) -> Regions:
-        image = self._resize(LoadImage()({'img_path': path}))['img']
+    def _extract(self, path: str, content: bytes | None) -> Regions:
+        image = self._resize(LoadImage()({'img_path': path, 'img_bytes': content}))['img']
         features, boxes = self.extractor(image[None])
         return Regions(features[0], torch.ones(len(boxes), dtype=torch.bool), boxes)
 

@@ -44,6 +44,14 @@ class PairwiseSimilarity(nn.Module, ABC):
     def word_bytes(self, dtype: torch.dtype) -> int:
         """Memory that a tile takes for each word of a caption and each image."""
 
+    def image_vectors(self, images: Tokens) -> Tensor | None:
+        """L2-normalised vectors whose cosines are the scores, (I, d); None if there are none."""
+        return None
+
+    def text_vectors(self, texts: Tokens) -> Tensor | None:
+        """Those of captions, (T, d)."""
+        return None
+
     def to_scores(self, logits: Tensor) -> Tensor:
         """What a margin refers to and an ensemble averages, a monotone function of the logits."""
         return logits

@@ -86,10 +86,18 @@ class PooledSimilarity(PairwiseSimilarity):
 
     def precompute_images(self, images: Tokens, dtype: torch.dtype) -> Vectors:
         """The images' vectors."""
-        return _vectors(images, self.image_pooling, self.image_proj)
+        return Vectors(self.image_vectors(images))
 
     def precompute_texts(self, texts: Tokens, dtype: torch.dtype) -> Vectors:
         """The captions' vectors."""
+        return Vectors(self.text_vectors(texts))
+
+    def image_vectors(self, images: Tokens) -> Tensor:
+        """Pooled and projected regions, (I, d)."""
+        return _vectors(images, self.image_pooling, self.image_proj)
+
+    def text_vectors(self, texts: Tokens) -> Tensor:
+        """Pooled and projected words, (T, d)."""
         return _vectors(texts, self.text_pooling, self.text_proj)
 
     def score(self, images: Vectors, texts: Vectors, weights: list) -> Tensor:
@@ -107,15 +115,12 @@ class PooledSimilarity(PairwiseSimilarity):
         needed: Callable[[Tensor], Tensor | None] | None = None,
     ) -> Tensor:
         """Cosines of all pairs, with gradients, (I, T)."""
-        embeddings = (
-            self.precompute_images(images, torch.float32),
-            self.precompute_texts(texts, torch.float32),
-        )
+        vectors = self.image_vectors(images), self.text_vectors(texts)
         with torch.autocast(images.embeddings.device.type, enabled=False):
-            return self.score(*embeddings, [])
+            return vectors[0] @ vectors[1].T
 
 
-def _vectors(tokens: Tokens, pooling: nn.Module, projection: nn.Linear) -> Vectors:
+def _vectors(tokens: Tokens, pooling: nn.Module, projection: nn.Module) -> Tensor:
     pooled = pooling(tokens.embeddings, tokens.attention_mask)
     with torch.autocast(pooled.device.type, enabled=False):
-        return Vectors(F.l2_normalize(projection(pooled.float())))
+        return F.l2_normalize(projection(pooled.float()))

@@ -1,0 +1,34 @@
+"""The preprocessing of a test set, for images and texts without annotations."""
+
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+
+from mmcv.transforms import Compose
+from mmengine.config import ConfigDict
+
+from xmodal.datasets.text import clean_caption
+from xmodal.datasets.transforms import build_pipeline
+from xmodal.registry import DATASETS
+
+
+def image_pipeline(dataset: ConfigDict) -> Compose:
+    """The transforms of a data set's images.
+
+    Where the config names an extractor of regions, it computes those of every image: an image file
+    may have the name of another one in the region store.
+    """
+    *transforms, pack = dataset.pipeline
+    transforms = [{**t, 'store': []} if t.get('extractor') else t for t in transforms]
+    pack = {key: value for key, value in pack.items() if key != 'fields'}  # annotations
+    return build_pipeline([*transforms, pack])
+
+
+def text_cleaner(dataset: ConfigDict) -> Callable[[str], str]:
+    """Returns the function that cleans texts as a data set does, with its limit of words."""
+    if 'max_words' in dataset:
+        return partial(clean_caption, max_words=dataset.max_words)
+    for base in DATASETS.get(dataset.type).__mro__:
+        if limit := signature(base.__init__).parameters.get('max_words'):
+            return partial(clean_caption, max_words=limit.default)
+    return clean_caption
