@@ -31,7 +31,7 @@ MIDDLE = FOUNDATION | {'functional', 'structures', 'datasets', 'models'}
 PACKAGES = {
     **dict.fromkeys(FOUNDATION, FOUNDATION),
     'functional': set(),
-    'structures': set(),
+    'structures': {'errors'},
     'datasets': FOUNDATION | {'structures'},
     'models': FOUNDATION | {'functional', 'structures', 'datasets'},
     'evaluation': MIDDLE,

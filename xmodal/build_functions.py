@@ -1,5 +1,6 @@
 """Build functions of the registries: MMEngine's, with errors that name the key to change."""
 
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ from xmodal.errors import ConfigError, nearest, origin, shortened
 _READ_BY_MMENGINE = ('type', '_scope_', 'convert_to_iter_based', 'epoch_length')
 # Their components are built from the values of a config alone.
 _LIBRARIES = {'mmengine', 'torch'}
+_MISSING = re.compile(r'missing \d+ required .*?arguments?: (.*)')
 
 
 def with_config_errors(build: Callable) -> Callable:
@@ -44,8 +46,7 @@ def with_config_errors(build: Callable) -> Callable:
         except TypeError as error:
             # Only after the call is it certain that a key was refused: a class may pass its
             # **kwargs to something that is not one of its bases.
-            keys = [key for key in config if key not in _READ_BY_MMENGINE]
-            problem = _wrong_keys(component, keys, default_args, str(error))
+            problem = _wrong_keys(component, config, default_args, str(error))
             if problem is None:
                 _raise_refusal(error, component, config)
             raise ConfigError(problem) from error
@@ -142,15 +143,27 @@ def _registered_names(registry: Registry | None) -> set[str]:
     return names
 
 
-def _wrong_keys(component: Callable, keys: list[str], default_args: dict, error: str) -> str | None:
+def _wrong_keys(component: Callable, config: dict, default_args: dict, error: str) -> str | None:
     """Says which keys are too many or missing, if that is what Python complains of."""
     if 'unexpected keyword argument' in error:
+        keys = [key for key in config if key not in _READ_BY_MMENGINE]
         problem = unknown_key(component, keys)
         if problem is None and accepted_parameters(component)[1]:
             problem = f'{component.__name__} passes keys on that are refused: {error}'
         return problem
-    if 'required' in error:
-        return missing_keys(component, {*keys, *default_args})
+    if missing := _MISSING.search(error):
+        own = missing_keys(component, {*config, *default_args})
+        return own or _missing_of_a_part(component, config, missing[1])
+    return None
+
+
+def _missing_of_a_part(component: Callable, config: dict, names: str) -> str | None:
+    """Says what a base of a class lacks, or the function to which a dict of the config is given."""
+    parts = [key for key, x in config.items() if isinstance(x, dict) and 'type' not in x]
+    if set(re.findall(r'\w+', names)) & accepted_parameters(component)[0].keys():
+        return f'{component.__name__} needs {names}, which the config does not give'
+    if parts:
+        return f'{component.__name__}: {" or ".join(parts)} needs {names}, which it does not give'
     return None
 
 

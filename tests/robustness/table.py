@@ -11,6 +11,12 @@ ENDS = ('sentence', 'handled', 'silent', 'traceback', 'hang', 'memory')
 COUNTS = pytest.StashKey[Counter]()
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        '--all-trials', action='store_true', help='trials that are sampled otherwise: minutes'
+    )
+
+
 def pytest_configure(config):
     config.stash[COUNTS] = Counter()
 

@@ -12,36 +12,6 @@ from xmodal.soak import KINDS
 from xmodal.soak.compare import differences
 from xmodal.soak.damage import damage_checkpoint, damage_pointer
 
-WIDTH = 32
-BLOCKS = dict(embed_dims=WIDTH, num_heads=2, depth=1, feedforward_dims=WIDTH)
-IMAGES = dict(image_size=32, patch_size=8, embed_dim=WIDTH, num_heads=2, depth=1, pretrained=False)
-BERT = dict(hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH)
-# A config of each family but the first, and what makes its model tiny.
-FAMILIES = {
-    'emkum': (
-        'configs/emkum/tte_post_shapes.py',
-        {
-            'model.image_encoder': IMAGES,
-            'model.teacher.encoder': IMAGES,
-            'model.text_encoder.config': BERT,
-            'model.shared_block': dict(num_heads=2, feedforward_dims=WIDTH),
-            'train_dataloader.dataset.pipeline.1.transforms.0.size': 32,
-        },
-    ),
-    # As its configs of photographs; the best checkpoint is saved with the metrics.
-    'sgraf': (
-        'configs/temde/saf_temde_shapes.py',
-        {'default_hooks.checkpoint': dict(save_best='rsum', rule='greater')},
-    ),
-    'lxmert': (
-        'configs/lxmert/pretrain_shapes.py',
-        {
-            'model.backbone.image_encoder': BLOCKS,
-            'model.backbone.fusion': BLOCKS,
-            'model.backbone.text_encoder.config': BERT,
-        },
-    ),
-}
 # Each kind once or twice: starting a process takes most of the time.
 KINDS_OF = {
     'acerpe': ['kill -9', 'SIGTERM', 'kill -9 at last_checkpoint', 'damaged checkpoint'],
@@ -52,15 +22,11 @@ KINDS_OF = {
 
 
 @pytest.fixture
-def tiny(tiny_config, relocated, tiny_world, tmp_path):
+def tiny(family_config, tmp_path):
     """Writes the config of a family."""
 
     def write(family):
-        config = tiny_config
-        if family in FAMILIES:
-            file, changes = FAMILIES[family]
-            config = relocated(file, tiny_world)
-            config.merge_from_dict(changes)
+        config = family_config(family)
         config.train_cfg.val_interval = 1
         config.train_dataloader.global_batch_size = 8
         config.dump(tmp_path / 'tiny.py')

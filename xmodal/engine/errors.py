@@ -1,11 +1,13 @@
 """Errors of a run as the command line shows them: one sentence, or a traceback for a bug."""
 
+import dis
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import TracebackType
 
 import xmodal
 from xmodal.errors import ConfigError, origin
@@ -36,8 +38,8 @@ def explain(error: Exception) -> str | None:
     """Returns the message of an error that the user can correct, or None for a bug.
 
     The user can correct a :class:`ConfigError`, an ``OSError`` about a named file, and a
-    ``ValueError``, ``RuntimeError`` or ``OSError`` that xmodal or a tool raises itself. PyTorch and
-    NumPy raise the same classes for bugs, so the module that raised the error has to be known.
+    ``ValueError``, ``RuntimeError`` or ``OSError`` that xmodal or a tool raises itself. Python,
+    PyTorch and NumPy raise the same classes for bugs, so it has to be known what raised the error.
     """
     text = str(error)
     if 'in DataLoader worker process' in text:
@@ -46,8 +48,21 @@ def explain(error: Exception) -> str | None:
         return text
     if isinstance(error, AttributeError | KeyError):
         return _explain_missing_key(error)
-    is_deliberate = isinstance(error, ValueError | RuntimeError | OSError)
+    is_deliberate = isinstance(error, OSError) or _is_stated(error)
     return text if is_deliberate and origin(error) in _OURS else None
+
+
+def _is_stated(error: Exception) -> bool:
+    """Whether a ``raise`` raised an error, and not an operator or a function in C."""
+    *_, last = _entries(error.__traceback__)
+    is_raise = last.tb_frame.f_code.co_code[last.tb_lasti] == dis.opmap['RAISE_VARARGS']
+    return isinstance(error, ValueError | RuntimeError) and is_raise
+
+
+def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
 
 
 def _explain_missing_key(error: AttributeError | KeyError) -> str | None:

@@ -15,6 +15,7 @@ from mmengine.runner import Runner
 
 from xmodal.engine.components import check_components
 from xmodal.engine.keys import check_keys, check_options
+from xmodal.engine.needed import check_needed
 from xmodal.engine.sources import import_custom_modules, read_sources
 from xmodal.engine.values import check_loops, check_values
 from xmodal.errors import ConfigError, shortened
@@ -82,10 +83,6 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     config.setdefault('work_dir', f'work_dirs/{Path(config.filename).stem}')
     check_values(config)
     check_keys(config)
-    if 'runner_type' not in config:
-        raise ConfigError(
-            f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"
-        )
     return config
 
 
@@ -93,11 +90,12 @@ def build_runner(config: Config) -> Runner:
     """Builds the runner that a config names.
 
     Raises:
-        ConfigError: if the config has a value of a wrong type, or one that a part refuses.
+        ConfigError: if the config lacks a key, or has a value that the part which takes it refuses.
     """
     register_all()
-    init_default_scope(config.get('default_scope', SCOPE))
+    init_default_scope(config.setdefault('default_scope', SCOPE))
     check_loops(config)
+    check_needed(config)
     check_components(config)
     return RUNNERS.build(config)
 

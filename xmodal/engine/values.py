@@ -127,13 +127,20 @@ _RULES = {
         f'{step}_{key}': rule
         for step in ('train', 'val', 'test')
         for key, rule in {
-            'cfg': _SECTION, 'cfg.scorer.topk': _or_none(_whole(0)),
-            'dataloader': _or_none(_with('dataset')), 'dataloader.dataset': _TYPED,
-            'dataloader.sampler': _or_none(_TYPED), 'dataloader.batch_size': _whole(1),
-            'dataloader.num_workers': _WORKERS, 'dataloader.prefetch_factor': _or_none(_whole(1)),
-            'dataloader.num_batch_per_epoch': _whole(1), 'dataloader.timeout': _NOT_NEGATIVE,
-            'dataloader.collate_fn': _FUNCTION, 'dataloader.worker_init_fn': _FUNCTION,
-            'evaluator': _ONE_OR_MORE,
+            'cfg': _SECTION, 'cfg.scorer.topk': _or_none(_whole(0)), 'evaluator': _ONE_OR_MORE,
+        }.items()
+    },
+    **{
+        f'{loader}{key}': rule
+        for loader in (
+            'train_dataloader', 'val_dataloader', 'test_dataloader',
+            'val_cfg.loops.*.dataloader', 'test_cfg.loops.*.dataloader',
+        )
+        for key, rule in {
+            '': _or_none(_with('dataset')), '.dataset': _TYPED, '.sampler': _or_none(_TYPED),
+            '.batch_size': _whole(1), '.num_workers': _WORKERS,
+            '.prefetch_factor': _or_none(_whole(1)), '.num_batch_per_epoch': _whole(1),
+            '.timeout': _NOT_NEGATIVE, '.collate_fn': _FUNCTION, '.worker_init_fn': _FUNCTION,
         }.items()
     },
     'train_dataloader.global_batch_size': _whole(1),

@@ -7,6 +7,7 @@ import torch
 from mmengine.evaluator import BaseMetric
 from torch import Tensor
 
+from xmodal.errors import ConfigError
 from xmodal.evaluation.task import add_prefix
 from xmodal.registry import METRICS
 
@@ -146,7 +147,17 @@ class RetrievalMetric(BaseMetric):
         self.folds = folds
 
     def process(self, data_batch: dict | None, data_samples: Sequence[Gallery]) -> None:
-        """Keeps the gallery."""
+        """Keeps the gallery.
+
+        Raises:
+            ConfigError: when there are samples instead, of a loop that scores no gallery.
+        """
+        if not all(isinstance(gallery, Gallery) for gallery in data_samples):
+            raise ConfigError(
+                f'{type(self).__name__} measures the gallery of a RetrievalLoop, and got single '
+                'samples: give the loop an evaluator of its own, evaluator=dict(type=…), or '
+                "type='RetrievalLoop'"
+            )
         self.results += data_samples
 
     def evaluate(self, size: int) -> dict[str, float]:

@@ -8,6 +8,7 @@ from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
 from xmodal.files import atomic_open, require_new
+from xmodal.structures import MissingFieldError
 
 
 def add_prefix(metrics: dict[str, float], prefix: str | None) -> dict[str, float]:
@@ -46,11 +47,19 @@ class TaskMetric(BaseMetric):
         raise NotImplementedError
 
     def process(self, data_batch: dict | None, data_samples: Sequence[dict]) -> None:
-        """Keeps the records of a batch."""
-        self.results += [
-            {'sample_index': sample['sample_index'], **self.record(sample)}
-            for sample in data_samples
-        ]
+        """Keeps the records of a batch.
+
+        Raises:
+            MissingFieldError: when a sample lacks a field that the metric reads.
+        """
+        for sample in data_samples:
+            try:
+                record = self.record(sample)
+            except KeyError as error:
+                if error.args[0] in sample:
+                    raise
+                raise MissingFieldError(error.args[0]) from error
+            self.results.append({'sample_index': sample['sample_index'], **record})
 
     def evaluate(self, size: int) -> dict[str, float]:
         """Scores the records of all ranks; the result is the same on every rank.

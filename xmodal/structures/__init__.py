@@ -1,7 +1,7 @@
 """The typed objects that travel between the stages of a model."""
 
 from xmodal.structures.batch import Identities, ImageTextBatch
-from xmodal.structures.data_sample import DataSample
+from xmodal.structures.data_sample import DataSample, MissingFieldError
 from xmodal.structures.encoded import CrossAttentions, Encoded, Fused
 from xmodal.structures.keys import EMPTY, Keys
 from xmodal.structures.relation import CrossTerms, LowRank, Relation
@@ -21,6 +21,7 @@ __all__ = [
     'Keys',
     'LowRank',
     'LxmertStep',
+    'MissingFieldError',
     'ObjectLabels',
     'PackedTexts',
     'PretrainStep',

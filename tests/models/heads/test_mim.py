@@ -57,7 +57,10 @@ def test_visible_pixels_add_nothing_to_the_loss():
 @pytest.mark.parametrize(
     ('wrong', 'message'),
     [
-        (dict(block=6), 'heads.mim.block=6 must be a multiple of the patch, 4'),
+        (
+            dict(block=6),
+            'heads.mim.block=6 must be a multiple of the patch, image_encoder.patch_size=4',
+        ),
         (dict(source='text'), "heads.mim.source='text', expected 'fusion' or 'image_encoder'"),
     ],
 )

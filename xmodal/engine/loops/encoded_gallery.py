@@ -7,6 +7,7 @@ import torch
 from mmengine.dist import all_gather_object, get_world_size
 from torch import Tensor
 
+from xmodal.errors import ConfigError
 from xmodal.structures import DataSample, PackedTexts, Tokens
 from xmodal.structures.texts import run_indices
 
@@ -50,7 +51,16 @@ class EncodedGallery(NamedTuple):
         image_embeddings: Tensor | None = None,
         text_embeddings: Tensor | None = None,
     ) -> 'EncodedGallery':
-        """The encoded images and texts of a batch, with what its data samples say about them."""
+        """The encoded images and texts of a batch, with what its data samples say about them.
+
+        Raises:
+            ConfigError: when a sample has one caption, and not all of its image.
+        """
+        if any(isinstance(sample.text, str) for sample in data_samples):
+            raise ConfigError(
+                'retrieval needs all captions of an image in one sample, and got one caption: set '
+                'test_mode=True in the dataset of val_dataloader and test_dataloader'
+            )
         return cls(
             image_tokens,
             texts,

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from xmodal.datasets.text import clean_caption
 from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.errors import ConfigError
 from xmodal.files import read_json
 from xmodal.registry import LOOPS
 
@@ -33,6 +34,7 @@ class ZeroShotLoop(EvaluationLoop):
         text_batch: number of prompts that are encoded at once.
 
     Raises:
+        ConfigError: when the data set has no classes.
         FileNotFoundError: when the file does not exist.
         ValueError: when it has another layout.
     """
@@ -47,6 +49,13 @@ class ZeroShotLoop(EvaluationLoop):
     ) -> None:
         self.templates = read_templates(templates)
         super().__init__(runner, dataloader)
+        dataset = self.dataloader.dataset
+        if not hasattr(dataset, 'class_names'):
+            raise ConfigError(
+                f'ZeroShotLoop got a dataloader of {type(dataset).__name__}, which has no class '
+                "names: give the loop a dataloader of its own, with dataset=dict(type='"
+                "ClassFolderDataset', …)"
+            )
         self.evaluator = runner.build_evaluator(evaluator)
         self.text_batch = text_batch
 

@@ -39,7 +39,8 @@ class MIMHead(PretrainHead):
         super().__init__()
         if block % patch_size:
             raise ValueError(
-                f'heads.mim.block={block} must be a multiple of the patch, {patch_size}'
+                f'heads.mim.block={block} must be a multiple of the patch, '
+                f'image_encoder.patch_size={patch_size}'
             )
         if source not in ('fusion', 'image_encoder'):
             raise ValueError(f"heads.mim.source='{source}', expected 'fusion' or 'image_encoder'")

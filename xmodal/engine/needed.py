@@ -1,0 +1,87 @@
+"""Keys without which a run would end late, or measure something else, found before it is built."""
+
+from collections.abc import Iterator
+
+from mmengine.config import Config
+
+from xmodal.arguments import accepted_parameters
+from xmodal.errors import ConfigError
+from xmodal.registry import DATASETS
+
+# What to write for a key of a data loader, and for one of a data set, that is not there.
+_LOADER = {
+    'dataset': "dataset=dict(type='…')",
+    'sampler': "sampler=dict(type='EpochSampler') to train, and dict(type='DefaultSampler', "
+    'shuffle=False, round_up=False) to evaluate',
+    'collate_fn': "collate_fn=dict(type='xmodal.stack_images'), or 'xmodal.stack_regions' for "
+    'regions',
+}
+_DATASET = {
+    'pipeline': "pipeline=[…], transforms of which the last is dict(type='PackImageText'), or "
+    "'PackRegionText' for regions",
+    'test_mode': 'test_mode=True, so that nothing is random, and an image comes with all its '
+    'captions',
+}
+
+
+def check_needed(config: Config) -> None:
+    """Refuses a config without a model or a runner, or a key of a data loader or a data set.
+
+    Without ``collate_fn`` a batch would be a list, without ``pipeline`` a sample would have no
+    image, and without ``test_mode`` a validation would draw captions and skip broken images.
+
+    Raises:
+        ConfigError: names the key, and what to write.
+    """
+    if config.get('model') is None:
+        raise ConfigError(f"{config.filename} has no model: write model=dict(type='…')")
+    if 'runner_type' not in config:
+        raise ConfigError(
+            f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"
+        )
+    for key in ('val_cfg', 'test_cfg'):
+        if (loop := config.get(key)) and 'type' not in loop and loop.keys() - {'fp16'}:
+            raise ConfigError(
+                f"{config.filename}: {key} has no type: write type='…', the loop that takes its "
+                f'keys {", ".join(loop)}'
+            )
+    for path, loader in _loaders(config):
+        is_training = path == 'train_dataloader'
+        if is_training and not {'global_batch_size', 'batch_size', 'batch_sampler'} & loader.keys():
+            raise ConfigError(
+                f'{config.filename}: {path} has no global_batch_size, the samples of one step of '
+                'all processes'
+            )
+        for key, remedy in _LOADER.items():
+            if key not in loader and not (key == 'sampler' and 'batch_sampler' in loader):
+                raise ConfigError(f'{config.filename}: {path} has no {key}: write {remedy}')
+        for place, dataset in _datasets(loader['dataset'], f'{path}.dataset'):
+            takes, _ = accepted_parameters(DATASETS.get(dataset['type']))
+            for key, remedy in _DATASET.items():
+                is_needed = key in takes and not takes[key].default
+                if is_needed and key not in dataset and not (is_training and key == 'test_mode'):
+                    raise ConfigError(f'{config.filename}: {place} has no {key}: write {remedy}')
+
+
+def _loaders(section: dict | Config, prefix: str = '') -> Iterator[tuple[str, dict]]:
+    """The data loaders of a config, also those of single loops, with their dotted keys."""
+    for key, value in section.items():
+        if not isinstance(value, dict):
+            continue
+        if key == 'dataloader' or (not prefix and key.endswith('_dataloader')):
+            yield f'{prefix}{key}', value
+        elif prefix or key in ('val_cfg', 'test_cfg'):
+            yield from _loaders(value, f'{prefix}{key}.')
+
+
+def _datasets(value: object, path: str) -> Iterator[tuple[str, dict]]:
+    """A data set, and those that it is made of, with their dotted keys."""
+    if isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _datasets(item, f'{path}.{index}')
+    elif isinstance(value, dict):
+        name = value.get('type')
+        if isinstance(name, str) and DATASETS.get(name) is not None:
+            yield path, value
+        for key, item in value.items():
+            yield from _datasets(item, f'{path}.{key}')
