@@ -18,6 +18,7 @@ FOUNDATION = {
     'build_functions',
     'checkpoint_file',
     'errors',
+    'expansion',
     'fields',
     'files',
     'registry',

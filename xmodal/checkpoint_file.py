@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from xmodal.expansion import require_pickle_fits
 from xmodal.files import LFS_HINT, LFS_POINTER, FileError, atomic_write
 
 _ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
@@ -67,11 +68,20 @@ def _find_wrong_record(file: str | Path) -> str | None:
     """Says what is wrong with a zip archive."""
     try:
         with zipfile.ZipFile(file) as archive:
+            for record in archive.infolist():
+                if record.compress_type != zipfile.ZIP_STORED:
+                    return f'{record.filename} in it is compressed, which torch.save never does'
             misread = (info.filename for info in archive.infolist() if _is_misread(info))
-            wrong = archive.testzip() or next(misread, None)
+            if wrong := archive.testzip() or next(misread, None):
+                return f'it is damaged: the checksum of its record {wrong} is wrong'
+            for name in archive.namelist():
+                if name.endswith('.pkl'):
+                    require_pickle_fits(file, archive.read(name))
+    except FileError as error:
+        return str(error)
     except Exception as error:  # damaged archives raise nearly anything, OSError included
         return f'it is cut short or damaged ({error})'
-    return wrong and f'it is damaged: the checksum of its record {wrong} is wrong'
+    return None
 
 
 def _is_misread(record: zipfile.ZipInfo) -> bool:
@@ -79,9 +89,7 @@ def _is_misread(record: zipfile.ZipInfo) -> bool:
 
     It goes by the other of two sizes, and reads nothing of a record that is marked as a folder.
     """
-    is_stored = record.compress_type == zipfile.ZIP_STORED
-    has_two_sizes = is_stored and record.compress_size != record.file_size
-    return has_two_sizes or bool(record.external_attr & 0x10)
+    return record.compress_size != record.file_size or bool(record.external_attr & 0x10)
 
 
 def read_checkpoint(file: str | Path) -> dict:

@@ -1,4 +1,4 @@
-"""The error of a config, the hints in its message, and whose code raised an error."""
+"""Errors of configs and of files, the hints in their messages, and whose code raised an error."""
 
 import difflib
 import traceback
@@ -7,6 +7,10 @@ from collections.abc import Iterable
 
 class ConfigError(ValueError):
     """A config that cannot run. The message says which key is wrong and what to do."""
+
+
+class FileError(ValueError):
+    """A file that cannot be read; the message names it."""
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -7,6 +7,7 @@ the JSON has in its fields.
 import csv
 import json
 import os
+import socket
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ from typing import Any, TextIO
 from zipfile import BadZipFile
 
 from filelock import FileLock, Timeout
+
+from xmodal.errors import FileError
+from xmodal.expansion import require_json_fits
 
 LFS_POINTER = 'version https://git-lfs'
 LFS_HINT = 'it is a Git LFS pointer: get the file itself with `git lfs pull` where it was cloned'
@@ -34,10 +38,7 @@ CONTENT_ERRORS = (
 )
 _MAX_MESSAGE = 500  # characters: a value of a file may have any length
 _MAX_BYTES = 1 << 31  # more than any annotation file that is read at once
-
-
-class FileError(ValueError):
-    """A file that cannot be read; the message names it."""
+_MAX_TEXT = 1 << 25  # more than any list of names or words, whose items are small
 
 
 def content_error_message(error: Exception) -> str:
@@ -95,7 +96,7 @@ def reads(layout: str) -> Callable[[Callable], Callable]:
     return decorate
 
 
-def read_text(file: str | Path) -> str:
+def read_text(file: str | Path, max_bytes: int = _MAX_TEXT) -> str:
     """The content of a UTF-8 file, which may begin with a byte order mark.
 
     Raises:
@@ -103,15 +104,20 @@ def read_text(file: str | Path) -> str:
             writer, and a device may have no end.
         FileNotFoundError: when it does not exist.
     """
-    status = Path(file).stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise FileError(f'{file} is no regular file')
-    if status.st_size > _MAX_BYTES:
-        raise FileError(f'{file} has {status.st_size} bytes, expected at most {_MAX_BYTES}')
+    require_regular(file, max_bytes)
     try:
         return Path(file).read_bytes().decode('utf-8-sig')
     except UnicodeDecodeError as error:
         raise FileError(f'{file} is not UTF-8: {decode_error_message(error)}') from error
+
+
+def require_regular(file: str | Path, max_bytes: int) -> None:
+    """Refuses what is no regular file, or a very long one."""
+    status = Path(file).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise FileError(f'{file} is no regular file')
+    if status.st_size > max_bytes:
+        raise FileError(f'{file} has {status.st_size} bytes, expected at most {max_bytes}')
 
 
 def decode_error_message(error: UnicodeDecodeError) -> str:
@@ -126,9 +132,12 @@ def read_json(file: str | Path) -> Any:
     """The content of a JSON file in UTF-8, which may begin with a byte order mark.
 
     Raises:
-        FileError: when it is not valid JSON, or an object has a key twice; see :func:`read_text`.
+        FileError: when it is not valid JSON, or an object has a key twice, or it would fill the
+            memory (:mod:`xmodal.expansion`); see :func:`read_text`.
     """
-    text = read_text(file)
+    require_regular(file, _MAX_BYTES)
+    require_json_fits(Path(file))
+    text = read_text(file, _MAX_BYTES)
     try:
         return decode_json(text)
     except (ValueError, RecursionError) as error:  # lists in lists, thousands deep
@@ -197,7 +206,8 @@ def atomic_write(file: Path) -> Iterator[Path]:
     The content is on the disk before it has the name, so that a crash leaves no empty file.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f'.{file.name}.unfinished')
+    writer = f'{socket.gethostname()}.{os.getpid()}'
+    unfinished = file.with_name(f'.{file.name}.{writer}.unfinished')
     try:
         with name_in_errors(file):
             yield unfinished

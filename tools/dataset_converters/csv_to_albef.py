@@ -13,13 +13,17 @@ Rows without a caption are dropped and counted.
 
 import argparse
 import csv
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import shorten
 from xmodal.files import FileError, reads
+
+_MAX_ROW = 1 << 20  # characters: a table whose quotes never close is one row
 
 
 def parse_args() -> argparse.Namespace:
@@ -37,6 +41,29 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+class _Lines(Iterator[str]):
+    """The lines of a table, of which a row may take several; a row has a limit.
+
+    Args:
+        file: the table.
+
+    Attributes:
+        left: characters that are left to the row; set anew after each.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self.file, self.left = file, _MAX_ROW
+
+    def __next__(self) -> str:
+        line = self.file.readline(self.left + 1)
+        if not line:
+            raise StopIteration
+        self.left -= len(line)
+        if self.left < 0:
+            raise FileError(f'{self.file.name} has a row of more than {_MAX_ROW} characters')
+        return line
+
+
 @reads('a table in UTF-8 with a header line')
 def gather(
     table: Path, image_column: str, caption_column: str
@@ -50,7 +77,8 @@ def gather(
     lines_without: list[int] = []
     delimiter, name = ('\t', 'tab') if table.suffix == '.tsv' else (',', 'comma')
     with open(table, newline='', encoding='utf-8-sig') as file:
-        reader = csv.DictReader(file, delimiter=delimiter)
+        lines = _Lines(file)
+        reader = csv.DictReader(lines, delimiter=delimiter)
         for column in (image_column, caption_column):
             if column not in (reader.fieldnames or ()):
                 raise FileError(
@@ -59,11 +87,12 @@ def gather(
                     '--caption-column'
                 )
         for row in reader:
+            lines.left = _MAX_ROW
             if None in row:  # where the reader puts cells beyond the header
                 raise FileError(
                     f'{table}, line {reader.line_num} has {len(row) - 1 + len(row[None])} cells '
-                    f'and the header {len(reader.fieldnames)}, beyond it {row[None]}: quote '
-                    f'captions that contain a {name}, "like{delimiter} this"'
+                    f'and the header {len(reader.fieldnames)}, beyond it {shorten(row[None])}: '
+                    f'quote captions that contain a {name}, "like{delimiter} this"'
                 )
             if not row[image_column]:
                 raise FileError(f'{table}, line {reader.line_num} names no image')

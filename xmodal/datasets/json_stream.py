@@ -23,7 +23,7 @@ from xmodal.files import (
 
 _SPACES = re.compile(r'\s*')
 _CHUNK = 1 << 20
-_MAX_LINE = 1 << 26  # bytes: a file without line ends would be one line
+_MAX_LINE = 1 << 25  # bytes: a file without line ends would be one line
 
 
 def stream_json_list(path: Path, chunk: int = _CHUNK) -> Iterator[Any]:

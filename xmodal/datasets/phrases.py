@@ -13,10 +13,11 @@ from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.referring import ReferringDataset
 from xmodal.datasets.text import clean_caption
 from xmodal.fields import shorten
-from xmodal.files import read_text
+from xmodal.files import read_text, require_regular
 from xmodal.registry import DATASETS
 
 _PHRASE = re.compile(r'\[/EN#(?P<entity>\d+)/\S+ (?P<phrase>[^\]]+)\]')
+_MAX_XML = 1 << 23  # bytes: an image's objects take a few thousand
 _PIXELS = re.compile(r'\s*-?\d{1,7}\s*')
 
 Corners = Sequence[float]  # first column, first row, last column, last row, counted from 1
@@ -186,6 +187,7 @@ def read_entity_boxes(file: Path) -> EntityBoxes:
     """
     boxes: dict[str, list[Corners]] = defaultdict(list)
     try:
+        require_regular(file, _MAX_XML)
         root = ElementTree.parse(file).getroot()
         size = (_read_pixels(root, 'size/height'), _read_pixels(root, 'size/width'))
         for element in root.iter('object'):

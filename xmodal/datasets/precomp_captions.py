@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmodal.expansion import require_lines_fit
 from xmodal.files import decode_error_message
 
 
@@ -153,7 +154,9 @@ def read_lines(file: Path) -> list[str]:
     Raises:
         ValueError: names a line that is empty or not UTF-8.
     """
-    lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).split(b'\n')
+    content = file.read_bytes()
+    require_lines_fit(file, content)
+    lines = content.removeprefix(codecs.BOM_UTF8).split(b'\n')
     if not lines[-1].strip():
         lines.pop()
     texts = []

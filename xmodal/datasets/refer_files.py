@@ -10,8 +10,9 @@ from mmengine.logging import print_log
 
 from xmodal.datasets.boxes import Box, has_area, read_box
 from xmodal.datasets.coco import image_names, known_image
+from xmodal.expansion import require_pickle_fits
 from xmodal.fields import Fields, as_objects, read_object
-from xmodal.files import FileError, explain_errors, read_json
+from xmodal.files import FileError, explain_errors, read_json, require_regular
 
 INSTANCES_LAYOUT = (
     'COCO\'s instances, {"images": [{"id", "file_name", "height", "width"}, …], "annotations": '
@@ -22,6 +23,7 @@ PROPOSALS_LAYOUT = (
     'height], …]}'
 )
 _LARGE = 1_000_000  # bytes
+_MAX_BYTES = 1 << 30
 
 
 class Instances(NamedTuple):
@@ -131,7 +133,9 @@ def read_plain_pickle(file: Path) -> object:
     Raises:
         FileError: when the file is not a pickle, or contains anything else.
     """
+    require_regular(file, _MAX_BYTES)
     content = file.read_bytes()
+    require_pickle_fits(file, content)
     if len(content) > _LARGE:
         print_log(f'reading {file}, which takes some seconds', 'current')
     try:

@@ -11,6 +11,11 @@ from xmodal.datasets.image_file import MAX_BYTES
 IMAGES = ('jpg', 'jpeg', 'png', 'webp')
 TEXTS = ('txt', 'json')
 _MAX_TEXT_BYTES = 1 << 20
+# Types of members that hold the names of others.
+_EXTENDED = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)  # fmt: skip
 _META = re.compile(r'__[^/]*__($|/)')  # WebDataset's own members
 
 
@@ -35,11 +40,20 @@ def read_shards(
     return group_by_keys(_members(shards, report), handler=skip)
 
 
+class _Member(tarfile.TarInfo):
+    """A member whose extended headers are short: ``tarfile`` would read any length at once."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _EXTENDED and self.size > _MAX_TEXT_BYTES:
+            raise tarfile.ReadError(f'a header of {self.size} bytes')
+        return super()._proc_member(archive)
+
+
 def _members(shards: Iterable[str], report: Callable[[str], object]) -> Iterator[dict]:
     """Yields each member's name and content, and an empty dict after each shard."""
     for shard in shards:
         try:
-            with tarfile.open(shard, 'r|*') as tar:
+            with tarfile.open(shard, 'r|*', tarinfo=_Member) as tar:
                 for member in tar:
                     tar.members = []  # it would keep all of them
                     if not _is_read(member):

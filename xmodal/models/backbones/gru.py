@@ -13,6 +13,8 @@ from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 from xmodal.vocabulary import Vocabulary
 
+_MAX_LINE = 1 << 20  # characters: a file without line ends would be one line
+
 
 @MODELS.register_module()
 class GruTextEncoder(Encoder):
@@ -110,10 +112,11 @@ def read_word_vectors(file: str, dims: int, words: dict[str, int]) -> dict[str, 
             f"text_encoder.word_vectors='{file}' is no file: get GloVe (nlp.stanford.edu/projects/"
             'glove) and name its text file, or set word_vectors=None for random word vectors'
         )
-    vectors = {}
+    vectors, line_number = {}, 0
     # A word in another encoding is none of ours.
     with open(file, encoding='utf-8', errors='replace') as lines:
-        for line_number, line in enumerate(lines, 1):
+        while line := lines.readline(_MAX_LINE):
+            line_number += 1
             word, *values = line.rstrip().rsplit(' ', dims)
             if word not in words:
                 continue
