@@ -9,6 +9,7 @@ import time
 import pytest
 
 from xmodal.engine.lock import work_dir_lock
+from xmodal.files import atomic_write
 
 FORK = multiprocessing.get_context('fork')
 
@@ -64,3 +65,38 @@ def test_a_process_that_is_killed_releases_it_though_its_workers_live_on(tmp_pat
             pass
     finally:
         os.kill(worker, signal.SIGKILL)
+
+
+def write_slowly(folder, name, pipe):
+    with atomic_write(folder / name) as path:
+        path.write_bytes(b'half')
+        pipe.send(path.name)
+        time.sleep(30)
+
+
+def test_what_a_killed_process_left_unfinished_is_deleted_and_what_a_living_one_writes_stays(
+    tmp_path,
+):
+    writers = []
+    for name in ('epoch_1.pth', 'last_checkpoint'):
+        pipe, sender = FORK.Pipe()
+        writers.append(FORK.Process(target=write_slowly, args=(tmp_path, name, sender)))
+        writers[-1].start()
+        assert pipe.recv().startswith(f'.{name}.')
+    killed, living = writers
+    try:
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.join()
+        others = [f'.x.{name}.unfinished' for name in (f'other-host.{killed.pid}', 'no-number')]
+        # A container begins to count its processes anew: this one's number may be an earlier one's.
+        earlier = f'.x.{socket.gethostname()}.{os.getpid()}.unfinished'
+        for name in (*others, earlier, 'epoch_2.pth'):
+            (tmp_path / name).touch()
+        assert len(list(tmp_path.glob(f'.*.{killed.pid}.unfinished'))) == 2
+        with work_dir_lock(tmp_path):
+            left = {path.name for path in tmp_path.iterdir()} - {'train.lock'}
+        written = f'.last_checkpoint.{socket.gethostname()}.{living.pid}.unfinished'
+        assert left == {written, *others, 'epoch_2.pth'}
+    finally:
+        living.kill()
+        living.join()

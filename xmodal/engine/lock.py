@@ -18,7 +18,8 @@ _RANK = dict(pytorch='RANK', slurm='SLURM_PROCID', mpi='OMPI_COMM_WORLD_RANK')
 def work_dir_lock(folder: str | Path, launcher: str = 'none') -> Iterator[None]:
     """Keeps other trainings out of a folder as long as this process lives; creates the folder.
 
-    Of several processes of one training, the first holds the lock.
+    Of several processes of one training, the first holds the lock. It deletes what a training that
+    was killed there had not finished writing.
 
     Raises:
         RuntimeError: when another process trains in it; the message names that process.
@@ -47,6 +48,7 @@ def work_dir_lock(folder: str | Path, launcher: str = 'none') -> Iterator[None]:
         file.truncate(0)
         file.write(f'process {os.getpid()} on {socket.gethostname()} since {_now()}')
         file.flush()
+        _remove_unfinished(Path(folder))
         yield
 
 
@@ -67,6 +69,30 @@ def _lock(file: TextIO) -> None:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Deletes what :func:`xmodal.files.atomic_write` left in a folder when its process was killed.
+
+    What a living process of this machine may be writing stays, and so does that of other machines.
+    A file with the number of this process, which has not written yet, is of an earlier one.
+    """
+    for path in folder.glob(f'.*.{socket.gethostname()}.*.unfinished'):
+        writer = path.name.split('.')[-2]
+        if writer.isdecimal() and (int(writer) == os.getpid() or not _is_alive(int(writer))):
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    if sys.platform == 'win32':  # where the signal 0 would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
 
 
 def _now() -> str:
