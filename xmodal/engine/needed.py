@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mmengine.config import Config
 
 from xmodal.arguments import accepted_parameters
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, nearest
 from xmodal.registry import DATASETS
 
 # What to write for a key of a data loader, and for one of a data set, that is not there.
@@ -16,6 +16,7 @@ _LOADER = {
     'collate_fn': "collate_fn=dict(type='xmodal.stack_images'), or 'xmodal.stack_regions' for "
     'regions',
 }
+_LOOP_KEY = 'fp16'  # the only one of MMEngine's default loops
 _DATASET = {
     'pipeline': "pipeline=[…], transforms of which the last is dict(type='PackImageText'), or "
     "'PackRegionText' for regions",
@@ -40,7 +41,8 @@ def check_needed(config: Config) -> None:
             f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"
         )
     for key in ('val_cfg', 'test_cfg'):
-        if (loop := config.get(key)) and 'type' not in loop and loop.keys() - {'fp16'}:
+        loop = config.get(key) or {}
+        if 'type' not in loop and any(nearest(name, [_LOOP_KEY]) is None for name in loop):
             raise ConfigError(
                 f"{config.filename}: {key} has no type: write type='…', the loop that takes its "
                 f'keys {", ".join(loop)}'

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 import torch
@@ -54,15 +55,22 @@ def read_scores(file: str | Path) -> ScoreMatrix:
         FileNotFoundError: when the file does not exist.
         ValueError: when it has other content.
     """
-    with explain_errors(file, 'scores that test_cfg.save_scores wrote'), np.load(file) as content:
+    layout = 'scores that test_cfg.save_scores wrote'
+    with explain_errors(file, layout), ZipFile(file) as archive:
+        if any(record.compress_type != ZIP_STORED for record in archive.infolist()):
+            raise FileError(f'{file} is compressed, expected {layout}, which are not')
+    with explain_errors(file, layout), np.load(file) as content:
         if missing := set(ScoreMatrix._fields) - set(ScoreMatrix._field_defaults) - set(content):
             raise FileError(
                 f'{file} has no {sorted(missing)}: it is not a score matrix written by '
                 'test_cfg.save_scores'
             )
-        return ScoreMatrix(
-            **{name: content[name] for name in ScoreMatrix._fields if name in content}
-        )
+        try:
+            return ScoreMatrix(
+                **{name: content[name] for name in ScoreMatrix._fields if name in content}
+            )
+        except MemoryError as error:  # a header may claim any size
+            raise FileError(f'{file} claims more numbers than fit into memory: {error}') from error
 
 
 def average_scores(files: list[str | Path]) -> ScoreMatrix:
