@@ -109,7 +109,8 @@ class SampleDataset(Dataset):
             return
         problem = 'have no regions in the store' if loaders else 'do not exist'
         remedy = (
-            'is LoadRegions.store the store of these images (docs/regions.md)?'
+            'is LoadRegions.store the store of these images (docs/regions.md), and do data_prefix, '
+            'image_path or image_info of the dataset name them as it does?'
             if loaders
             else 'check data_root and data_prefix.image of the dataset, or get the images '
             '(docs/data.md)'

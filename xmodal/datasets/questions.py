@@ -93,7 +93,7 @@ class QuestionDataset(RecordDataset):
         if not answers and target is None and not self.test_mode:
             raise ValueError(
                 f'question {question_id} has no answer, and training needs one: name the '
-                'annotations too, or set test_mode=True'
+                'annotations too (answer_file of VqaDataset), or set test_mode=True'
             )
         return {
             'image': image,

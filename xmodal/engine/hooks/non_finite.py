@@ -3,7 +3,9 @@
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
+from xmodal.engine.optim import SafeAmpOptimWrapper
 from xmodal.engine.wrappers import batch_norm_statistics
+from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
 
@@ -22,7 +24,16 @@ class NonFiniteHook(Hook):
         self.limit = limit
 
     def before_train(self, runner: Runner) -> None:
-        """Finds the batch norms."""
+        """Finds the batch norms.
+
+        Raises:
+            ConfigError: when the optimizer takes steps that are not finite.
+        """
+        if not isinstance(runner.optim_wrapper, SafeAmpOptimWrapper):
+            raise ConfigError(
+                f'NonFiniteHook found optim_wrapper of type {type(runner.optim_wrapper).__name__}, '
+                "which skips no step: write optim_wrapper.type='SafeAmpOptimWrapper'"
+            )
         self._statistics = list(batch_norm_statistics(runner.model))
 
     def before_train_iter(
