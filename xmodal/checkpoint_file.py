@@ -5,8 +5,10 @@ values of each tensor. ``torch.load`` does not compare them. Here they are, in a
 that saving takes, and saving takes no longer.
 """
 
+import pickletools
 import re
 import zipfile
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
@@ -18,6 +20,9 @@ from xmodal.files import LFS_HINT, LFS_POINTER, FileError, atomic_write
 _ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
 # Control characters that are in no text; a pickle begins with two of them.
 _BINARY = frozenset(range(9))
+# Of the four pickles before the values in a file of PyTorch before 1.6. A tensor takes about thirty,
+# and an operation up to a hundred bytes of memory.
+_MAX_OPERATIONS = 2_000_000
 # Checkpoints that were found whole and will be read: a large one takes a while to check.
 _found_whole: set[tuple] = set()
 
@@ -48,7 +53,8 @@ def _identity(file: str | Path) -> tuple:
 def find_damage(file: str | Path) -> str | None:
     """Says why the bytes of a file cannot be those of a checkpoint, or returns None.
 
-    Files of PyTorch before 1.6 have no checksums; of these only the beginning is looked at.
+    Files of PyTorch before 1.6 have no checksums; of these only the beginning is looked at, and how
+    long their pickles are.
     """
     with open(file, 'rb') as content:
         head = content.read(256)
@@ -61,7 +67,20 @@ def find_damage(file: str | Path) -> str | None:
     if _BINARY.isdisjoint(head):
         beginning = head.decode(errors='replace').split('\n')[0][:40]
         return f"it is a text, perhaps a web page saved in its place, that begins '{beginning}'"
-    return None
+    return _find_long_pickle(file)
+
+
+def _find_long_pickle(file: str | Path) -> str | None:
+    """Says that the pickles of a file of PyTorch before 1.6 hold more than any model's."""
+    with open(file, 'rb') as content:
+        operations = chain.from_iterable(pickletools.genops(content) for _ in range(4))
+        try:
+            count = sum(1 for _ in islice(operations, _MAX_OPERATIONS))
+        except Exception:  # damaged pickles raise nearly anything; PyTorch says what is wrong
+            return None
+    if count < _MAX_OPERATIONS:
+        return None
+    return f'its pickle has more than {_MAX_OPERATIONS} operations, which would fill the memory'
 
 
 def _find_wrong_record(file: str | Path) -> str | None:

@@ -52,6 +52,16 @@ def test_a_flipped_value_is_named_by_its_record(file):
         read_checkpoint(file)
 
 
+def test_an_old_file_with_a_pickle_of_countless_lists_is_not_unpickled(file, monkeypatch):
+    """Each of its bytes would take 56 bytes of memory."""
+    monkeypatch.setattr('xmodal.checkpoint_file._MAX_OPERATIONS', 20_000)
+    monkeypatch.setattr('torch.load', None)
+    first = bytes.fromhex('8002') + b'K\x01.'
+    file.write_bytes(first * 3 + bytes.fromhex('8002') + b']' * 30_000 + b'.')
+    with pytest.raises(ValueError, match=r'mine\.pth .*pickle has more than 20000 operations'):
+        read_checkpoint(file)
+
+
 @pytest.mark.parametrize('options', [{}, PICKLE], ids=['zip', 'pickle'])
 def test_files_of_every_pytorch_load(file, options):
     save(file, {'state_dict': {'w': torch.ones(3)}}, **options)
