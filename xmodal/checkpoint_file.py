@@ -20,8 +20,8 @@ from xmodal.files import LFS_HINT, LFS_POINTER, FileError, atomic_write
 _ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
 # Control characters that are in no text; a pickle begins with two of them.
 _BINARY = frozenset(range(9))
-# Of the four pickles before the values in a file of PyTorch before 1.6. A tensor takes about thirty,
-# and an operation up to a hundred bytes of memory.
+# Of the four pickles before the values in a file of PyTorch before 1.6. A tensor takes about thirty
+# operations, and an operation up to a hundred bytes of memory.
 _MAX_OPERATIONS = 2_000_000
 # Checkpoints that were found whole and will be read: a large one takes a while to check.
 _found_whole: set[tuple] = set()
