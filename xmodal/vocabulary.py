@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
-
-import lazy_loader
+from typing import Any
 
 from xmodal.fields import read_object
 from xmodal.files import explain_errors, write_json
@@ -16,7 +15,6 @@ PAD, START, END, UNKNOWN = range(4)
 _LAYOUT = (
     'a vocabulary, {"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 3, "a": 4, …}, …}'
 )
-nltk = lazy_loader.load('nltk')  # imports SciPy, which takes seconds, and few models read words
 # The tokenizer separates a full stop from its word only at the end of a text. A full stop after two
 # letters and before a space ends a sentence as well; the one in "u.s. flag" does not.
 _FULL_STOP = re.compile(r'(?<=[^\W\d_]{2})\.(?=\s)')
@@ -32,8 +30,11 @@ def split_words(caption: str) -> list[str]:
 
 
 @cache
-def _treebank() -> 'nltk.NLTKWordTokenizer':
-    return nltk.NLTKWordTokenizer()
+def _treebank() -> Any:
+    # Here, because NLTK imports SciPy, which takes two seconds, and few models read words.
+    from nltk import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
 
 
 class Vocabulary:
