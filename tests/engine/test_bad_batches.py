@@ -26,7 +26,7 @@ def test_matching_survives_a_batch_of_tokens_that_are_not_finite(tiny_config):
 
 def test_a_skipped_step_leaves_the_running_statistics_as_they_were(tiny_config):
     pooling = dict(type='TEMDE', partitions=2, centroids=2, inner_dims=2)
-    tiny_config.model.backbone.pooling = pooling
+    tiny_config.model.backbone.update(image_pooling=pooling, text_pooling=pooling)
     seen = []
 
     def look(runner):

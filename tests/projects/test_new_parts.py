@@ -82,7 +82,7 @@ def test_a_new_pooling_is_one_file_and_one_line(write_project, shrink):
         'largest_norm',
         POOLING,
         'configs/acerpe/pretrain_shapes.py',
-        "model = dict(backbone=dict(pooling=dict(type='LargestNormPooling')))",
+        "model = dict(backbone=dict(text_pooling=dict(type='LargestNormPooling')))",
     )
     config = shrink(file)
     config.model.heads = dict(itc=dict(type='ITCHead'))

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from torch.nn.functional import normalize
+from torch.nn.functional import gelu, layer_norm, normalize
 
 from xmodal.registry import MODELS
+from xmodal.structures import Regions
 
 POOLINGS = {
     'TEMDE': dict(type='TEMDE', partitions=3, centroids=4, inner_dims=5),
@@ -21,7 +22,7 @@ def build_pooled(config):
 
     def make(pooling, **options):
         options = config('none', ('itc', 'itm', 'mlm', 'mim'), **options)
-        options['backbone']['pooling'] = pooling
+        options['backbone'].update(image_pooling=pooling, text_pooling=pooling)
         return MODELS.build(options)
 
     return make
@@ -83,3 +84,74 @@ def test_the_configs_of_the_embedded_world_build_it(shrink, batch, file):
     backbone = MODELS.build(config.model).backbone
     assert backbone.text_pooling.out_dims == backbone.text_proj.in_features == 16 * 8
     assert backbone.image_pooling.centroids.numel() == 16 * 8 * 8
+
+
+@pytest.fixture
+def with_regions(config):
+    """Makes the config of a tiny pre-trainer of regions, 6 wide, and of tokens, 32 wide."""
+
+    def make(heads=('itc', 'itm')):
+        options = config('none', heads, momentum=None, queue_length=0)
+        options['backbone'].update(
+            image_encoder=dict(type='RegionEncoder', feature_dims=6, embed_dims=None),
+            image_adapter=dict(type='TokenAdapter', dropout=0.5),
+            image_pooling=dict(type='MeanMaxPooling'),
+            text_pooling=dict(type='MeanPooling'),
+            hidden_dims=5,
+            dropout=0.5,
+        )
+        return options
+
+    return make
+
+
+def regions(counts):
+    """Regions of made-up images, with padding up to the largest count."""
+    features = torch.randn(len(counts), max(counts), 6)
+    mask = torch.arange(max(counts)) < torch.tensor(counts)[:, None]
+    return Regions(features, mask, torch.rand(len(counts), max(counts), 4))
+
+
+@torch.no_grad()
+def test_regions_are_pooled_in_their_own_width_and_fused_in_that_of_the_fusion_encoder(
+    with_regions,
+):
+    backbone = MODELS.build(with_regions()).backbone.eval()
+    images = regions([3, 5])
+    encoded = backbone.encode_image(images)
+    proj, adapter = backbone.image_proj, backbone.image_adapter
+    for row, count in enumerate([3, 5]):
+        real = images.features[row, :count]
+        pooled = layer_norm(torch.cat([real.mean(0), real.max(0).values]), (12,))
+        first, last = proj.feed_forward[0], proj.feed_forward[3]
+        vector = proj.linear(pooled) + last(gelu(first(pooled)))
+        torch.testing.assert_close(encoded.embedding[row], vector / vector.norm())
+        tokens = layer_norm(adapter.linear(layer_norm(real, (6,))), (32,))
+        torch.testing.assert_close(encoded.tokens.embeddings[row, :count], tokens)
+
+
+def test_frozen_projections_keep_their_vectors_while_matching_is_trained(with_regions, batch):
+    config = with_regions()
+    config['backbone']['frozen'] = ['image_proj', 'text_proj']
+    model = MODELS.build(config).train()
+    data = batch()._replace(images=regions([4, 4, 3, 2]))
+    vectors = model.encode_image(data.images).embedding
+    assert vectors.equal(model.encode_image(data.images).embedding)  # no dropout
+    assert not vectors.requires_grad
+    model(data, mode='loss')['loss_itm'].backward()
+    assert model.backbone.image_adapter.linear.weight.grad.any()
+    assert model.backbone.image_proj.linear.weight.grad is None
+
+
+def test_regions_without_a_pooling_are_an_error(with_regions):
+    config = with_regions()
+    config['backbone']['image_pooling'] = None
+    with pytest.raises(ValueError, match=r'RegionEncoder has no \[CLS\].*set backbone.image_pool'):
+        MODELS.build(config)
+
+
+def test_token_types_beside_an_adapter_are_an_error(with_regions):
+    config = with_regions()
+    config['backbone']['token_type'] = dict(type='TokenTypeEmbedding')
+    with pytest.raises(ValueError, match='token_type has one width for image and text'):
+        MODELS.build(config)

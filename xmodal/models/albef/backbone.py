@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from xmodal.models.base import CrossModalBackbone, encode
+from xmodal.models.layers import make_projection
 from xmodal.models.necks import EMDE
 from xmodal.registry import MODELS
 from xmodal.structures import Encoded, Fused, Relation, Tokens
@@ -14,19 +15,25 @@ class AlbefBackbone(CrossModalBackbone):
     """Encodes each modality, relates them and fuses them; heads come after.
 
     Args:
-        image_encoder: config of an image encoder.
+        image_encoder: config of an image encoder: of pixels, [CLS] first, or of regions.
         text_encoder: config of a text encoder.
         fusion: config of the fusion encoder.
         position: config of the position plug-in; it gets the fusion encoder's depth, width and
             heads.
         proj_dims: d, width of the image and text embeddings.
-        pooling: config of a pooling, built once a modality, of all real tokens but [CLS] to the
-            input of the projection; None projects [CLS].
+        image_pooling: config of a pooling of all real image tokens but [CLS], to the input of the
+            projection; None projects [CLS].
+        text_pooling: the same of the text.
+        hidden_dims: width of the feed-forward network of a :class:`ResidualProjection`; None for
+            one linear layer.
+        dropout: inside that network.
+        image_adapter: config of a :class:`TokenAdapter`, for an image encoder of another width than
+            the fusion encoder; the pooling comes before it. None for none.
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
-        ValueError: when the encoders and the fusion encoder differ in width, or no gradient passes
-            the pooling.
+        ValueError: when the encoders and the fusion encoder differ in width, no gradient passes a
+            pooling, or there is neither [CLS] nor a pooling.
     """
 
     def __init__(
@@ -36,28 +43,38 @@ class AlbefBackbone(CrossModalBackbone):
         fusion: dict,
         position: dict,
         proj_dims: int = 256,
-        pooling: dict | None = None,
+        image_pooling: dict | None = None,
+        text_pooling: dict | None = None,
+        hidden_dims: int | None = None,
+        dropout: float = 0.0,
+        image_adapter: dict | None = None,
         token_type: dict | None = None,
     ) -> None:
-        super().__init__(image_encoder, text_encoder, fusion, position, token_type)
-        self.image_pooling = self.text_pooling = None
-        pooled_dims = self.fusion.embed_dims
-        if pooling is not None:
-            pooling = {**pooling, 'embed_dims': self.fusion.embed_dims}
-            self.image_pooling, self.text_pooling = MODELS.build(pooling), MODELS.build(pooling)
-            if isinstance(self.image_pooling, EMDE):
-                raise ValueError(
-                    "backbone.pooling.type='EMDE' is a static sketch, which stops the gradient of "
-                    "a contrastive loss: use 'TEMDE' or another pooling"
-                )
-            pooled_dims = self.image_pooling.out_dims
-        self.image_proj = nn.Linear(pooled_dims, proj_dims)
-        self.text_proj = nn.Linear(pooled_dims, proj_dims)
+        super().__init__(image_encoder, text_encoder, fusion, position, token_type, image_adapter)
+        self.proj_dims = proj_dims
+        if image_pooling is None and not self.image_encoder.has_cls:
+            raise ValueError(
+                f"{image_encoder['type']} has no [CLS], of which the image's embedding is made: "
+                "set backbone.image_pooling, such as dict(type='MeanMaxPooling')"
+            )
+        widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
+        self.image_pooling = _build_pooling('image_pooling', image_pooling, widths[0])
+        self.text_pooling = _build_pooling('text_pooling', text_pooling, widths[1])
+        self.image_proj, self.text_proj = (
+            make_projection(pooling.out_dims if pooling else width, proj_dims, hidden_dims, dropout)
+            for pooling, width in zip((self.image_pooling, self.text_pooling), widths, strict=True)
+        )
 
     @property
     def sizes(self) -> dict[str, int]:
         """The sizes that a head may ask for."""
-        return {**super().sizes, 'patch_size': self.image_encoder.patch_size}
+        names = ('patch_size', 'feature_dims')  # of pixels, of features computed before
+        of_images = {
+            name: getattr(self.image_encoder, name)
+            for name in names
+            if hasattr(self.image_encoder, name)
+        }
+        return {**super().sizes, **of_images}
 
     def init_weights(self) -> None:
         """Loads pretrained weights of encoders and fusion, where the config names some."""
@@ -66,17 +83,20 @@ class AlbefBackbone(CrossModalBackbone):
 
     def encode_image(self, images: Tensor) -> Encoded:
         """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and embeddings (B, d)."""
-        tokens = self.image_tokens(images)
-        return Encoded(tokens, _project(tokens, self.image_pooling, self.image_proj))
+        tokens = encode(self.image_encoder, self.token_type, 'image', images)
+        embedding = _project(
+            tokens, self.image_encoder.has_cls, self.image_pooling, self.image_proj
+        )
+        return Encoded(self.adapt(tokens), embedding)
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
         """(B, N) word pieces to tokens (B, N, D) and embeddings (B, d)."""
         tokens = self.text_tokens(input_ids, attention_mask)
-        return Encoded(tokens, _project(tokens, self.text_pooling, self.text_proj))
+        return Encoded(tokens, _project(tokens, True, self.text_pooling, self.text_proj))
 
     def image_tokens(self, images: Tensor, *mask: Tensor) -> Tokens:
         """Tokens of pixels, optionally with a patch mask and a mask token."""
-        return encode(self.image_encoder, self.token_type, 'image', images, *mask)
+        return self.adapt(encode(self.image_encoder, self.token_type, 'image', images, *mask))
 
     def text_tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
         """Tokens of word pieces."""
@@ -95,12 +115,33 @@ class AlbefBackbone(CrossModalBackbone):
         return self.fusion.fuse_images(images, text, self.position, **need)
 
 
-def _project(tokens: Tokens, pooling: nn.Module | None, projection: nn.Linear) -> Tensor:
+def _build_pooling(key: str, config: dict | None, embed_dims: int) -> nn.Module | None:
+    """The pooling of a modality.
+
+    Raises:
+        ValueError: when no gradient passes it.
+    """
+    if config is None:
+        return None
+    pooling = MODELS.build({**config, 'embed_dims': embed_dims})
+    if isinstance(pooling, EMDE):
+        raise ValueError(
+            f"backbone.{key}.type='EMDE' is a static sketch, which stops the gradient of a "
+            "contrastive loss: use 'TEMDE' or another pooling"
+        )
+    return pooling
+
+
+def _project(
+    tokens: Tokens, has_cls: bool, pooling: nn.Module | None, projection: nn.Module
+) -> Tensor:
     """The normalised embedding of a modality, (B, d)."""
     embeddings, mask = tokens.embeddings, tokens.attention_mask
     with torch.autocast(embeddings.device.type, enabled=False):
         if pooling is None:
             pooled = embeddings[:, 0].float()
         else:
-            pooled = pooling(embeddings[:, 1:].float(), None if mask is None else mask[:, 1:])
+            first = int(has_cls)
+            mask = None if mask is None else mask[:, first:]
+            pooled = pooling(embeddings[:, first:].float(), mask)
         return normalize(projection(pooled), dim=-1)

@@ -52,7 +52,7 @@ class AlbefPretrainer(AlbefModel):
         for head in self.heads.values():
             head.check(self)
         self.make_teacher(momentum)
-        self.queue = MomentumQueue(queue_length, self.backbone.image_proj.out_features)
+        self.queue = MomentumQueue(queue_length, self.backbone.proj_dims)
 
     @property
     def contrastive_head(self) -> ContrastiveHead | None:

@@ -11,7 +11,12 @@ class Encoder(nn.Module, ABC):
     """Encodes one modality in two steps, so that a neck may act between them.
 
     A subclass has ``embed_dims``, the width D of its tokens.
+
+    Attributes:
+        has_cls: whether its first token is [CLS].
     """
+
+    has_cls = True
 
     @abstractmethod
     def embed(self, *inputs) -> Tokens:

@@ -25,6 +25,8 @@ class RegionEncoder(Encoder):
         ValueError: when the features have another width.
     """
 
+    has_cls = False
+
     def __init__(self, feature_dims: int = 2048, embed_dims: int | None = 1024) -> None:
         super().__init__()
         self.feature_dims, self.embed_dims = feature_dims, embed_dims or feature_dims

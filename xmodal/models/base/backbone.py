@@ -18,6 +18,7 @@ class CrossModalBackbone(nn.Module):
         position: config of the position plug-in; it gets the fusion encoder's depth, width and
             heads.
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
+        image_adapter: config of a :class:`TokenAdapter`, without its widths; None for none.
 
     Raises:
         ValueError: when the three encoders differ in width.
@@ -30,25 +31,43 @@ class CrossModalBackbone(nn.Module):
         fusion: dict,
         position: dict,
         token_type: dict | None,
+        image_adapter: dict | None = None,
     ) -> None:
         super().__init__()
         self.image_encoder = MODELS.build(image_encoder)
         self.text_encoder = MODELS.build(text_encoder)
         self.fusion = MODELS.build(fusion)
-        parts = ('image_encoder', 'text_encoder', 'fusion')
-        widths = {name: getattr(self, name).embed_dims for name in parts}
+        width = self.fusion.embed_dims
+        self.image_adapter = None
+        widths = {'image_encoder': self.image_encoder.embed_dims}
+        if image_adapter is not None:
+            of_image = {'in_dims': widths.pop('image_encoder'), 'embed_dims': width}
+            self.image_adapter = MODELS.build({**image_adapter, **of_image})
+        widths |= {'text_encoder': self.text_encoder.embed_dims, 'fusion': width}
         if len(set(widths.values())) > 1:
             listed = ', '.join(f'{name} {width}' for name, width in widths.items())
             raise ValueError(
                 f'the encoders and the fusion encoder must have one width, found {listed}: set '
                 'image_encoder.embed_dim (embed_dims of an encoder of regions), '
-                'text_encoder.config.hidden_size and fusion.embed_dims to the same number'
+                'text_encoder.config.hidden_size and fusion.embed_dims to the same number, or '
+                "bring the image tokens to it by image_adapter=dict(type='TokenAdapter')"
+            )
+        if image_adapter is not None and token_type is not None:
+            raise ValueError(
+                'backbone.token_type has one width for image and text: set either it or '
+                'backbone.image_adapter to None'
             )
         sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
         self.position = MODELS.build({**position, **sizes})
         self.token_type = None
         if token_type is not None:
-            self.token_type = MODELS.build({**token_type, 'embed_dims': self.fusion.embed_dims})
+            self.token_type = MODELS.build({**token_type, 'embed_dims': width})
+
+    def adapt(self, image: Tokens) -> Tokens:
+        """The image encoder's tokens (B, L, F) in the fusion encoder's width (B, L, D)."""
+        if self.image_adapter is None:
+            return image
+        return image._replace(embeddings=self.image_adapter(image.embeddings))
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Layers that several encoders share."""
 
+from xmodal.models.layers.adapter import TokenAdapter
 from xmodal.models.layers.attention import NO_TERMS, QKV, Attention
 from xmodal.models.layers.conv_stem import ConvStem
 from xmodal.models.layers.encoder_layer import EncoderLayer
@@ -7,6 +8,7 @@ from xmodal.models.layers.feed_forward import FeedForward
 from xmodal.models.layers.init import init_linear
 from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanMaxPooling, MeanPooling
 from xmodal.models.layers.post_norm import PostNormBlock
+from xmodal.models.layers.projection import make_projection
 
 __all__ = [
     'NO_TERMS',
@@ -20,5 +22,7 @@ __all__ = [
     'MeanMaxPooling',
     'MeanPooling',
     'PostNormBlock',
+    'TokenAdapter',
     'init_linear',
+    'make_projection',
 ]

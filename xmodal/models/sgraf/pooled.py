@@ -7,36 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from xmodal import functional as F
+from xmodal.models.layers import make_projection
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
-
-
-class ResidualProjection(nn.Module):
-    """A linear layer, and beside it a feed-forward network, over normalised features.
-
-    Args:
-        in_dims: width of the pooled tokens.
-        out_dims: d.
-        hidden_dims: width of the feed-forward network.
-        dropout: between its layers.
-    """
-
-    def __init__(self, in_dims: int, out_dims: int, hidden_dims: int, dropout: float) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(in_dims)
-        self.linear = nn.Linear(in_dims, out_dims)
-        self.feed_forward = nn.Sequential(
-            nn.Linear(in_dims, hidden_dims),
-            nn.GELU(),
-            nn.Dropout(dropout),
-            nn.Linear(hidden_dims, out_dims),
-        )
-
-    def forward(self, pooled: Tensor) -> Tensor:
-        """(B, in_dims) to (B, d)."""
-        pooled = self.norm(pooled)
-        return self.linear(pooled) + self.feed_forward(pooled)
 
 
 class Vectors(NamedTuple):
@@ -78,10 +52,7 @@ class PooledSimilarity(PairwiseSimilarity):
         self.text_pooling = MODELS.build({**text_pooling, 'embed_dims': text_dims})
         widths = self.image_pooling.out_dims, self.text_pooling.out_dims
         self.image_proj, self.text_proj = (
-            nn.Linear(width, proj_dims)
-            if hidden_dims is None
-            else ResidualProjection(width, proj_dims, hidden_dims, dropout)
-            for width in widths
+            make_projection(width, proj_dims, hidden_dims, dropout) for width in widths
         )
 
     def precompute_images(self, images: Tokens, dtype: torch.dtype) -> Vectors:
