@@ -21,8 +21,8 @@ WORDS = ('red', 'blue', 'green')
 
 
 @pytest.fixture
-def config(tiny_world, tmp_path):
-    """The config with images of three colours, whose captions name them."""
+def photographs(tmp_path):
+    """A folder like Flickr8k's with images of three colours, whose captions name them."""
     folder = tmp_path / 'data/flickr8k'
     (folder / 'images').mkdir(parents=True)
     rng = np.random.default_rng(0)
@@ -35,33 +35,54 @@ def config(tiny_world, tmp_path):
     (folder / 'albef').mkdir()
     (folder / 'albef/train.json').write_text(json.dumps(records))
     (folder / 'albef/dev.json').write_text(json.dumps(records[:3]))
-    config = Config.fromfile('configs/temde/dual_flickr8k.py')
-    config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
-    config.model.text_encoder.update(
-        pretrained=None,
-        config=dict(
-            vocab_size=128, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-            intermediate_size=32,
-        ),
-    )  # fmt: skip
-    config.model.image_encoder.feature_dims = 64
-    for loader in (config.train_dataloader, config.val_dataloader, config.test_dataloader):
-        loader.dataset.data_root = str(tmp_path / 'data')
-        loader.update(num_workers=0, persistent_workers=False)
-        load = loader.dataset.pipeline[0]
-        load.store = str(folder / 'store')
-        load.extractor.update(arch='test_convnext', image_size=64, pretrained=False)
-    config.train_dataloader.global_batch_size = 6
-    config.work_dir = str(tmp_path / 'run')
-    return config
+    return folder
+
+
+@pytest.fixture
+def read_config(photographs, tiny_world, tmp_path):
+    """Reads a config on Flickr8k, with small random encoders, for the made-up images."""
+
+    def read(file):
+        config = Config.fromfile(file)
+        config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
+        encoders = config.model.get('backbone', config.model)
+        encoders.text_encoder.update(
+            pretrained=None,
+            config=dict(
+                vocab_size=128, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+                intermediate_size=32,
+            ),
+        )  # fmt: skip
+        encoders.image_encoder.feature_dims = 64
+        for loader in (config.train_dataloader, config.val_dataloader, config.test_dataloader):
+            loader.dataset.data_root = str(tmp_path / 'data')
+            loader.update(num_workers=0, persistent_workers=False)
+            load = loader.dataset.pipeline[0]
+            load.store = str(photographs / 'store')
+            load.extractor.update(arch='test_convnext', image_size=64, pretrained=False)
+        config.train_dataloader.global_batch_size = 6
+        config.work_dir = str(tmp_path / 'run')
+        return config
+
+    return read
+
+
+@pytest.fixture
+def config(read_config):
+    """The config of a dual encoder."""
+    return read_config('configs/temde/dual_flickr8k.py')
+
+
+def extract(file, images, monkeypatch):
+    """Computes the features of all images."""
+    monkeypatch.setattr(sys, 'argv', ['extract', str(file), str(images), '--workers', '0'])
+    extract_regions.main()
 
 
 def test_features_are_computed_once_and_texts_then_find_images(config, tmp_path, monkeypatch):
     file = tmp_path / 'config.py'
     config.dump(file)
-    images = str(tmp_path / 'data/flickr8k/images')
-    monkeypatch.setattr(sys, 'argv', ['extract', str(file), images, '--workers', '0'])
-    extract_regions.main()
+    extract(file, tmp_path / 'data/flickr8k/images', monkeypatch)
     # A new extractor has other random weights: all images have to come from the store.
     monkeypatch.setattr('xmodal.datasets.transforms.regions.LoadRegions._extract', None)
     runner = build_runner(config)
@@ -110,3 +131,29 @@ def test_photographs_of_a_user_are_compared_with_texts(config, similarity, tmp_p
         torch.testing.assert_close(vectors[0] @ vectors[1].T, expected, atol=1e-4, rtol=1e-4)
     assert inferencer.similarity([], texts).shape == (0, 2)
     assert inferencer.similarity(files, []).shape == (3, 0)
+
+
+def test_a_fusion_encoder_is_trained_above_vectors_that_stay(read_config, tmp_path, monkeypatch):
+    config = read_config('configs/acerpe/pretrain_flickr8k_grid.py')
+    config.model.backbone.fusion.update(embed_dims=32, num_heads=2, feedforward_dims=32)
+    config.dump(tmp_path / 'config.py')
+    extract(tmp_path / 'config.py', tmp_path / 'data/flickr8k/images', monkeypatch)
+    runner = build_runner(config)
+    runner.train()
+    assert runner.test()['mean_recall'] == 100
+    vectors = runner.model.state_dict()
+
+    config = read_config('configs/acerpe/retrieval_flickr8k_grid.py')
+    config.model.backbone.fusion.update(embed_dims=32, num_heads=2, feedforward_dims=32)
+    config.work_dir = str(tmp_path / 'fusion')
+    config.load_from = str(tmp_path / 'run/epoch_3.pth')
+    runner = build_runner(config)
+    runner.train()
+    metrics = runner.test()
+    assert metrics['first_stage/mean_recall'] == metrics['mean_recall'] == 100
+    trained = runner.model.state_dict()
+    for name, value in vectors.items():
+        is_vector = name.startswith(('backbone.image_proj', 'backbone.text_proj', 'heads.itc'))
+        is_fusion = name.endswith('weight') and name.startswith('backbone.fusion')
+        assert value.equal(trained[name]) or not is_vector, name
+        assert not value.equal(trained[name]) or not is_fusion, name
