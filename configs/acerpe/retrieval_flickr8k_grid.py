@@ -1,5 +1,5 @@
 # Re-ranking by a fusion encoder, trained by ITM from random weights above pretrain_flickr8k_grid.py,
-# whose vectors stay as they are. Most of an hour on two CPU cores.
+# whose vectors stay as they are. Half an hour on two CPU cores.
 _base_ = './pretrain_flickr8k_grid.py'
 
 model = dict(
@@ -8,5 +8,5 @@ model = dict(
 )
 load_from = 'work_dirs/pretrain_flickr8k_grid/epoch_3.pth'
 train_dataloader = dict(global_batch_size=128)
-train_cfg = dict(max_epochs=8, val_interval=8)
+train_cfg = dict(max_epochs=4, val_interval=4)
 optim_wrapper = dict(optimizer=dict(lr=5e-4))
