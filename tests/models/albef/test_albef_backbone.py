@@ -155,3 +155,17 @@ def test_token_types_beside_an_adapter_are_an_error(with_regions):
     config['backbone']['token_type'] = dict(type='TokenTypeEmbedding')
     with pytest.raises(ValueError, match='token_type has one width for image and text'):
         MODELS.build(config)
+
+
+def test_the_anchor_loss_of_regions_is_an_error(with_regions):
+    with pytest.raises(ValueError, match='AnchorHead, .* with a .CLS.: RegionEncoder has none'):
+        MODELS.build(with_regions(('itc', 'ace')))
+
+
+def test_anchors_of_regions_are_counted_from_the_first_region_on(with_regions, batch):
+    config = with_regions()
+    config['backbone']['position'] = dict(type='AnchorRelativePosition', groups=2, delta=-1.1)
+    data = batch()._replace(images=regions([4, 4, 3, 2]))
+    values = MODELS.build(config).loss(data)
+    # Every pair of a region and a word is above δ, and padding would count as a pair that is not.
+    assert values['anchor_share_matched'] == values['anchor_share_mismatched'] == 1

@@ -27,6 +27,14 @@ class AnchorHead(ContrastiveHead):
         super().__init__()
         self.lambda_, self.token_lambda, self.margin = scale, token_scale, margin
 
+    def check(self, model: nn.Module) -> None:
+        """Raises ValueError where an image has no [CLS], which Eq. 1 leaves out."""
+        if not model.backbone.image_encoder.has_cls:
+            raise ValueError(
+                'model.heads has an AnchorHead, which needs an image encoder with a [CLS]: '
+                f'{type(model.backbone.image_encoder).__name__} has none'
+            )
+
     def scale(self, similarity: Tensor) -> Tensor:
         """Similarities as the logits of this loss."""
         return similarity * self.lambda_

@@ -66,7 +66,10 @@ class ITMHead(PretrainHead):
         fused = model.backbone.fuse(image.tokens, text.tokens, pairs, need_image=False)
         values = self.classification_loss(self(fused.text_tokens), labels, weights)
         words = text.tokens.select(pairs[:, 1])
-        figures = model.backbone.position.statistics(fused.relation, words.attention_mask)
+        regions = None  # whose positions are in the relation from the first on, without [CLS]
+        if image.tokens.boxes is not None:
+            regions = image.tokens.select(pairs[:, 0]).full_mask()
+        figures = model.backbone.position.statistics(fused.relation, words.attention_mask, regions)
         for name, figure in figures.items():
             values[f'{name}_matched'] = figure[: len(positives)].mean()
             values[f'{name}_mismatched'] = figure[len(positives) :].mean()
