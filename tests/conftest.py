@@ -2,12 +2,14 @@
 
 import json
 import os
+import sys
 
 # Before torch or transformers are imported: no hub, and no threads that fight over few cores.
 os.environ.setdefault('HF_HUB_OFFLINE', '1')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
 from collections.abc import Callable, Iterator
+from multiprocessing import set_forkserver_preload
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,8 @@ WIDTH = 32
 def _registered_components() -> None:
     torch.set_num_threads(1)
     register_all()
+    # Processes that tests start from the fork server begin at once.
+    set_forkserver_preload([name for name in sys.modules if name.startswith('xmodal.')])
 
 
 @pytest.fixture(scope='session', autouse=True)

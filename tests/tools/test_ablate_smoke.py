@@ -93,7 +93,8 @@ def read_tiny(name, preset):
     return table._replace(stages=stages)
 
 
-@pytest.mark.parametrize('paper, preset', TABLES)
+# 14m is 4m with another pre-training, of more files.
+@pytest.mark.parametrize('paper, preset', [key for key in TABLES if key[1] != '14m'])
 def test_every_column_of_a_table_at_the_papers_scale_is_measured(
     paper, preset, benchmarks, in_this_process, monkeypatch
 ):

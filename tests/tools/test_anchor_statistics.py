@@ -1,12 +1,12 @@
 """Statistics of anchors, against literal loops."""
 
 import math
-import subprocess
 import sys
 
 import pytest
 import torch
 
+from tools.analysis import anchor_statistics
 from tools.analysis.anchor_statistics import anchors_on_objects, pair_statistics
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
@@ -60,24 +60,18 @@ def test_anchors_are_counted_on_the_patches_whose_centre_is_in_the_box_of_an_obj
     assert shares == [pytest.approx((1.0, 1 / 7))]  # patches 0 and 1 of the first row
 
 
-def test_the_tool_prints_the_statistics_of_a_trained_model(tiny_config, tiny_world, tmp_path):
+def test_the_tool_prints_the_statistics_of_a_trained_model(
+    tiny_config, tiny_world, tmp_path, monkeypatch, capsys
+):
     tiny_config.train_cfg.max_epochs = 1
     runner = build_runner(tiny_config)
     runner.train()
     config = f'{tmp_path}/config.py'
     tiny_config.dump(config)
-    printed = subprocess.run(
-        [
-            sys.executable,
-            'tools/analysis/anchor_statistics.py',
-            config,
-            f'{runner.work_dir}/epoch_1.pth',
-            '--instances',
-            f'{tiny_world}/coco/instances_test.json',
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    instances = ['--instances', f'{tiny_world}/coco/instances_test.json']
+    arguments = [config, f'{runner.work_dir}/epoch_1.pth', *instances]
+    monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
+    anchor_statistics.main()
+    printed = capsys.readouterr().out
     for line in ('anchor share', 'mean of P', 'anchors on the object', 'anchors off the object'):
         assert line in printed

@@ -1,10 +1,8 @@
 """Converters to ALBEF's format, on small inputs in the published layouts."""
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
+from importlib import import_module
 
 import pytest
 
@@ -15,6 +13,7 @@ from tools.dataset_converters import (
     img2dataset,
     visual_genome,
 )
+from xmodal.engine.errors import run_or_explain
 
 
 def run(monkeypatch, module, *arguments):
@@ -94,17 +93,15 @@ def test_rows_without_a_caption_are_counted_and_rows_without_an_image_are_refuse
         ('build_index', 'none.py', 'none.py'),
     ],
 )
-def test_a_missing_file_is_one_sentence(tool, arguments, message, tmp_path):
-    script = Path('tools/dataset_converters', f'{tool}.py').resolve()
-    process = subprocess.run(
-        [sys.executable, script, *arguments.split()],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=os.environ | {'PYTHONPATH': str(Path.cwd())},
-    )
-    assert process.returncode == 2 and 'Traceback' not in process.stderr
-    error, _ = process.stderr.splitlines()
+def test_a_missing_file_is_one_sentence(tool, arguments, message, tmp_path, monkeypatch, capsys):
+    module = import_module(f'tools.dataset_converters.{tool}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, 'argv', [tool, *arguments.split()])
+    with pytest.raises(SystemExit) as ended:
+        run_or_explain(module.main)
+    printed = capsys.readouterr().err
+    assert ended.value.code == 2 and 'Traceback' not in printed
+    error, _ = printed.splitlines()
     assert error.startswith('error: ') and message in error
 
 

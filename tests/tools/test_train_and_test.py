@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
+from ranks import run_on_ranks
 
 from tools import train
 from xmodal.engine.beginning import set_beginning
@@ -191,10 +192,10 @@ def run_script(script, *arguments, check=True, folder=None):
 
 def test_two_processes_train_and_evaluate_to_the_numbers_of_one(config_file, tiny_config, tmp_path):
     run = tmp_path / 'run'
-    run_script('tools/dist_train.sh', config_file, 2, '--work-dir', run)
-    options = ['--cfg-options', f'test_cfg.save_rankings={tmp_path}/two.json']
+    run_on_ranks('tools/train.py', config_file, '--work-dir', run, folder=tmp_path)
     checkpoint = run / 'epoch_2.pth'
-    run_script('tools/dist_test.sh', config_file, checkpoint, 2, '--work-dir', run, *options)
+    options = ['--work-dir', run, '--cfg-options', f'test_cfg.save_rankings={tmp_path}/two.json']
+    run_on_ranks('tools/test.py', config_file, checkpoint, *options, folder=tmp_path)
 
     tiny_config.work_dir = str(tmp_path / 'one')
     tiny_config.load_from = str(checkpoint)
@@ -208,7 +209,7 @@ def test_two_processes_train_and_evaluate_to_the_numbers_of_one(config_file, tin
 def test_a_sharded_run_that_is_resumed_learns_as_one_in_parallel(config_file, tmp_path):
     def train(name, *options):
         options = ['--work-dir', tmp_path / name, *options]
-        run_script('tools/dist_train.sh', config_file, 2, *options)
+        run_on_ranks('tools/train.py', config_file, *options, folder=tmp_path)
 
     sharded = "fsdp.units=['Block', 'BertLayer', 'FusionEncoder']"
     train('parallel')
@@ -231,18 +232,14 @@ def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_
     state, name = model.state_dict(), 'backbone.image_encoder.vit.pos_embed'
     smaller = torch.full_like(state[name][:, :5], 3.0)  # [CLS] and 2 x 2 patches, for 4 x 4
     torch.save({'state_dict': state | {name: smaller}}, tmp_path / 'smaller.pth')
-    run_script(
-        'tools/dist_train.sh',
-        config_file,
-        2,
-        '--work-dir',
-        tmp_path / 'run',
-        '--cfg-options',
+    options = [
         "fsdp.units=['Block', 'BertLayer', 'FusionEncoder']",
         f'load_from={tmp_path}/smaller.pth',
         'train_cfg.max_epochs=1',
         'optim_wrapper.optimizer.lr=0',
-    )
+    ]
+    arguments = [config_file, '--work-dir', tmp_path / 'run', '--cfg-options', *options]
+    run_on_ranks('tools/train.py', *arguments, folder=tmp_path)
     actual = torch.load(tmp_path / 'run/epoch_1.pth', weights_only=True)['state_dict'][name]
     torch.testing.assert_close(actual, torch.full_like(state[name], 3.0))
 

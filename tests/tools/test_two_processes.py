@@ -5,13 +5,23 @@ import pickle
 
 import pytest
 import torch
+from ranks import run_on_ranks
 from test_train_and_test import run_script
 
 from xmodal.datasets.refer_files import read_plain_pickle
 from xmodal.engine.launch import build_runner
 
 
-def check_one_and_two(config, tmp_path, saved):
+def on_ranks(config_file, checkpoint, folder):
+    arguments = config_file, checkpoint, '--work-dir', folder / 'two'
+    run_on_ranks('tools/test.py', *arguments, folder=folder)
+
+
+def by_script(config_file, checkpoint, folder):
+    run_script('tools/dist_test.sh', config_file, checkpoint, 2, '--work-dir', folder / 'two')
+
+
+def check_one_and_two(config, tmp_path, saved, test=on_ranks):
     """Tests the same weights on one and on two processes: metrics, and what ``saved`` names."""
     config.load_from = str(tmp_path / 'start.pth')
     config.experiment_name = 'start'
@@ -23,8 +33,7 @@ def check_one_and_two(config, tmp_path, saved):
 
     config[section][key] = str(tmp_path / 'two.json')
     config.dump(tmp_path / 'config.py')
-    arguments = tmp_path / 'config.py', config.load_from, 2, '--work-dir', tmp_path / 'two'
-    run_script('tools/dist_test.sh', *arguments)
+    test(tmp_path / 'config.py', config.load_from, tmp_path)
     (log,) = (tmp_path / 'two').glob('*/*.json')
     logged = json.loads(log.read_text().splitlines()[-1])
     assert {name: logged[name] for name in metrics} == pytest.approx(metrics)
@@ -47,8 +56,8 @@ def test_two_processes_ground_as_one(shrink, tiny_world, tmp_path):
     assert len(boxes) % 2 == 1
 
 
-@pytest.mark.parametrize('num_images', [9, 1])
-def test_two_processes_retrieve_as_one(shrink, tiny_world, tmp_path, num_images):
+@pytest.mark.parametrize(('num_images', 'test'), [(9, by_script), (1, on_ranks)])
+def test_two_processes_retrieve_as_one(shrink, tiny_world, tmp_path, num_images, test):
     config = shrink('configs/acerpe/retrieval_shapes.py')
     content = json.loads((tiny_world / 'karpathy/dataset_shapes.json').read_text())
     others = [image for image in content['images'] if image['split'] != 'test']
@@ -57,5 +66,5 @@ def test_two_processes_retrieve_as_one(shrink, tiny_world, tmp_path, num_images)
     (tmp_path / 'odd.json').write_text(json.dumps(content))
     config.test_dataloader.dataset.ann_file = str(tmp_path / 'odd.json')
     config.test_dataloader.batch_size = 2
-    rankings = check_one_and_two(config, tmp_path, ('test_cfg', 'save_rankings'))
+    rankings = check_one_and_two(config, tmp_path, ('test_cfg', 'save_rankings'), test)
     assert len(rankings['images']) == num_images

@@ -13,7 +13,7 @@ from xmodal.soak.interruptions import KINDS, NOTHING, Interruption, Scale
 from xmodal.soak.process import start
 from xmodal.soak.run import Ending, Run, Tool
 
-_ATTEMPTS = 8  # for each interruption, as some come too late
+_ATTEMPTS = 40  # for each interruption, as some come too early or too late
 # Changes of the time within which signals are sent; then about three in ten come too late.
 _SHORTER, _LONGER = 0.8, 1.1
 NO_KIND = 'without interruption'  # the training that lets the last run end
@@ -88,7 +88,7 @@ class Soak:
         begin, left = time.monotonic(), _ATTEMPTS * count
         while self._queue or self._run:
             kind = self._queue.pop(0) if self._queue else NO_KIND
-            left -= 1
+            left -= kind != NO_KIND
             if left < 0:
                 raise RuntimeError(f'{kind}: the trainings are too short to be interrupted so')
             if text := self._strike(kind):

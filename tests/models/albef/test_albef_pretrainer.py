@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-import torch.multiprocessing as mp
 from torch import distributed
+from torch.multiprocessing import start_processes
 
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch
@@ -318,7 +318,8 @@ def test_two_ranks_contrast_and_fill_the_queue_as_one_process_with_the_joint_bat
 ):
     cfg = config(heads=['itc', 'ace'])
     batches = [batch(size=6, image_ids=[1, 2, 3, 4, 1, 5]), batch(size=6)]
-    mp.spawn(contrast_on_rank, (cfg, batches, str(tmp_path)), nprocs=2)
+    arguments = cfg, batches, str(tmp_path)
+    start_processes(contrast_on_rank, arguments, nprocs=2, start_method='forkserver')
     joint = contrast(cfg, batches)
     ranks = [torch.load(tmp_path / f'{rank}.pth', weights_only=True) for rank in range(2)]
     for rank in ranks:

@@ -5,9 +5,9 @@ import copy
 import pytest
 import timm
 import torch
-import torch.multiprocessing as mp
 from timm.models.vision_transformer import Block
 from torch import distributed
+from torch.multiprocessing import start_processes
 from torch.nn.functional import cross_entropy
 
 from xmodal.engine.optim.constructor import NoDecayConstructor
@@ -347,7 +347,8 @@ def train_on_rank(rank, config, data, folder):
 def test_two_ranks_equal_one_process_with_the_joint_batch(emkum_config, batch, tmp_path):
     config = emkum_config('tte_post')
     data = batch(size=6, image_ids=[1, 2, 3, 4, 1, 5])
-    mp.spawn(train_on_rank, (config, data, str(tmp_path)), nprocs=2)
+    arguments = config, data, str(tmp_path)
+    start_processes(train_on_rank, arguments, nprocs=2, start_method='forkserver')
     losses, gradients = losses_and_gradients(config, data)
     ranks = [torch.load(tmp_path / f'{rank}.pth', weights_only=True) for rank in range(2)]
     for name, expected in losses.items():
