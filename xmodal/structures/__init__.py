@@ -7,7 +7,13 @@ from xmodal.structures.keys import EMPTY, Keys
 from xmodal.structures.relation import CrossTerms, LowRank, Relation
 from xmodal.structures.step import LxmertStep, PretrainStep, Shown
 from xmodal.structures.texts import PackedTexts
-from xmodal.structures.tokens import ObjectLabels, Regions, Tokens, select_rows
+from xmodal.structures.tokens import (
+    ObjectLabels,
+    Regions,
+    Tokens,
+    select_rows,
+    select_tokens,
+)
 
 __all__ = [
     'EMPTY',
@@ -30,4 +36,5 @@ __all__ = [
     'Shown',
     'Tokens',
     'select_rows',
+    'select_tokens',
 ]

@@ -39,7 +39,7 @@ class Fused(NamedTuple):
 
     Attributes:
         image_tokens: (B, 1 + M, D); None when the caller did not ask for the image stream.
-        text_tokens: (B, 1 + N, D).
+        text_tokens: (B, 1 + N, D), or the words that the caller asked for.
         attentions: one entry a layer, or None when not asked for.
         relation: what the position relates words and patches by, or None.
     """

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from xmodal.structures.tokens import select_tokens
+
 
 class Relation(NamedTuple):
     """What relates the words and the patches of each pair, for all fusion layers.
@@ -48,3 +50,18 @@ class CrossTerms(NamedTuple):
     value: LowRank | None = None
     pairs: LowRank | None = None
     bias: Tensor | None = None
+
+    def select_queries(self, queries: Tensor) -> 'CrossTerms':
+        """What is added for some of the queries, (B, W) int64."""
+        query, pairs = (
+            term and term._replace(features=select_tokens(term.features, queries))
+            for term in (self.query, self.pairs)
+        )
+        bias = None if self.bias is None else select_biases(self.bias, queries)
+        return self._replace(query=query, pairs=pairs, bias=bias)
+
+
+def select_biases(bias: Tensor, queries: Tensor) -> Tensor:
+    """Rows of a bias (B or 1, heads or 1, Lq, Lk), of the queries (B, W): (B, …, W, Lk)."""
+    bias = bias.transpose(1, 2).expand(len(queries), -1, -1, -1)
+    return select_tokens(bias, queries).transpose(1, 2)

@@ -49,6 +49,12 @@ def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     return x.expand(len(rows), *x.shape[1:]) if len(x) == 1 else x[rows]
 
 
+def select_tokens(x: Tensor, tokens: Tensor) -> Tensor:
+    """Tokens (B, W) int64 of each row of x (B, L, …)."""
+    index = tokens.reshape(*tokens.shape, *[1] * (x.ndim - 2))
+    return x.gather(1, index.expand(*tokens.shape, *x.shape[2:]))
+
+
 class Tokens(NamedTuple):
     """The token set of one modality.
 

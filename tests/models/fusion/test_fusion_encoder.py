@@ -153,6 +153,31 @@ def test_pairs_are_fused_like_rows_of_a_batch(tokens, build_position, position_n
     torch.testing.assert_close(actual.image_tokens, expected.image_tokens, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize('depth', [1, DEPTH])
+@pytest.mark.parametrize('streams', ['both', 'text'])
+def test_needed_words_are_computed_as_among_all(
+    tokens, build_position, position_name, streams, depth
+):
+    image, text = tokens(batch=3)
+    encoder = make_encoder(streams, depth)
+    position = build_position(position_name, depth=depth)
+    pairs = torch.tensor([[0, 0], [2, 1], [0, 2], [1, 1]])
+    needed = torch.tensor([[0, 3], [2, 0], [1, 2], [0, 1]])
+    results = []
+    for words in (None, needed):
+        encoder.zero_grad()
+        leaf = image.embeddings.clone().requires_grad_()
+        fused = encoder(
+            image._replace(embeddings=leaf), text, position, pairs, need_image=False, words=words
+        ).text_tokens
+        if words is None:
+            fused = torch.stack([fused[row, chosen] for row, chosen in enumerate(needed)])
+        fused.square().sum().backward()
+        results.append([fused, leaf.grad, *(p.grad.clone() for p in encoder.parameters())])
+    for actual, expected in zip(*reversed(results), strict=True):
+        torch.testing.assert_close(actual, expected, atol=2e-4, rtol=1e-4)
+
+
 @torch.no_grad()
 def test_without_the_image_stream_the_words_do_not_change(tokens, build_position):
     image, text = tokens()

@@ -151,5 +151,6 @@ class AlbefPretrainer(AlbefModel):
 
     def match_logits(self, image: Tokens, text: Tokens, pairs: Tensor) -> Tensor:
         """Logits of 'no' and 'yes' of pairs as in :meth:`match`, (P, 2) float32."""
-        fused = self.backbone.fuse(image, text, pairs, need_image=False)
-        return self.matching_head(fused.text_tokens).float()
+        head = self.matching_head
+        fused = self.backbone.fuse(image, text, pairs, need_image=False, words=head.words(pairs))
+        return head(fused.text_tokens).float()

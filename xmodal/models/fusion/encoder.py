@@ -1,5 +1,7 @@
 """The fusion encoder: words and patches look at each other."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +12,14 @@ from xmodal.models.layers import init_linear
 from xmodal.models.necks.position import NoPosition
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, Fused, Relation, Tokens
+
+
+class _Need(NamedTuple):
+    """Of a layer: whether patches look at words, which words are needed, and probabilities."""
+
+    image_queries: bool
+    words: Tensor | None
+    attentions: bool
 
 
 @MODELS.register_module()
@@ -88,6 +98,7 @@ class FusionEncoder(nn.Module):
         need_image: bool = True,
         need_attentions: bool = False,
         gradients_from: int | None = None,
+        words: Tensor | None = None,
     ) -> Fused:
         """Fuses pairs of an image and a text.
 
@@ -101,15 +112,17 @@ class FusionEncoder(nn.Module):
             need_attentions: whether to return the cross-attention's probabilities.
             gradients_from: first layer that records gradients, as Grad-CAM wants it; None for what
                 PyTorch's mode says.
+            words: the words of each pair that are needed, (P, W) int64, where the image stream is
+                not: the last layer computes these alone. None for all.
 
         Returns:
             Both streams with a row for each pair. ``image_tokens`` is None without ``need_image``;
-            with ``streams='text'`` it is the input.
+            with ``streams='text'`` it is the input. ``text_tokens`` has the ``words`` alone.
         """
         image_rows, text_rows = (None, None) if pairs is None else pairs.unbind(1)
         image, text = position.embed_inputs(image, text)
         streams = [Stream(image, image_rows)], Stream(text, text_rows)
-        return self._run(*streams, position, need_image, need_attentions, gradients_from)[0]
+        return self._run(*streams, position, need_image, need_attentions, gradients_from, words)[0]
 
     def fuse_images(
         self,
@@ -148,6 +161,7 @@ class FusionEncoder(nn.Module):
         need_image: bool,
         need_attentions: bool,
         gradients_from: int | None = None,
+        words: Tensor | None = None,
     ) -> list[Fused]:
         """All layers over all images; a result an image.
 
@@ -169,22 +183,17 @@ class FusionEncoder(nn.Module):
                 record = index >= gradients_from
             if index == gradients_from:
                 text.update(text.tokens.embeddings.detach().requires_grad_())
-            image_queries = self.has_image_stream and (need_image or index + 1 < self.depth)
+            is_last = index + 1 == self.depth
+            need = _Need(
+                self.has_image_stream and (need_image or not is_last),
+                words if is_last else None,
+                need_attentions,
+            )
             of_images = zip(images, relations, attentions, strict=True)
             for number, (image, relation, of_image) in enumerate(of_images):
                 layer = self.layers[index * self.copies + number % self.copies]
                 with torch.set_grad_enabled(record):
-                    attention = self._fuse(
-                        index,
-                        layer,
-                        image,
-                        text,
-                        position,
-                        relation,
-                        image_queries,
-                        need_attentions,
-                    )
-                of_image.append(attention)
+                    of_image.append(self._fuse(index, layer, image, text, position, relation, need))
         return [
             Fused(
                 image.paired_tokens().embeddings if need_image else None,
@@ -203,31 +212,30 @@ class FusionEncoder(nn.Module):
         text: Stream,
         position: NoPosition,
         relation: Relation | None,
-        image_queries: bool,
-        need_weights: bool,
+        need: _Need,
     ) -> CrossAttentions:
-        """One layer; changes both streams. ``image_queries``: patches look at words, too."""
+        """One layer; changes both streams."""
+        terms = position.cross_terms(index, relation, 'text')
+        if need.words is not None:
+            text.set_paired(text.paired_tokens())
+            terms = terms.select_queries(need.words)
         for stream in (image, text) if self.has_image_stream else (text,):
             bias = position.self_bias(index, stream.tokens)
             embeddings, mask = stream.tokens.embeddings, stream.tokens.attention_mask
-            stream.update(layer.attend_self(embeddings, mask, bias))
+            words = need.words if stream is text else None
+            stream.update(layer.attend_self(embeddings, mask, bias, words))
 
         project = layer.cross_attention.project
-        image_qkv = image.pair(project(image.tokens.embeddings, query=image_queries))
-        text_qkv = text.pair(project(text.tokens.embeddings, context=image_queries))
+        image_qkv = image.pair(project(image.tokens.embeddings, query=need.image_queries))
+        text_qkv = text.pair(project(text.tokens.embeddings, context=need.image_queries))
         text_tokens, text_mask = text.paired_tokens(), text.paired_mask()
 
         words, text_to_image = layer.attend_cross(
-            text_tokens.embeddings,
-            text_qkv,
-            image_qkv,
-            image.paired_mask(),
-            position.cross_terms(index, relation, 'text'),
-            need_weights,
+            text_tokens.embeddings, text_qkv, image_qkv, image.paired_mask(), terms, need.attentions
         )
         text.set_paired(text_tokens._replace(embeddings=words))
         image_to_text = None
-        if image_queries:
+        if need.image_queries:
             image_tokens = image.paired_tokens()
             patches, image_to_text = layer.attend_cross(
                 image_tokens.embeddings,
@@ -235,7 +243,7 @@ class FusionEncoder(nn.Module):
                 text_qkv,
                 text_mask,
                 position.cross_terms(index, relation, 'image'),
-                need_weights,
+                need.attentions,
             )
             image.set_paired(image_tokens._replace(embeddings=patches))
         return CrossAttentions(text_to_image, image_to_text)

@@ -3,7 +3,8 @@
 from torch import Tensor, nn
 
 from xmodal.models.layers import QKV, Attention, FeedForward
-from xmodal.structures import CrossTerms
+from xmodal.structures import CrossTerms, select_tokens
+from xmodal.structures.relation import select_biases
 
 
 class FusionLayer(nn.Module):
@@ -36,11 +37,32 @@ class FusionLayer(nn.Module):
         self.feed_forward = FeedForward(embed_dims, feedforward_dims, dropout)
         self.dropout = nn.Dropout(dropout)
 
-    def attend_self(self, tokens: Tensor, mask: Tensor | None, bias: Tensor | None) -> Tensor:
-        """Self-attention of one stream, (B, L, D); ``bias`` (B or 1, heads, L, L) or None."""
-        projected = self.self_attention.project(tokens)
-        terms = CrossTerms(bias=bias)
-        attended, _ = self.self_attention(projected, projected, mask, terms)
+    def attend_self(
+        self,
+        tokens: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        queries: Tensor | None = None,
+    ) -> Tensor:
+        """Self-attention of one stream.
+
+        Args:
+            tokens: (B, L, D).
+            mask: True for real tokens, (B, L) bool.
+            bias: added to the logits, (B or 1, heads, L, L), or None.
+            queries: the tokens that attend, (B, W) int64; None for all.
+
+        Returns:
+            The new tokens, (B, L, D), or (B, W, D) of ``queries``.
+        """
+        if queries is None:
+            query = context = self.self_attention.project(tokens)
+        else:
+            context = self.self_attention.project(tokens, query=False)
+            tokens = select_tokens(tokens, queries)
+            query = self.self_attention.project(tokens, context=False)
+            bias = None if bias is None else select_biases(bias, queries)
+        attended, _ = self.self_attention(query, context, mask, CrossTerms(bias=bias))
         return self.self_norm(tokens + self.dropout(attended))
 
     def attend_cross(

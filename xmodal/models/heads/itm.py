@@ -45,8 +45,12 @@ class ITMHead(PretrainHead):
                 "head: add dict(type='ITCHead') or dict(type='AnchorHead')"
             )
 
+    def words(self, pairs: Tensor) -> Tensor:
+        """The words of each pair that the head reads, (P, 1): [CLS]."""
+        return pairs.new_zeros(len(pairs), 1)
+
     def forward(self, text_tokens: Tensor) -> Tensor:
-        """Fused words (P, 1 + N, D) to logits of 'no' and 'yes', (P, 2)."""
+        """Fused words (P, 1 or more, D), [CLS] first, to logits of 'no' and 'yes', (P, 2)."""
         return self.classifier(text_tokens[:, 0])
 
     def matching_score(self, logits: Tensor) -> Tensor:
@@ -63,7 +67,9 @@ class ITMHead(PretrainHead):
             pairs, labels, weights = self.sample_pairs(
                 model.contrastive_head.scale(similarity), positives
             )
-        fused = model.backbone.fuse(image.tokens, text.tokens, pairs, need_image=False)
+        fused = model.backbone.fuse(
+            image.tokens, text.tokens, pairs, need_image=False, words=self.words(pairs)
+        )
         values = self.classification_loss(self(fused.text_tokens), labels, weights)
         words = text.tokens.select(pairs[:, 1])
         regions = None  # whose positions are in the relation from the first on, without [CLS]

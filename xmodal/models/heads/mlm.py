@@ -101,8 +101,12 @@ class MLMHead(PretrainHead):
     ) -> Tensor:
         """Logits of the targets, (K, vocabulary)."""
         text = backbone.text_tokens(masked.input_ids, attention_mask)
-        fused = backbone.fuse(image.tokens, text, need_image=False)
-        return self(fused.text_tokens[masked.targets], backbone.text_encoder.word_embeddings)
+        # The targets of each text, then others where another text has more.
+        longest = max(1, int(masked.targets.sum(1).max()))
+        first = masked.targets.int().argsort(dim=1, descending=True, stable=True)[:, :longest]
+        fused = backbone.fuse(image.tokens, text, need_image=False, words=first)
+        words = fused.text_tokens[masked.targets.gather(1, first)]
+        return self(words, backbone.text_encoder.word_embeddings)
 
     def mask_words(self, input_ids: Tensor, preprocessor: nn.Module) -> MaskedText:
         """Masks words of (B, N) ``input_ids``, none of the tokenizer's special ones."""
