@@ -1,8 +1,10 @@
 """ALBEF's image augmentation."""
 
-import math
+from collections.abc import Callable
 from functools import partial
 
+import mmcv
+import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 from torch import Tensor, nn
@@ -37,22 +39,24 @@ class AlbefAugment(BaseTransform):
             size, scale, interpolation=InterpolationMode.BICUBIC, antialias=True
         )
         strength = magnitude / 10
-        factor, shear = 0.1 + 1.8 * strength, math.degrees(math.atan(0.3 * strength))
-        # ALBEF translates by a number of pixels, independent of the size of the image.
-        shift, angle = 10 * strength, 30 * strength
+        factor = 0.1 + 1.8 * strength
+        # Of each operation the library that is faster: OpenCV's filters and affine maps take a
+        # quarter of torchvision's time.
         self._color_ops = [
             nn.Identity(),
             functional.autocontrast,
             functional.equalize,
             partial(functional.adjust_brightness, brightness_factor=factor),
-            partial(functional.adjust_sharpness, sharpness_factor=factor),
+            partial(_by_opencv, mmcv.adjust_sharpness, factor=factor),
         ]
+        # ALBEF translates by a number of pixels, independent of the size of the image.
+        shear, shift, angle = 0.3 * strength, 10 * strength, 30 * strength
         self._affine_ops = [
-            partial(_affine, shear=(shear, 0)),
-            partial(_affine, shear=(0, shear)),
-            partial(_affine, translate=(shift, 0)),
-            partial(_affine, translate=(0, shift)),
-            partial(_affine, angle=angle),
+            partial(_map, mmcv.imshear, shear, direction='horizontal'),
+            partial(_map, mmcv.imshear, shear, direction='vertical'),
+            partial(_map, mmcv.imtranslate, shift, direction='horizontal'),
+            partial(_map, mmcv.imtranslate, shift, direction='vertical'),
+            partial(_map, mmcv.imrotate, angle),
         ]
         self._num_ops = num_ops
 
@@ -73,20 +77,12 @@ class AlbefAugment(BaseTransform):
         return results
 
 
-def _affine(
-    image: Tensor,
-    sign: int,
-    angle: float = 0,
-    translate: tuple[float, float] = (0, 0),
-    shear: tuple[float, float] = (0, 0),
-) -> Tensor:
-    """An affine map in degrees and pixels with a sign; empty areas become grey."""
-    return functional.affine(
-        image,
-        sign * angle,
-        [sign * pixels for pixels in translate],
-        scale=1.0,
-        shear=[sign * degrees for degrees in shear],
-        interpolation=InterpolationMode.BILINEAR,
-        fill=[128.0],
-    )
+def _map(function: Callable, amount: float, image: Tensor, sign: int, **options) -> Tensor:
+    """An affine map by an amount with a sign; empty areas become grey."""
+    return _by_opencv(function, image, sign * amount, border_value=(128, 128, 128), **options)
+
+
+def _by_opencv(function: Callable, image: Tensor, *arguments: float, **options) -> Tensor:
+    """A function of mmcv on (3, H, W), whose memory is OpenCV's (H, W, 3) already (LoadImage)."""
+    array = np.ascontiguousarray(image.permute(1, 2, 0).numpy())
+    return torch.from_numpy(function(array, *arguments, **options)).permute(2, 0, 1)
