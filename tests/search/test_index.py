@@ -1,0 +1,215 @@
+"""The index finds what a search over all vectors finds, and survives what happens to files."""
+
+import shutil
+import sqlite3
+import tarfile
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from xmodal.errors import FileError
+from xmodal.search import Filter, ImageIndex, Query
+from xmodal.search import index as index_module
+from xmodal.search.engine import Engine
+
+pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
+
+
+@pytest.fixture
+def photos(tiny_world, tmp_path):
+    folder = tmp_path / 'photos'
+    shutil.copytree(tiny_world / 'images' / 'test', folder)
+    return folder
+
+
+@pytest.fixture
+def make(inferencer, tmp_path):
+    return lambda name='index': ImageIndex(tmp_path / name, inferencer, add_similarity=True)
+
+
+def paths(hits):
+    return [hit.picture.path for hit in hits]
+
+
+def contents(index):
+    ids = index.catalogue.ids()
+    names = [picture.path for picture in index.catalogue.pictures(ids)]
+    return dict(zip(names, np.asarray(index._matrix()[ids]).tolist(), strict=True))
+
+
+def files(folder):
+    return sorted(folder.rglob('*.png'))
+
+
+def test_scores_are_the_cosines_of_the_inferencer(make, photos, inferencer):
+    index = make()
+    index.update(photos, batch_size=3, progress=False)
+    names = [str(file) for file in files(photos)]
+    text = 'a red ring above a blue disc'
+    expected = inferencer.similarity(names, [text])[:, 0]
+    (hits,) = index.search([Query.parse(text)], len(names))
+    assert sorted(paths(hits)) == names
+    actual = torch.tensor([hit.score for hit in hits])
+    torch.testing.assert_close(
+        actual, expected[[names.index(p) for p in paths(hits)]], atol=1e-3, rtol=0
+    )
+    assert (actual.diff() <= 0).all()
+
+
+def test_reranked_scores_are_those_of_the_second_stage(make, photos, inferencer):
+    index = make()
+    index.update(photos, progress=False)
+    text = 'a red ring'
+    names = paths(index.search([Query(text)], 4)[0])
+    (hits,) = index.search([Query(text)], 4, rerank=4)
+    image, words = inferencer.encode(names, [text])
+    pairs = torch.tensor([[i, 0] for i in range(4)])
+    with torch.no_grad():
+        yes = inferencer.model.match_logits(image.tokens, words.tokens, pairs)
+        matching = inferencer.model.matching_head.matching_score(yes)
+        temperature = inferencer.model.contrastive_head.scale(torch.ones(()))
+    expected = matching + temperature * inferencer.similarity(names, [text])[:, 0]
+    order = expected.argsort(descending=True)
+    assert paths(hits) == [names[i] for i in order]
+    np.testing.assert_allclose([h.match for h in hits], expected[order], rtol=1e-4, atol=1e-4)
+
+
+def test_more_like_this_finds_the_picture_itself_and_not_subtracts(make, photos, inferencer):
+    index = make()
+    index.update(photos, progress=False)
+    name = str(files(photos)[2])
+    (like, both) = index.search([Query(image=name), Query('a ring', name, 'a disc')], 1)
+    assert paths(like) == [name]
+    a, b = inferencer.encode_texts(['a ring', 'a disc']).embedding
+    vector = a - b + inferencer.encode_images([name]).embedding[0]
+    vectors = inferencer.encode_images([str(f) for f in files(photos)]).embedding
+    assert both[0].score == pytest.approx(float((vectors @ vector / vector.norm()).max()), abs=2e-3)
+
+
+def test_an_update_encodes_what_is_new_alone(make, photos, monkeypatch):
+    index = make()
+    index.update(photos, progress=False)
+    first, *_, last = files(photos)
+    before = contents(index)
+    first.unlink()
+    last.touch()
+    Image.new('RGB', (40, 20), 'red').save(photos / 'new.png')
+    (photos / 'broken.png').write_bytes(b'no picture')
+    read = []
+    encode = index_module.encode_entries
+    monkeypatch.setattr(
+        index_module, 'encode_entries', lambda m, new, *a: (read.extend(new), encode(m, new, *a))
+    )
+    index.update(photos, progress=False)
+    after = contents(index)
+    assert {entry.path for entry in read} == {
+        str(last), str(photos / 'new.png'), str(photos / 'broken.png')
+    }  # fmt: skip
+    assert index.catalogue.rows() == len(before) + 1  # the content of the touched one is known
+    assert after.keys() == before.keys() - {str(first)} | {str(photos / 'new.png')}
+    assert all(after[name] == before[name] for name in before.keys() & after.keys())
+    assert [path for path, _ in index.catalogue.broken()] == [str(photos / 'broken.png')]
+    (hits,) = index.search([Query('a ring')], 100, Filter(path='new', min_width=40))
+    assert paths(hits) == [str(photos / 'new.png')]
+    assert index.search([Query('a ring')], 9, Filter(min_width=41, path='new')) == [[]]
+    read.clear()
+    index.update(photos, progress=False)
+    assert read == []
+
+
+@pytest.mark.parametrize('at', range(5))
+def test_an_update_that_ends_anywhere_goes_on_to_the_same_index(make, photos, monkeypatch, at):
+    whole, cut = make('whole'), make('cut')
+    whole.update(photos, batch_size=2, progress=False)
+    calls = 0
+    commit = type(cut.catalogue).commit
+
+    def fail(self, *args):
+        nonlocal calls
+        calls += 1
+        if calls == at + 1:
+            raise KeyboardInterrupt  # its vectors are written, its rows are not
+        commit(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(cut.catalogue), 'commit', fail)
+        with pytest.raises(KeyboardInterrupt):
+            cut.update(photos, batch_size=2, progress=False)
+    assert cut.catalogue.rows() == 2 * at
+    cut.update(photos, batch_size=2, progress=False)
+    assert contents(cut) == contents(whole)
+    assert (cut.folder / 'vectors.f16').read_bytes() == (whole.folder / 'vectors.f16').read_bytes()
+    query = [Query('a ring')]
+    assert paths(cut.search(query)[0]) == paths(whole.search(query)[0])
+
+
+def test_pictures_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_path):
+    index = make('folder')
+    index.update(photos, progress=False)
+    with tarfile.open(tmp_path / 'shard.tar', 'w') as tar:
+        for file in files(photos):
+            tar.add(file, file.name)
+    lines = [str(file.relative_to(tmp_path)) for file in files(photos)]
+    (tmp_path / 'list.csv').write_text('\n'.join(['image', *lines]))
+    expected = sorted(contents(index).values())
+    for source in ('shard.tar', 'list.csv'):
+        other = make(source)
+        other.update(tmp_path / source, progress=False)
+        assert sorted(contents(other).values()) == expected
+
+
+def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_path):
+    index = make()
+    with pytest.raises(FileNotFoundError, match='no pictures'):
+        index.update(tmp_path / 'nothing')
+    index.update(photos, progress=False)
+    before = contents(index)
+    with pytest.raises(FileNotFoundError, match='no pictures'):
+        index.update(tmp_path / 'nothing')
+    assert contents(index) == before
+    bias = next(inferencer.model.parameters())
+    with torch.no_grad():
+        bias += 1
+    try:
+        with pytest.raises(ValueError, match='was made with the model'):
+            make()
+    finally:
+        with torch.no_grad():
+            bias -= 1
+    (index.folder / 'catalogue.sqlite').write_bytes(b'damaged' * 1000)
+    with pytest.raises(FileError, match='catalogue.sqlite cannot be used'):
+        make().search([Query('a ring')], where=Filter(path='a'))
+    for text in ('', 'a and not ', ' and not b'):
+        with pytest.raises(ValueError, match='expected a text'):
+            Query.parse(text)
+
+
+@pytest.mark.parametrize('kind', ['flat', 'hnsw', 'ivfpq'])
+def test_engines_find_what_all_products_find(kind):
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(3000, 16)).astype(np.float16)
+    ids = np.arange(0, 3000, 2)
+    queries = random.normal(size=(20, 16)).astype(np.float32)
+    engine = Engine.build(matrix, ids, kind)
+    if kind == 'ivfpq':
+        engine.faiss_index.nprobe = engine.faiss_index.nlist
+    products = queries @ matrix[ids].astype(np.float32).T
+    hits = 0
+    for row, (found, scores) in enumerate(engine.search(queries, 10)):
+        best = ids[np.argsort(-products[row])[:10]]
+        hits += len(set(best) & set(found))
+        exact = matrix[found].astype(np.float32) @ queries[row]
+        np.testing.assert_allclose(scores, exact, rtol=1e-5)
+    assert hits >= (200 if kind == 'flat' else 190)
+    allowed = ids[:40]
+    for found, _ in engine.search(queries, 5, allowed):
+        assert len(found) == 5 and set(found) <= set(allowed)
+
+
+def test_the_catalogue_is_plain_sqlite(make, photos):
+    index = make()
+    index.update(photos, progress=False)
+    with sqlite3.connect(index.catalogue.file) as connection:
+        assert connection.execute('SELECT count(*) FROM images').fetchone() == (len(files(photos)),)

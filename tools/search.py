@@ -1,0 +1,137 @@
+"""Searches one's own pictures by a sentence or a picture.
+
+Usage::
+
+    python tools/search.py index PHOTOS --config CONFIG --checkpoint CHECKPOINT
+    python tools/search.py query 'a dog in the snow and not a person'
+    python tools/search.py serve
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from xmodal.engine.command_line import ShowDefaults, at_least
+from xmodal.engine.errors import run_or_explain
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest='command', required=True)
+    index, query, serve, info = (
+        commands.add_parser(name, help=text, description=text, formatter_class=ShowDefaults)
+        for name, text in (
+            ('index', 'makes an index, or makes it equal to its pictures again'),
+            ('query', 'finds pictures'),
+            ('serve', 'shows a page in the browser'),
+            ('info', 'says what an index has'),
+        )
+    )
+    for command in (index, query, serve, info):
+        command.add_argument(
+            '--index', type=Path, default=Path('work_dirs/index'), help='folder of the index'
+        )
+    for command in (index, query, serve):
+        command.add_argument('--config', help='of the model (default: that of the index)')
+        command.add_argument(
+            '--checkpoint', help='of the model (default: the last one of work_dirs/CONFIG)'
+        )
+        command.add_argument('--device', default='cpu', help='of the model')
+    index.add_argument('source', help='folder, pattern, .csv, .json of ALBEF, or .tar')
+    index.add_argument('--batch-size', type=at_least(1), default=64, help='pictures at once')
+    index.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
+    index.add_argument('--engine', choices=['flat', 'hnsw', 'ivfpq'], help='default: by size')
+    query.add_argument('text', nargs='?', help="a sentence; 'A and not B' leaves B out")
+    query.add_argument('--image', type=Path, help='more like this picture')
+    query.add_argument('-k', type=at_least(1), default=10, help='number of pictures')
+    query.add_argument(
+        '--rerank', type=at_least(0), default=0, help='of so many, by the fusion encoder'
+    )
+    query.add_argument('--path', help='only pictures whose path has this part')
+    query.add_argument('--after', help='only pictures taken at this date or later: YYYY-MM-DD')
+    query.add_argument('--before', help='only pictures taken before this date')
+    query.add_argument('--min-width', type=at_least(1), help='in pixels')
+    query.add_argument('--min-height', type=at_least(1), help='in pixels')
+    for command in (query, info):
+        command.add_argument('--json', action='store_true', help='prints JSON')
+    query.add_argument('--html', type=Path, help='writes a contact sheet')
+    serve.add_argument('--port', type=at_least(1), default=7860, help='of 127.0.0.1')
+    return parser.parse_args()
+
+
+def open_index(args: argparse.Namespace) -> tuple:
+    """The index with its model, and what the manifest says about the model."""
+    from xmodal.apis import ImageIndex, Inferencer
+    from xmodal.engine.launch import read_config
+    from xmodal.search.index import read_manifest
+
+    if args.config is None:
+        manifest = read_manifest(args.index)
+        args.config = manifest['config']
+        args.checkpoint = args.checkpoint or manifest['checkpoint']
+    if args.checkpoint is None:
+        last = Path('work_dirs', Path(args.config).stem, 'last_checkpoint')
+        if not last.exists():
+            raise FileNotFoundError(f'{last} is missing: give --checkpoint')
+        args.checkpoint = last.read_text().strip()
+    config = read_config(args.config)
+    scorer = config.get('test_cfg', {}).get('scorer', {})
+    inferencer = Inferencer(config, args.checkpoint, args.device)
+    about = {'config': str(args.config), 'checkpoint': str(args.checkpoint)}
+    return ImageIndex(args.index, inferencer, scorer.get('add_similarity', False)), about
+
+
+def run_index(args: argparse.Namespace) -> None:
+    """Makes or renews an index."""
+    index, about = open_index(args)
+    index.update(args.source, args.batch_size, args.workers, args.engine, **about)
+    run_info(argparse.Namespace(index=args.index, json=False))
+
+
+def run_query(args: argparse.Namespace) -> None:
+    """Prints what a query finds."""
+    from xmodal.search.output import print_hits, write_sheet
+    from xmodal.search.query import Filter, Query
+
+    query = Query.parse(args.text, args.image)
+    index, _ = open_index(args)
+    where = Filter(args.path, args.after, args.before, args.min_width, args.min_height)
+    (hits,) = index.search([query], args.k, where, args.rerank)
+    if args.json:
+        print(json.dumps([hit.as_dict() for hit in hits]))
+    else:
+        print_hits(hits, args.text or str(args.image))
+    if args.html:
+        write_sheet(args.html, hits, args.text or str(args.image))
+
+
+def run_info(args: argparse.Namespace) -> None:
+    """Prints what an index has."""
+    from xmodal.search.catalogue import Catalogue
+    from xmodal.search.index import CATALOGUE, read_manifest
+    from xmodal.search.output import print_info
+
+    manifest = read_manifest(args.index)
+    catalogue = Catalogue(args.index / CATALOGUE)
+    print_info({**manifest, 'pictures': len(catalogue.ids())}, catalogue.broken(), args.json)
+
+
+def run_serve(args: argparse.Namespace) -> None:
+    """Serves the page until it is stopped."""
+    from xmodal.search.server import serve
+
+    index, _ = open_index(args)
+    serve(index, args.port)
+
+
+def main() -> None:
+    """Runs a command."""
+    args = parse_args()
+    {'index': run_index, 'query': run_query, 'serve': run_serve, 'info': run_info}[args.command](
+        args
+    )
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

@@ -1,0 +1,6 @@
+"""Search among one's own pictures: an index on the disk, its queries, and a page."""
+
+from xmodal.search.index import ImageIndex
+from xmodal.search.query import Filter, Hit, Query
+
+__all__ = ['Filter', 'Hit', 'ImageIndex', 'Query']

@@ -1,0 +1,164 @@
+"""Encoding pictures for an index, in batches that are entered whole or not at all."""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+from tqdm import tqdm
+
+from xmodal.datasets.image_file import BrokenImageError
+from xmodal.files import name_in_errors
+from xmodal.search.catalogue import Catalogue, Picture
+from xmodal.search.model import image_vectors
+from xmodal.search.sources import Entry
+
+_TAKEN = (36867, 306)  # EXIF: DateTimeOriginal, in its own part, and DateTime
+_EXIF_PART = 0x8769
+
+
+class Decoded(NamedTuple):
+    """A picture out of a worker: a sample of the model, or the reason why there is none.
+
+    Attributes:
+        entry: whose it is.
+        sample: of the pipeline; None for a broken picture, and for one that is known.
+        hash: of the content.
+        size: width and height.
+        taken: capture time.
+        reason: why it is left out; None where it is not.
+    """
+
+    entry: Entry
+    sample: dict | None = None
+    hash: str = ''
+    size: tuple[int, int] = (0, 0)
+    taken: str | None = None
+    reason: str | None = None
+
+
+class _Pictures(Dataset):
+    """Reads and decodes; runs in worker processes."""
+
+    def __init__(self, entries: Sequence[Entry], hashes: dict, pipeline: Callable) -> None:
+        self.entries, self.hashes, self.pipeline = entries, hashes, pipeline
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> Decoded:
+        entry = self.entries[index]
+        try:
+            content = entry.read()
+            digest = hashlib.sha256(content).hexdigest()
+            if digest == self.hashes.get(entry.path):
+                return Decoded(entry, hash=digest)
+            results = {'image_id': index, 'sample_index': index, 'text': ''}
+            fields = {'img_path': entry.path, 'img_bytes': content}
+            sample = self.pipeline(results | fields)
+            return Decoded(entry, sample, digest, *_header(content))
+        except BrokenImageError as error:
+            return Decoded(entry, reason=str(error))
+
+
+def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
+    """Width and height of a picture, and its capture time."""
+    with Image.open(io.BytesIO(content)) as image:
+        size = image.size
+        try:
+            exif = image.getexif()
+            found = [exif.get_ifd(_EXIF_PART).get(_TAKEN[0]), exif.get(_TAKEN[1])]
+        except Exception:  # a picture whose EXIF is damaged is a picture
+            found = []
+    taken = next((str(t) for t in found if t and str(t)[:4].isdecimal()), None)
+    return size, taken and f'{taken[:10].replace(":", "-")}{taken[10:19]}'
+
+
+def encode_entries(
+    inferencer: Any,
+    entries: Sequence[Entry],
+    catalogue: Catalogue,
+    vectors: Path,
+    batch_size: int = 64,
+    workers: int = 0,
+    progress: bool = True,
+) -> None:
+    """Adds pictures to the catalogue and their vectors to the file, batch by batch.
+
+    A batch is on the disk as vectors before the catalogue counts them, so that a process that is
+    killed loses the open batch alone.
+
+    Args:
+        inferencer: encodes.
+        entries: new and changed ones.
+        catalogue: of the index.
+        vectors: file of float16 rows.
+        batch_size: pictures that are encoded and entered at once.
+        workers: processes that decode.
+        progress: shows a bar with pictures a second.
+    """
+    hashes = {path: known[2] for path, known in catalogue.seen().items()}
+    loader = DataLoader(
+        _Pictures(entries, hashes, inferencer.pipeline),
+        batch_size,
+        num_workers=workers,
+        collate_fn=list,
+    )
+    with tqdm(total=len(entries), desc='indexing', unit='pictures', disable=not progress) as bar:
+        for batch in loader:
+            enter(inferencer, batch, catalogue, vectors)
+            bar.update(len(batch))
+
+
+@torch.no_grad()
+def enter(
+    inferencer: Any, batch: list[Decoded], catalogue: Catalogue, vectors: Path
+) -> None:
+    """Encodes a batch and enters it."""
+    new = [item for item in batch if item.sample is not None]
+    first = catalogue.rows()
+    if new:
+        rows = np.concatenate(list(_encode(inferencer, [item.sample for item in new])))
+        _append(vectors, rows.astype(np.float16), first)
+    pictures = [
+        Picture(first + i, e.path, e.file, e.offset, e.size, e.mtime, item.hash, *item.size, item.taken)
+        for i, item in enumerate(new)
+        for e in (item.entry,)
+    ]  # fmt: skip
+    broken = [(item.entry, item.reason) for item in batch if item.reason]
+    touched = [item.entry for item in batch if item.sample is None and not item.reason]
+    catalogue.commit(pictures, broken, touched, first + len(new))
+
+
+def _encode(inferencer: Any, samples: list[dict]) -> Iterator[np.ndarray]:
+    """The vectors of samples; of all at once, where they have one size."""
+    shapes = {tuple(getattr(sample['inputs'], 'shape', ())) for sample in samples}
+    groups = [samples] if len(shapes) == 1 else [[sample] for sample in samples]
+    for group in groups:
+        batch = inferencer.model.data_preprocessor(inferencer.collate(group), False)
+        encoded = inferencer.model.encode_image(batch['inputs'].images)
+        yield image_vectors(encoded, inferencer.model).float().cpu().numpy()
+
+
+def _append(file: Path, rows: np.ndarray, first: int) -> None:
+    """Writes rows from a row on; what a killed process wrote there is overwritten."""
+    with name_in_errors(file), open(file, 'r+b' if file.exists() else 'w+b') as output:
+        output.truncate(first * rows.shape[1] * rows.itemsize)
+        output.seek(0, os.SEEK_END)
+        output.write(rows.tobytes())
+        output.flush()
+        os.fsync(output.fileno())
+
+
+def changed(entries: Sequence[Entry], seen: dict) -> tuple[list[Entry], list[str]]:
+    """The entries to encode, by size and time, and the paths that are gone."""
+    paths = {entry.path for entry in entries}
+    new = [e for e in entries if seen.get(e.path, (None,))[:2] != (e.size, e.mtime)]
+    return new, [path for path in chain(seen) if path not in paths]

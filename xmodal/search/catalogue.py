@@ -1,0 +1,174 @@
+"""The catalogue of an index: what is known of each picture, in SQLite."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from xmodal.errors import FileError
+from xmodal.search.sources import Entry
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS images (
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, file TEXT NOT NULL, start INTEGER,
+    size INTEGER NOT NULL, mtime INTEGER NOT NULL, hash TEXT NOT NULL,
+    width INTEGER NOT NULL, height INTEGER NOT NULL, taken TEXT);
+CREATE TABLE IF NOT EXISTS broken (
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime INTEGER NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS state (rows INTEGER NOT NULL);
+INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
+"""
+_COLUMNS = 'id, path, file, start, size, mtime, hash, width, height, taken'
+
+
+class Picture(NamedTuple):
+    """A row of the catalogue; ``id`` is the row of its vector.
+
+    ``taken`` is the time of the photograph, 'YYYY-MM-DD HH:MM:SS', where EXIF has one.
+    """
+
+    id: int
+    path: str
+    file: str
+    start: int | None
+    size: int
+    mtime: int
+    hash: str
+    width: int
+    height: int
+    taken: str | None
+
+    @property
+    def entry(self) -> Entry:
+        """Where its bytes are."""
+        return Entry(self.path, self.file, self.start, self.size, self.mtime)
+
+
+class Filter(NamedTuple):
+    """Which pictures a query may find; None does not restrict.
+
+    Attributes:
+        path: a part of the path.
+        after: earliest capture time, 'YYYY' or longer.
+        before: the capture time is earlier than this.
+        min_width: in pixels.
+        min_height: in pixels.
+    """
+
+    path: str | None = None
+    after: str | None = None
+    before: str | None = None
+    min_width: int | None = None
+    min_height: int | None = None
+
+
+_CONDITIONS = Filter(
+    'instr(path, ?) > 0', 'taken >= ?', 'taken < ?', 'width >= ?', 'height >= ?'
+)
+
+
+class Catalogue:
+    """The catalogue of an index. Each call has a connection of its own, so threads may share it.
+
+    Args:
+        file: the SQLite file.
+
+    Raises:
+        FileError: from every method, when the file is damaged.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.file, timeout=30)) as connection, connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            full = 'full' in str(error)
+            advice = 'free some space' if full else 'move the index away and make it anew'
+            raise FileError(f'{self.file} cannot be used: {error}; {advice}') from error
+
+    def create(self) -> None:
+        """Makes the tables that are missing."""
+        with self._open() as connection:
+            connection.execute('PRAGMA synchronous=FULL')
+            connection.executescript(_TABLES)
+
+    def rows(self) -> int:
+        """Number of vectors that belong to the index, those of removed pictures included."""
+        with self._open() as connection:
+            return connection.execute('SELECT rows FROM state').fetchone()[0]
+
+    def seen(self) -> dict[str, tuple[int, int, str | None]]:
+        """Size, time and hash of each known picture by its path; no hash for a broken one."""
+        with self._open() as connection:
+            broken = connection.execute('SELECT path, size, mtime, NULL FROM broken').fetchall()
+            whole = connection.execute('SELECT path, size, mtime, hash FROM images').fetchall()
+        return {path: tuple(rest) for path, *rest in broken + whole}
+
+    def commit(
+        self,
+        pictures: Iterable[Picture],
+        broken: Iterable[tuple[Entry, str]],
+        touched: Iterable[Entry],
+        rows: int,
+    ) -> None:
+        """Enters a batch: all of it or nothing.
+
+        Args:
+            pictures: new and changed ones.
+            broken: with the reasons.
+            touched: pictures whose file has a new time and the old content.
+            rows: number of vectors afterwards.
+        """
+        with self._open() as connection:
+            pictures, broken = list(pictures), list(broken)
+            names = [(p.path,) for p in pictures] + [(entry.path,) for entry, _ in broken]
+            for table in ('images', 'broken'):
+                connection.executemany(f'DELETE FROM {table} WHERE path = ?', names)
+            marks = ', '.join('?' * len(Picture._fields))
+            connection.executemany(f'INSERT INTO images ({_COLUMNS}) VALUES ({marks})', pictures)
+            connection.executemany(
+                'INSERT INTO broken VALUES (?, ?, ?, ?)',
+                [(entry.path, entry.size, entry.mtime, reason) for entry, reason in broken],
+            )
+            connection.executemany(
+                'UPDATE images SET file=?, start=?, size=?, mtime=? WHERE path=?',
+                [(e.file, e.offset, e.size, e.mtime, e.path) for e in touched],
+            )
+            connection.execute('UPDATE state SET rows = ?', (rows,))
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Forgets pictures; their vectors are found no more."""
+        with self._open() as connection:
+            for table in ('images', 'broken'):
+                connection.executemany(
+                    f'DELETE FROM {table} WHERE path = ?', [(path,) for path in paths]
+                )
+
+    def ids(self, where: Filter | None = None) -> np.ndarray:
+        """The pictures that a filter lets through, ascending, (K,) int64."""
+        pairs = [(c, v) for c, v in zip(_CONDITIONS, where or (), strict=False) if v is not None]
+        clause = ' AND '.join(condition for condition, _ in pairs) or '1'
+        with self._open() as connection:
+            rows = connection.execute(
+                f'SELECT id FROM images WHERE {clause} ORDER BY id', [v for _, v in pairs]
+            )
+            return np.fromiter((row[0] for row in rows), np.int64)
+
+    def pictures(self, ids: Iterable[int]) -> list[Picture]:
+        """The pictures of some ids, in that order; unknown ids are left out."""
+        with self._open() as connection:
+            query = f'SELECT {_COLUMNS} FROM images WHERE id = ?'
+            rows = [connection.execute(query, (int(i),)).fetchone() for i in ids]
+        return [Picture(*row) for row in rows if row]
+
+    def broken(self) -> list[tuple[str, str]]:
+        """Paths and reasons of the pictures that were left out."""
+        with self._open() as connection:
+            return connection.execute('SELECT path, reason FROM broken ORDER BY path').fetchall()

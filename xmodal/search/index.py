@@ -1,0 +1,231 @@
+"""An index of pictures: a folder with their vectors, a catalogue and a manifest."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from xmodal.datasets.image_file import BrokenImageError
+from xmodal.errors import FileError
+from xmodal.files import atomic_write, exclusive_dir, read_json, write_json
+from xmodal.search.build import changed, encode_entries
+from xmodal.search.catalogue import Catalogue, Filter, Picture
+from xmodal.search.engine import Engine
+from xmodal.search.model import (
+    fingerprint,
+    matching_scores,
+    query_vectors,
+    require_vectors,
+    word_maps,
+)
+from xmodal.search.query import Hit, Query
+from xmodal.search.sources import find_entries
+
+MANIFEST, CATALOGUE, VECTORS = 'manifest.json', 'catalogue.sqlite', 'vectors.f16'
+IDS = 'ids.npy'
+_RERANK_BATCH = 64
+
+
+class ImageIndex:
+    """Pictures that are found by a text, by a picture, or by both.
+
+    Example:
+        >>> index = ImageIndex('work_dirs/index', inferencer)
+        >>> index.update('photographs')
+        >>> index.search([Query.parse('a dog in the snow and not a person')])
+
+    Args:
+        folder: of the index; a new one is made by :meth:`update`.
+        inferencer: a :class:`xmodal.apis.Inferencer` of a model that gives vectors.
+        add_similarity: re-rank by matching score + ITC logit: the test's ``scorer.add_similarity``.
+
+    Raises:
+        ValueError: when the index was made with another model, or the model gives no vectors.
+    """
+
+    def __init__(
+        self, folder: str | Path, inferencer: Any, add_similarity: bool = False
+    ) -> None:
+        require_vectors(inferencer)
+        self.folder, self.inferencer = Path(folder), inferencer
+        self.add_similarity = add_similarity
+        self.catalogue = Catalogue(self.folder / CATALOGUE)
+        self.width = inferencer.encode_texts([]).embedding.shape[1]
+        self.fingerprint = fingerprint(inferencer)
+        self._engine: Engine | None = None
+        self._lock = Lock()
+        if (self.folder / MANIFEST).exists():
+            self._require_model()
+
+    def _require_model(self) -> None:
+        found = read_manifest(self.folder)['fingerprint']
+        if found != self.fingerprint:
+            raise ValueError(
+                f'{self.folder} was made with the model {found}, and this one is '
+                f'{self.fingerprint}: give its config and checkpoint, or another --index'
+            )
+
+    def update(
+        self,
+        source: str | Path,
+        batch_size: int = 64,
+        workers: int = 0,
+        engine: str | None = None,
+        progress: bool = True,
+        **about: str,
+    ) -> None:
+        """Makes the index equal to a source: adds, encodes anew and forgets pictures.
+
+        Pictures whose file has the same size and time are not read; those with the same content
+        are not encoded. After a kill it goes on where it was.
+
+        Args:
+            source: see :func:`~xmodal.search.sources.find_entries`.
+            batch_size: pictures that are encoded at once.
+            workers: processes that decode.
+            engine: 'flat', 'hnsw' or 'ivfpq'; None chooses by the number of pictures.
+            progress: shows a bar.
+            **about: for the manifest, as the model's config and checkpoint.
+
+        Raises:
+            FileNotFoundError: when the source has no pictures; the index stays as it is.
+            RuntimeError: when another process updates it.
+        """
+        entries = find_entries(str(source))
+        with exclusive_dir(self.folder):
+            if not (self.folder / MANIFEST).exists():
+                self._write_manifest(engine, str(source), about)
+            self._require_model()
+            self.catalogue.create()
+            new, gone = changed(entries, self.catalogue.seen())
+            vectors = self.folder / VECTORS
+            encode_entries(
+                self.inferencer, new, self.catalogue, vectors, batch_size, workers, progress
+            )
+            self.catalogue.remove(gone)
+            if engine or not self._is_current():
+                built = Engine.build(self._matrix(), self.catalogue.ids(), engine)
+                built.write(self._engine_file())
+                with atomic_write(self.folder / IDS) as path, open(path, 'wb') as output:
+                    np.save(output, built.ids)
+                self._write_manifest(built.kind, str(source), about)
+        with self._lock:
+            self._engine = None
+
+    def _write_manifest(self, engine: str | None, source: str, about: dict[str, str]) -> None:
+        content = dict(about, fingerprint=self.fingerprint, width=self.width, source=source)
+        write_json(self.folder / MANIFEST, {**content, 'engine': engine}, indent=1)
+
+    def _is_current(self) -> bool:
+        """Whether the structure has the pictures of the catalogue; after a kill it may not."""
+        files = self._engine_file(), self.folder / IDS
+        if not all(file.exists() for file in files):
+            return False
+        if read_manifest(self.folder)['engine'] is None:
+            return False
+        return np.array_equal(np.load(files[1]), self.catalogue.ids())
+
+    def _engine_file(self) -> Path:
+        return self.folder / 'engine.faiss'
+
+    def _matrix(self) -> np.ndarray:
+        """The vectors on the disk, float16 (N, d)."""
+        rows = self.catalogue.rows()
+        if not rows:
+            return np.zeros((0, self.width), np.float16)
+        file = self.folder / VECTORS
+        if not file.exists() or file.stat().st_size < rows * self.width * 2:
+            raise FileError(f'{file} is shorter than the catalogue says: make the index anew')
+        return np.memmap(file, np.float16, 'r', shape=(rows, self.width))
+
+    @property
+    def engine(self) -> Engine:
+        """The structure that searches, read at the first query."""
+        with self._lock:
+            if self._engine is None:
+                kind = read_manifest(self.folder)['engine']
+                if kind is None or not self._engine_file().exists():
+                    raise FileError(f'{self.folder} is not complete: run the indexing again')
+                ids = np.load(self.folder / IDS)
+                read = Engine.read(self._engine_file(), self._matrix(), ids, kind)
+                if read.faiss_index.ntotal != len(ids):
+                    raise FileError(f'{self.folder} is not complete: run the indexing again')
+                self._engine = read
+            return self._engine
+
+    def search(
+        self,
+        queries: Sequence[Query],
+        k: int = 10,
+        where: Filter | None = None,
+        rerank: int = 0,
+    ) -> list[list[Hit]]:
+        """The best pictures of each query, best first.
+
+        Args:
+            queries: that are encoded together.
+            k: pictures of each query.
+            where: restricts what is found.
+            rerank: how many of the best are ranked anew by the fusion encoder.
+
+        Raises:
+            ValueError: when re-ranking is asked of a query without a text, or of a model that has
+                no matching score.
+        """
+        if not queries:
+            return []
+        if rerank and not all(query.text for query in queries):
+            raise ValueError('re-ranking needs a text in every query')
+        allowed = None if where is None or where == Filter() else self.catalogue.ids(where)
+        vectors = query_vectors(self.inferencer, queries)
+        found = self.engine.search(vectors, max(k, rerank), allowed)
+        results = []
+        for query, (ids, scores) in zip(queries, found, strict=True):
+            by_id = dict(zip(ids.tolist(), scores.tolist(), strict=True))
+            pictures = self.catalogue.pictures(ids)
+            hits = [Hit(picture, by_id[picture.id]) for picture in pictures]
+            results.append(self._rerank(query.text, hits, rerank)[:k])
+        return results
+
+    def _rerank(self, text: str, hits: list[Hit], count: int) -> list[Hit]:
+        """The first ``count`` in the order of their matching scores, then the others."""
+        readable, contents = [], []
+        for hit in hits[:count]:
+            try:
+                contents.append(hit.picture.entry.read())
+                readable.append(hit)
+            except BrokenImageError:  # its file has gone since
+                continue
+        scores: list[float] = []
+        for start in range(0, len(readable), _RERANK_BATCH):
+            part = contents[start : start + _RERANK_BATCH]
+            scores += matching_scores(self.inferencer, text, part, self.add_similarity)
+        best = [hit._replace(match=score) for hit, score in zip(readable, scores, strict=True)]
+        return sorted(best, key=lambda hit: -hit.match) + hits[count:]
+
+    def captions(self, image: object, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """Which of these texts: each with its cosine, best first."""
+        scores = self.inferencer.similarity([image], texts)[0].tolist()
+        return sorted(zip(texts, scores, strict=True), key=lambda pair: -pair[1])
+
+    def heat_maps(self, picture: Picture, text: str) -> list[tuple[str, np.ndarray]]:
+        """See :func:`~xmodal.search.model.word_maps`."""
+        return word_maps(self.inferencer, text, picture.entry.read())
+
+
+def read_manifest(folder: Path) -> dict:
+    """What an index says about itself.
+
+    Raises:
+        FileNotFoundError: when the folder has no index.
+        FileError: when it is damaged.
+    """
+    file = Path(folder) / MANIFEST
+    if not file.exists():
+        raise FileNotFoundError(f'{folder} has no index: make one with tools/search.py index')
+    manifest = read_json(file)
+    if not isinstance(manifest, dict) or not {'fingerprint', 'engine'} <= manifest.keys():
+        raise FileError(f'{file} is no manifest of an index: make the index anew')
+    return manifest

@@ -1,0 +1,113 @@
+"""What an index needs of a model: vectors, matching scores and heat maps."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from xmodal.search.query import Query
+from xmodal.structures import Encoded, Tokens
+from xmodal.visualization.grad_cam import grad_cam
+
+
+def fingerprint(inferencer: Any) -> str:
+    """Identifies the weights and the preprocessing of a model: its vectors depend on both."""
+    digest = hashlib.sha256(repr(inferencer.pipeline).encode())
+    for name, value in sorted(inferencer.model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(value.cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]
+
+
+def require_vectors(inferencer: Any) -> None:
+    """Refuses a model that compares tokens and has no vector of an image.
+
+    Raises:
+        ValueError: names the model.
+    """
+    if inferencer.encode_texts(['a']).embedding is None:
+        raise ValueError(
+            f'{type(inferencer.model).__name__} compares tokens and gives no vectors: search needs '
+            'a model with ITC or a dual encoder'
+        )
+
+
+def image_vectors(encoded: Encoded | Tokens, model: torch.nn.Module) -> Tensor:
+    """The vectors of encoded images, (B, d)."""
+    if isinstance(encoded, Tokens):
+        return model.similarity.image_vectors(encoded)
+    return encoded.embedding
+
+
+def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
+    """The vectors of queries, float32 (Q, d): text + image − without, of length 1."""
+    texts = [text for q in queries for text in (q.text, q.without) if text]
+    images = [q.image for q in queries if q.image is not None]
+    text_rows = iter(inferencer.encode_texts(texts).embedding.float().cpu().numpy())
+    image_rows = iter(inferencer.encode_images(images).embedding.float().cpu().numpy())
+    vectors = []
+    for query in queries:
+        vector = next(text_rows) if query.text else 0
+        if query.without:
+            vector = vector - next(text_rows)
+        if query.image is not None:
+            vector = vector + next(image_rows)
+        combined = query.without or (query.text and query.image is not None)
+        vectors.append(vector / max(np.linalg.norm(vector), 1e-12) if combined else vector)
+    return np.ascontiguousarray(np.stack(vectors), np.float32)
+
+
+@torch.no_grad()
+def matching_scores(
+    inferencer: Any, text: str, images: Sequence[bytes], add_similarity: bool
+) -> list[float]:
+    """How well a text matches pictures by the fusion encoder, as the retrieval test ranks.
+
+    Args:
+        inferencer: of a model with a fusion encoder.
+        text: the query.
+        images: encoded pictures.
+        add_similarity: adds the ITC logit: the test's ``scorer.add_similarity``.
+
+    Raises:
+        ValueError: when the model has none.
+    """
+    model = inferencer.model
+    if getattr(model, 'matching_head', None) is None:
+        raise ValueError(f'{type(model).__name__} has no matching score: search without re-ranking')
+    if not images:
+        return []
+    image, words = inferencer.encode(images, [text])
+    pairs = torch.tensor([[row, 0] for row in range(len(images))], device=image.embedding.device)
+    scores = model.match(image.tokens, words.tokens, pairs)
+    if add_similarity:
+        scores = scores + model.contrastive_head.scale((image.embedding @ words.embedding.T)[:, 0])
+    return scores.float().cpu().tolist()
+
+
+def word_maps(inferencer: Any, text: str, image: bytes) -> list[tuple[str, np.ndarray]]:
+    """The heat map of each word on a picture, float32 (h, w); first '' with that of the whole text.
+
+    Word pieces are joined to words, whose maps are the mean of those of the pieces.
+
+    Raises:
+        ValueError: when the model has no matching score.
+    """
+    if getattr(inferencer.model, 'matching_head', None) is None:
+        raise ValueError(f'{type(inferencer.model).__name__} has no matching score: no heat maps')
+    encoded_image, encoded_text = inferencer.encode([image], [text])
+    maps, whole = grad_cam(inferencer.model, encoded_image.tokens, encoded_text.tokens)
+    preprocessor = inferencer.model.data_preprocessor
+    pieces = preprocessor.words(preprocessor.tokenize([inferencer.clean_text(text)])[0][0])
+    words: list[tuple[str, list[np.ndarray]]] = []
+    for piece, heat in zip(pieces, maps[0].float().cpu().numpy(), strict=False):
+        if piece.startswith('##') and words:
+            name, heats = words.pop()
+            words.append((name + piece[2:], [*heats, heat]))
+        elif not piece.startswith('['):
+            words.append((piece, [heat]))
+    means = [(word, np.mean(heats, 0)) for word, heats in words]
+    return [('', whole[0].float().cpu().numpy()), *means]

@@ -1,0 +1,84 @@
+"""What a query finds, in a terminal and on a sheet of HTML."""
+
+import html
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from xmodal.datasets.image_file import BrokenImageError, decode_image
+from xmodal.files import atomic_open
+from xmodal.search.catalogue import Picture
+from xmodal.search.query import Hit
+from xmodal.visualization.figures import to_uri
+
+_STYLE = (
+    ':root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:2rem}'
+    'main{display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(180px,1fr))}'
+    'figure{margin:0}img{width:100%;border-radius:6px}figcaption{overflow-wrap:anywhere}'
+)
+
+
+def thumbnail(picture: Picture, side: int = 320, max_pixels: int = 100_000_000) -> np.ndarray:
+    """The picture with sides of at most ``side`` pixels, RGB.
+
+    Raises:
+        BrokenImageError: when its file is gone or broken.
+    """
+    image = decode_image(picture.entry.read(), picture.path, max_pixels)
+    scale = side / max(image.shape[:2])
+    if scale >= 1:
+        return image
+    height, width = (max(1, round(length * scale)) for length in image.shape[:2])
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+
+
+def print_hits(hits: list[Hit], title: str) -> None:
+    """Prints a table."""
+    table = Table(title=escape(title))
+    for heading in ('', 'cosine', 'match', 'picture', 'size', 'taken'):
+        table.add_column(heading, overflow='fold')
+    for rank, hit in enumerate(hits, 1):
+        p, match = hit.picture, '' if hit.match is None else f'{hit.match:.3f}'
+        size = f'{p.width} × {p.height}'
+        cells = str(rank), f'{hit.score:.3f}', match, escape(p.path), size, escape(p.taken or '')
+        table.add_row(*cells)
+    Console().print(table)
+
+
+def print_info(facts: dict, broken: list[tuple[str, str]], as_json: bool) -> None:
+    """Prints what an index says about itself, and the pictures that were left out."""
+    if as_json:
+        print(json.dumps({**facts, 'broken': broken}))
+        return
+    table = Table(show_header=False)
+    for name, value in {**facts, 'left out': len(broken)}.items():
+        table.add_row(name, escape(str(value)))
+    Console().print(table)
+    for _, reason in broken[:20]:
+        Console().print(escape(f'left out: {reason}'), soft_wrap=True)
+
+
+def write_sheet(file: Path, hits: list[Hit], title: str) -> None:
+    """Writes a page that has the pictures in it, complete or not at all."""
+    figures = []
+    for hit in hits:
+        try:
+            uri = to_uri(thumbnail(hit.picture))
+        except BrokenImageError:
+            uri = ''
+        name = html.escape(hit.picture.path)
+        figures.append(
+            f'<figure><img src="{uri}" alt=""><figcaption>{hit.score:.3f} {name}</figcaption>'
+            '</figure>'
+        )
+    title = html.escape(title)
+    with atomic_open(file) as output:
+        output.write(
+            f'<!doctype html><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+            f'<h1>{title}</h1><main>{"".join(figures)}</main>'
+        )

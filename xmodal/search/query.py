@@ -1,0 +1,59 @@
+"""Queries, and what they find."""
+
+from typing import NamedTuple
+
+from xmodal.search.catalogue import Filter, Picture
+
+__all__ = ['Filter', 'Hit', 'Query']
+_NOT = ' and not '
+
+
+class Query(NamedTuple):
+    """What is looked for: a text, a picture, or both, and not another text.
+
+    Attributes:
+        text: of what is searched.
+        image: more like this: anything that the inferencer takes as an image.
+        without: a text; its vector is subtracted.
+    """
+
+    text: str | None = None
+    image: object = None
+    without: str | None = None
+
+    @classmethod
+    def parse(cls, text: str | None, image: object = None) -> 'Query':
+        """Reads 'A and not B' as A without B.
+
+        Raises:
+            ValueError: when there is neither a text nor an image, or nothing before or after 'and
+                not'.
+        """
+        text, found, without = (text or '').partition(_NOT)
+        if found and not (text.strip() and without.strip()):
+            raise ValueError("expected a text before and after 'and not'")
+        if not text.strip() and image is None:
+            raise ValueError('the query is empty: expected a text, an image, or both')
+        return cls(text.strip() or None, image, without.strip() or None)
+
+
+class Hit(NamedTuple):
+    """A picture that was found.
+
+    Attributes:
+        picture: from the catalogue.
+        score: cosine of the query and the picture.
+        match: score of the fusion encoder; None where it was not asked.
+    """
+
+    picture: Picture
+    score: float
+    match: float | None = None
+
+    def as_dict(self) -> dict:
+        """For JSON."""
+        p = self.picture
+        return {
+            'id': p.id, 'path': p.path, 'score': self.score, 'match': self.match,
+            'width': p.width, 'height': p.height, 'taken': p.taken,
+        }  # fmt: skip

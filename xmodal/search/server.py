@@ -1,0 +1,155 @@
+"""The page: a small server for one's own machine.
+
+Pictures are served by their number in the index, never by a path. An uploaded picture is the plain
+body of a request and stays in memory.
+"""
+
+from pathlib import Path
+from threading import BoundedSemaphore
+
+import cv2
+import numpy as np
+
+from xmodal.datasets.image_file import decode_image
+from xmodal.search.catalogue import Filter, Picture
+from xmodal.search.index import ImageIndex
+from xmodal.search.output import thumbnail
+from xmodal.search.query import Query
+from xmodal.visualization.figures import overlay_heatmap, to_uri
+
+try:
+    from fastapi import FastAPI, HTTPException, Request
+    from fastapi.concurrency import run_in_threadpool
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+except ImportError:
+    raise RuntimeError("the page needs FastAPI: pip install -e '.[demo]'") from None
+
+PAGE = Path(__file__).parent / 'page' / 'index.html'
+MAX_UPLOAD = 20 << 20  # bytes
+MAX_PIXELS = 40_000_000
+MAX_TEXT, MAX_RESULTS, MAX_RERANK, MAX_WORDS = 300, 200, 100, 12
+HOSTS = ['127.0.0.1', 'localhost']
+_SAFE = {
+    'Content-Security-Policy': "default-src 'none'; img-src 'self' data:; connect-src 'self'; "
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+}
+
+
+def make_app(index: ImageIndex) -> FastAPI:
+    """The page of an index and what it asks for."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
+    turn = BoundedSemaphore(2)  # of the model: more at once would only need more memory
+
+    @app.middleware('http')
+    async def add_headers(request: Request, call_next):
+        response = await call_next(request)
+        response.headers.update(_SAFE)
+        return response
+
+    @app.exception_handler(ValueError)
+    @app.exception_handler(OSError)
+    async def refuse(request: Request, error: Exception) -> JSONResponse:
+        """What cannot be done is said, without the paths of this machine."""
+        is_picture = isinstance(error, OSError)
+        return JSONResponse({'detail': 'the picture cannot be read' if is_picture else str(error)}, 400)
+
+    def picture(number: int) -> Picture:
+        found = index.catalogue.pictures([number]) if abs(number) < 1 << 62 else []
+        if not found:
+            raise HTTPException(404, 'no such picture')
+        return found[0]
+
+    @app.get('/')
+    def page() -> HTMLResponse:
+        return HTMLResponse(PAGE.read_text('utf-8'))
+
+    @app.get('/api/info')
+    def info() -> dict:
+        has_matching = getattr(index.inferencer.model, 'matching_head', None) is not None
+        return {'pictures': len(index.catalogue.ids()), 'rerank': has_matching}
+
+    @app.post('/api/search')
+    async def search(
+        request: Request,
+        text: str = '',
+        like: int | None = None,
+        k: int = 40,
+        rerank: int = 0,
+        path: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        min_width: int | None = None,
+    ) -> list[dict]:
+        """The best pictures; the body may have a picture."""
+        if len(text) > MAX_TEXT:
+            raise HTTPException(413, f'a query has at most {MAX_TEXT} characters')
+        image: object = await _body(request) or None
+        if image is not None:
+            image = await run_in_threadpool(decode_image, image, 'the picture', MAX_PIXELS)
+        if min_width is not None and abs(min_width) > 1 << 31:
+            raise HTTPException(400, 'min_width is no width of a picture')
+        where = Filter(path or None, after or None, before or None, min_width)
+
+        def run() -> list[dict]:
+            looked_for = image if like is None else picture(like).entry.read()
+            query = Query.parse(text, looked_for)
+            count = min(max(rerank, 0), MAX_RERANK) if query.text else 0
+            with turn:
+                (hits,) = index.search([query], min(max(k, 1), MAX_RESULTS), where, count)
+            return [
+                hit.as_dict() | {'path': Path(hit.picture.path).name} for hit in hits
+            ]
+
+        return await run_in_threadpool(run)
+
+    @app.get('/thumbnail/{number}')
+    def show_thumbnail(number: int) -> Response:
+        return _jpeg(thumbnail(picture(number), 320))
+
+    @app.get('/picture/{number}')
+    def show_picture(number: int) -> Response:
+        return _jpeg(thumbnail(picture(number), 1600))
+
+    @app.get('/api/words/{number}')
+    def words(number: int, text: str) -> list[dict]:
+        """Each word with its heat map on the picture."""
+        if len(text) > MAX_TEXT:
+            raise HTTPException(413, f'a query has at most {MAX_TEXT} characters')
+        found = picture(number)
+        with turn:
+            maps = index.heat_maps(found, text)[: MAX_WORDS + 1]
+        image = thumbnail(found, 480)
+        return [{'word': w, 'image': to_uri(overlay_heatmap(image, heat))} for w, heat in maps]
+
+    return app
+
+
+async def _body(request: Request) -> bytes:
+    """The body, of which no more is read than a picture may have."""
+    parts, length = [], 0
+    async for part in request.stream():
+        length += len(part)
+        if length > MAX_UPLOAD:
+            raise HTTPException(413, f'a picture has at most {MAX_UPLOAD >> 20} MB')
+        parts.append(part)
+    return b''.join(parts)
+
+
+def _jpeg(image: np.ndarray) -> Response:
+    encoded = cv2.imencode('.jpg', image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 88])[1]
+    return Response(
+        encoded.tobytes(), media_type='image/jpeg', headers={'Cache-Control': 'max-age=300'}
+    )
+
+
+def serve(index: ImageIndex, port: int) -> None:
+    """Serves the page on this machine alone, until it is stopped."""
+    import uvicorn
+
+    print(f'http://127.0.0.1:{port}')
+    uvicorn.run(make_app(index), host='127.0.0.1', port=port, log_level='warning')
