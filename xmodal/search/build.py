@@ -118,9 +118,7 @@ def encode_entries(
 
 
 @torch.no_grad()
-def enter(
-    inferencer: Any, batch: list[Decoded], catalogue: Catalogue, vectors: Path
-) -> None:
+def enter(inferencer: Any, batch: list[Decoded], catalogue: Catalogue, vectors: Path) -> None:
     """Encodes a batch and enters it."""
     new = [item for item in batch if item.sample is not None]
     first = catalogue.rows()

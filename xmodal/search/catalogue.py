@@ -65,9 +65,7 @@ class Filter(NamedTuple):
     min_height: int | None = None
 
 
-_CONDITIONS = Filter(
-    'instr(path, ?) > 0', 'taken >= ?', 'taken < ?', 'width >= ?', 'height >= ?'
-)
+_CONDITIONS = Filter('instr(path, ?) > 0', 'taken >= ?', 'taken < ?', 'width >= ?', 'height >= ?')
 
 
 class Catalogue:

@@ -45,9 +45,7 @@ class ImageIndex:
         ValueError: when the index was made with another model, or the model gives no vectors.
     """
 
-    def __init__(
-        self, folder: str | Path, inferencer: Any, add_similarity: bool = False
-    ) -> None:
+    def __init__(self, folder: str | Path, inferencer: Any, add_similarity: bool = False) -> None:
         require_vectors(inferencer)
         self.folder, self.inferencer = Path(folder), inferencer
         self.add_similarity = add_similarity

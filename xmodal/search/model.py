@@ -1,6 +1,7 @@
 """What an index needs of a model: vectors, matching scores and heat maps."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from xmodal.visualization.grad_cam import grad_cam
 
 def fingerprint(inferencer: Any) -> str:
     """Identifies the weights and the preprocessing of a model: its vectors depend on both."""
-    digest = hashlib.sha256(repr(inferencer.pipeline).encode())
+    transforms = [(type(t).__name__, vars(t)) for t in inferencer.pipeline.transforms]
+    described = re.sub(r' at 0x[0-9a-f]+', '', repr(transforms))  # places in memory
+    digest = hashlib.sha256(described.encode())
     for name, value in sorted(inferencer.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(value.cpu().contiguous().flatten().view(torch.uint8).numpy())

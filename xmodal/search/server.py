@@ -20,8 +20,8 @@ from xmodal.visualization.figures import overlay_heatmap, to_uri
 try:
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.concurrency import run_in_threadpool
+    from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from fastapi.responses import HTMLResponse, JSONResponse, Response
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
 except ImportError:
     raise RuntimeError("the page needs FastAPI: pip install -e '.[demo]'") from None
 
@@ -56,7 +56,9 @@ def make_app(index: ImageIndex) -> FastAPI:
     async def refuse(request: Request, error: Exception) -> JSONResponse:
         """What cannot be done is said, without the paths of this machine."""
         is_picture = isinstance(error, OSError)
-        return JSONResponse({'detail': 'the picture cannot be read' if is_picture else str(error)}, 400)
+        return JSONResponse(
+            {'detail': 'the picture cannot be read' if is_picture else str(error)}, 400
+        )
 
     def picture(number: int) -> Picture:
         found = index.catalogue.pictures([number]) if abs(number) < 1 << 62 else []
@@ -101,9 +103,7 @@ def make_app(index: ImageIndex) -> FastAPI:
             count = min(max(rerank, 0), MAX_RERANK) if query.text else 0
             with turn:
                 (hits,) = index.search([query], min(max(k, 1), MAX_RESULTS), where, count)
-            return [
-                hit.as_dict() | {'path': Path(hit.picture.path).name} for hit in hits
-            ]
+            return [hit.as_dict() | {'path': Path(hit.picture.path).name} for hit in hits]
 
         return await run_in_threadpool(run)
 
