@@ -1,0 +1,109 @@
+"""The page serves pictures of the index and nothing else."""
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from PIL import Image
+
+from xmodal.search import ImageIndex
+
+pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
+pytest.importorskip('fastapi', reason="the page needs the extra: pip install -e '.[demo]'")
+pytest.importorskip('httpx', reason="the test's client needs httpx")
+
+
+@pytest.fixture
+def client(inferencer, tiny_world, tmp_path):
+    from fastapi.testclient import TestClient
+
+    from xmodal.search.server import make_app
+
+    photos = tmp_path / 'photos'
+    photos.mkdir()
+    for number, colour in enumerate(('red', 'blue', 'green')):
+        Image.new('RGB', (40, 40), colour).save(photos / f'<script>{number}.png')
+    (tmp_path / 'secret.png').write_bytes(b'secret')
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    index.update(photos, progress=False)
+    app = make_app(index)
+    return TestClient(app, base_url='http://127.0.0.1', raise_server_exceptions=False)
+
+
+def png(size, colour='red'):
+    output = io.BytesIO()
+    Image.new('1', size).save(output, 'png') if max(size) > 1000 else Image.new(
+        'RGB', size, colour
+    ).save(output, 'png')
+    return output.getvalue()
+
+
+def test_a_query_finds_and_shows_pictures(client):
+    hits = client.post('/api/search', params={'text': 'a red ring', 'rerank': 2}).json()
+    assert len(hits) == 3 and '/' not in hits[0]['path']
+    for kind in ('thumbnail', 'picture'):
+        answer = client.get(f'/{kind}/{hits[0]["id"]}')
+        assert Image.open(io.BytesIO(answer.content)).size == (40, 40)
+    words = client.get(f'/api/words/{hits[0]["id"]}', params={'text': 'a red ring'}).json()
+    assert [word['word'] for word in words] == ['', 'a', 'red', 'ring']
+    (first, *_) = client.post('/api/search', content=png((40, 40), 'blue')).json()
+    assert first['path'] == '<script>1.png' and first['score'] == pytest.approx(1, abs=2e-3)
+    assert client.post('/api/search', params={'like': first['id']}).json()[0] == first
+
+
+@pytest.mark.parametrize(
+    'path',
+    [f'/{kind}/{name}' for kind in ('thumbnail', 'picture', 'api/words')
+     for name in ('../secret.png', '..%2f..%2fsecret.png', '%2e%2e/secret.png', '/etc/passwd', '-1',
+                  '99', '9' * 40, '1e3', '0x1', '0;DROP TABLE images', '%00', 'secret.png')]
+    + ['/secret.png', '/page/../../secret.png', '/docs', '/openapi.json'],
+)  # fmt: skip
+def test_no_path_reaches_a_file(client, path):
+    answer = client.get(path, params={'text': 'a'})
+    assert 400 <= answer.status_code < 500
+    assert b'secret' not in answer.content.replace(b'secret.png', b'')
+
+
+@pytest.mark.parametrize(
+    'body',
+    [b'x', b'\x89PNG\r\n\x1a\n' + bytes(100), b'GIF89a', b'<svg onload="alert(1)">', b'\0' * 1000,
+     png((40, 40))[:60], png((30_000, 30_000)), bytes((20 << 20) + 1)],
+)  # fmt: skip
+def test_bad_uploads_are_refused(client, body):
+    answer = client.post('/api/search', content=body)
+    assert answer.status_code in (400, 413), answer.text
+    assert client.get('/api/info').status_code == 200
+
+
+@pytest.mark.parametrize(
+    'params',
+    [{}, {'text': ' '}, {'text': 'a' * 301}, {'text': 'a and not '}, {'like': 99}, {'like': 'x'},
+     {'like': 9**30}, {'text': 'a', 'k': 'x'}, {'text': 'a', 'min_width': 9**30}],
+)  # fmt: skip
+def test_bad_queries_are_refused(client, params):
+    assert 400 <= client.post('/api/search', params=params).status_code < 500
+
+
+@pytest.mark.parametrize(
+    'text', ["'; DROP TABLE images; --", '<script>alert(1)</script>', '\0', '💥']
+)
+def test_odd_queries_are_texts(client, text):
+    answer = client.post('/api/search', params={'text': text, 'path': text, 'k': -5})
+    assert answer.status_code == 200 and isinstance(answer.json(), list)
+    assert client.get('/api/info').json()['pictures'] == 3
+
+
+def test_other_hosts_are_refused_and_the_page_loads_nothing_from_elsewhere(client):
+    assert client.get('/', headers={'Host': 'evil.example'}).status_code == 400
+    page = client.get('/')
+    assert "default-src 'none'" in page.headers['Content-Security-Policy']
+    assert 'http' not in page.text and 'innerHTML' not in page.text
+
+
+def test_fifty_clients_at_once_get_what_one_gets(client):
+    def ask(_):
+        return client.post('/api/search', params={'text': 'a red ring'}).json()
+
+    expected = ask(0)
+    with ThreadPoolExecutor(50) as pool:
+        assert all(hits == expected for hits in pool.map(ask, range(50)))
