@@ -125,11 +125,11 @@ def enter(inferencer: Any, batch: list[Decoded], catalogue: Catalogue, vectors: 
     if new:
         rows = np.concatenate(list(_encode(inferencer, [item.sample for item in new])))
         _append(vectors, rows.astype(np.float16), first)
-    pictures = [
-        Picture(first + i, e.path, e.file, e.offset, e.size, e.mtime, item.hash, *item.size, item.taken)
-        for i, item in enumerate(new)
-        for e in (item.entry,)
-    ]  # fmt: skip
+    pictures = []
+    for row, item in enumerate(new, first):
+        e = item.entry
+        where = e.path, e.file, e.offset, e.size, e.mtime
+        pictures.append(Picture(row, *where, item.hash, *item.size, item.taken))
     broken = [(item.entry, item.reason) for item in batch if item.reason]
     touched = [item.entry for item in batch if item.sample is None and not item.reason]
     catalogue.commit(pictures, broken, touched, first + len(new))

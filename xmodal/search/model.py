@@ -50,7 +50,9 @@ def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
     texts = [text for q in queries for text in (q.text, q.without) if text]
     images = [q.image for q in queries if q.image is not None]
     text_rows = iter(inferencer.encode_texts(texts).embedding.float().cpu().numpy())
-    image_rows = iter(inferencer.encode_images(images).embedding.float().cpu().numpy())
+    image_rows = iter(())
+    if images:
+        image_rows = iter(inferencer.encode_images(images).embedding.float().cpu().numpy())
     vectors = []
     for query in queries:
         vector = next(text_rows) if query.text else 0
