@@ -21,6 +21,7 @@ FOUNDATION = {
     'expansion',
     'fields',
     'files',
+    'packaged',
     'registry',
     'version',
     'vocabulary',
@@ -31,6 +32,8 @@ MIDDLE = FOUNDATION | {'functional', 'structures', 'datasets', 'models'}
 # What the modules of a package may import of xmodal, apart from their package.
 PACKAGES = {
     **dict.fromkeys(FOUNDATION, FOUNDATION),
+    '__main__': {'cli'},
+    'cli': {'errors', 'packaged', 'version'},
     'functional': set(),
     'structures': {'errors'},
     'datasets': FOUNDATION | {'structures'},

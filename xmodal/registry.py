@@ -16,8 +16,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from mmengine import registry as _mmengine
+from mmengine.config import Config
 
 from xmodal.build_functions import build_runner_checked, with_config_errors, with_frozen
+from xmodal.packaged import PREFIX, find_file
 
 SCOPE = 'xmodal'
 _PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
@@ -76,3 +78,20 @@ def register_all() -> None:
             registry.parent.build_func = registry.build_func
     if not _mmengine.DefaultScope.check_instance_created(SCOPE):
         _mmengine.DefaultScope.get_instance(SCOPE, scope_name=SCOPE)
+
+
+_find_base_in_mmengine = Config._get_cfg_path
+
+
+def _find_base(base: str, heir: str) -> tuple[str, str | None]:
+    """The path of a config to inherit from, and its scope, which MMEngine sets in its components.
+
+    MMEngine has a fixed list of the packages that a config may inherit from. Those of xmodal set
+    ``default_scope`` themselves.
+    """
+    if base.startswith(PREFIX):
+        return str(find_file(base)), None
+    return _find_base_in_mmengine(base, heir)
+
+
+Config._get_cfg_path = staticmethod(_find_base)
