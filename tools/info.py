@@ -53,6 +53,9 @@ def devices() -> Iterator[tuple[str, str]]:
 def extras() -> Iterator[tuple[str, str]]:
     """The extras of the package, with what is missing of each."""
     missing: dict[str, list[str]] = {}
+    if not installed('xmodal'):
+        yield 'xmodal', 'not installed, only found in PYTHONPATH: pip install -e .'
+        return
     for requirement in requires('xmodal') or ():
         name, _, marker = requirement.partition(';')
         if 'extra ==' not in marker:

@@ -80,18 +80,26 @@ def register_all() -> None:
         _mmengine.DefaultScope.get_instance(SCOPE, scope_name=SCOPE)
 
 
+# MMEngine has a fixed list of the packages whose configs it finds by name. These add xmodal's.
 _find_base_in_mmengine = Config._get_cfg_path
+_read_in_mmengine = Config.fromfile
 
 
 def _find_base(base: str, heir: str) -> tuple[str, str | None]:
-    """The path of a config to inherit from, and its scope, which MMEngine sets in its components.
+    """The path of a config to inherit from, and the scope that MMEngine sets in its components.
 
-    MMEngine has a fixed list of the packages that a config may inherit from. Those of xmodal set
-    ``default_scope`` themselves.
+    The configs of xmodal have none to set: they name ``default_scope``.
     """
     if base.startswith(PREFIX):
         return str(find_file(base)), None
     return _find_base_in_mmengine(base, heir)
 
 
+def _read(filename: str | Path, *args, **options) -> Config:
+    """``Config.fromfile``, also of ``xmodal::acerpe/pretrain_4m.py``."""
+    name = find_file(filename) if str(filename).startswith(PREFIX) else filename
+    return _read_in_mmengine(name, *args, **options)
+
+
 Config._get_cfg_path = staticmethod(_find_base)
+Config.fromfile = staticmethod(_read)

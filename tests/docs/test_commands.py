@@ -34,6 +34,8 @@ def tool_of(words):
         return arguments[0].removeprefix('tools/'), arguments[1:]
     if program == 'xmodal' and arguments[0] in COMMANDS:
         return COMMANDS[arguments[0]], arguments[1:]
+    if program == 'torchrun' and '-m' in words:
+        return tool_of(words[words.index('-m') + 1 :])
     if program == 'torchrun':
         *_, script = (index for index, word in enumerate(words) if word.startswith('tools/'))
         return words[script].removeprefix('tools/'), words[script + 1 :]

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mmengine.config import Config
 
 from xmodal import cli
 from xmodal.engine.launch import read_config
@@ -120,6 +121,8 @@ def test_a_config_inherits_from_one_of_the_package(tmp_path):
     expected = read_config('configs/acerpe/pretrain_shapes.py')
     expected.model.queue_length = 4
     assert config.to_dict() == expected.to_dict()
+    name = 'xmodal::acerpe/pretrain_shapes.py'
+    assert Config.fromfile(name).model == read_config(name).model
     file.write_text("_base_ = 'xmodal::acerpe/none.py'")
     with pytest.raises(ConfigError, match=r'mine\.py, from configs/acerpe/none\.py: No such file'):
         read_config(file)

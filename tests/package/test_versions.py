@@ -10,7 +10,7 @@ import yaml
 import xmodal
 
 OLDEST = (3, 10)
-FOLDERS = ('xmodal', 'tools', 'tests', 'projects', 'configs')
+FOLDERS = ('xmodal', 'tools', 'projects')
 FILES = [file for folder in FOLDERS for file in sorted(Path(folder).rglob('*.py'))]
 # What Python 3.11 to 3.13 added and a program might use, by module.
 NEWER = {

@@ -12,6 +12,7 @@ from shutil import copy, copytree, ignore_patterns
 import pytest
 
 pytest.importorskip('build', reason="the wheel is made by the package 'build'")
+pytest.importorskip('setuptools', reason='the wheel is made by setuptools')
 
 SOURCES = ('xmodal', 'configs', 'tools')
 # Trains two steps of a pre-training that inherits from the wheel's, tests tables and prompts.
