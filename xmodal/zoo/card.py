@@ -23,8 +23,8 @@ model = xmodal.Inferencer('{name}')
 model.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])
 ```
 
-A folder of [xmodal](https://pypi.org/project/xmodal/): `config.py` builds the model and its preprocessing,
-`model.safetensors` has its weights ({parameters:.1f} M parameters).
+A folder of xmodal: `config.py` builds the model and its preprocessing, `model.safetensors` has its
+weights ({parameters:.1f} M parameters).
 """
 
 

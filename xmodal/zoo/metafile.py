@@ -17,7 +17,7 @@ import yaml
 import xmodal
 from xmodal.files import explain_errors, read_text
 
-_LAYOUT = '{Collections: [{Name: …}], Models: [{Name: …, Config: …, Task: …}, …]}'
+_LAYOUT = '{Collections: [{Name: …, Paper: {Title: …}}], Models: [{Name: …, Config: …, Task: …}, …]}'
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class ModelEntry:
         config: its config, ``configs/…``.
         task: what the config trains or tests.
         paper: the collection, as 'ACE-RPE'.
+        title: of the paper.
         weights: a URL, a folder inside the package (``zoo/weights/…``), or None.
         page: where the authors offer weights that only a person can download.
         converter: of files of other projects; None for weights of this one.
@@ -46,6 +47,7 @@ class ModelEntry:
     config: str
     task: str
     paper: str
+    title: str
     weights: str | None = None
     page: str | None = None
     converter: str | None = None
@@ -100,6 +102,7 @@ def _read_metafile(file: Path) -> Iterable[ModelEntry]:
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # of C, ten times as fast
     with explain_errors(file, _LAYOUT):
         content = yaml.load(read_text(file), loader)
+        titles = {each['Name']: each['Paper']['Title'] for each in content['Collections']}
         for model in content['Models']:
             of_weights = model.get('Weights Metadata', {})
             yield ModelEntry(
@@ -108,6 +111,7 @@ def _read_metafile(file: Path) -> Iterable[ModelEntry]:
                 config=model['Config'],
                 task=model['Task'],
                 paper=model['In Collection'],
+                title=titles[model['In Collection']],
                 weights=model.get('Weights'),
                 page=of_weights.get('Page'),
                 converter=of_weights.get('Converter'),
