@@ -110,7 +110,9 @@ def test_onnx_computes_what_the_model_computes(onnx_folder, expected):
     ):
         np.testing.assert_allclose(actual, wanted.numpy(), atol=1e-4, rtol=1e-4)
     ranking = np.argsort(-embedding @ text_embedding.T, 1)
-    assert (ranking == (image.embedding @ text.embedding.T).argsort(1, descending=True).numpy()).all()
+    assert (
+        ranking == (image.embedding @ text.embedding.T).argsort(1, descending=True).numpy()
+    ).all()
 
 
 def test_eight_bits_are_near(onnx_folder, expected):
@@ -149,9 +151,7 @@ def test_an_exported_distance_is_the_shortest_path():
 
 
 def test_other_models_are_refused():
-    model = MODELS.build(
-        dict(type='MultiLabelClassifier', **get_classifier())
-    )
+    model = MODELS.build(dict(type='MultiLabelClassifier', **get_classifier()))
     with pytest.raises(ValueError, match='MultiLabelClassifier cannot be exported: expected'):
         parts_of(model)
 

@@ -18,9 +18,7 @@ from xmodal.zoo import checkpoints, find_entry
 from xmodal.zoo.metafile import ModelEntry, configs_folder, read_entries
 
 ENTRIES = read_entries(configs_folder())
-MINILM = dict(
-    hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
-)
+MINILM = dict(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
 
 
 def test_models_build_without_their_files(pytestconfig, tmp_path):

@@ -98,21 +98,21 @@ class OnnxModel:
             if (file := Path(folder) / f'{name}{suffix}').is_file()
         }
 
+    def run(self, part: str, inputs: dict[str, np.ndarray]) -> Sequence[np.ndarray]:
+        """The outputs of a part, ``'image'``, ``'text'`` or ``'matcher'``, for its inputs."""
+        return self._parts[part].run(None, inputs)
+
     def encode_images(self, images: np.ndarray) -> Sequence[np.ndarray]:
         """Pixels uint8 (B, 3, H, W) to tokens (B, 1 + M, D) and embeddings (B, d)."""
-        return self._parts['image'].run(None, {'images': images})
+        return self.run('image', {'images': images})
 
     def encode_texts(self, input_ids: np.ndarray, mask: np.ndarray) -> Sequence[np.ndarray]:
         """Ids and mask int64 (B, N) to tokens (B, N, D) and embeddings (B, d)."""
-        return self._parts['text'].run(None, {'input_ids': input_ids, 'attention_mask': mask})
+        return self.run('text', {'input_ids': input_ids, 'attention_mask': mask})
 
     def match(
         self, image_tokens: np.ndarray, text_tokens: np.ndarray, mask: np.ndarray
     ) -> np.ndarray:
         """Tokens of pairs, row by row, to the logits of 'no' and 'yes', (B, 2)."""
-        inputs = {
-            'image_tokens': image_tokens,
-            'text_tokens': text_tokens,
-            'attention_mask': mask,
-        }
-        return self._parts['matcher'].run(None, inputs)[0]
+        inputs = {'image_tokens': image_tokens, 'text_tokens': text_tokens}
+        return self.run('matcher', {**inputs, 'attention_mask': mask})[0]

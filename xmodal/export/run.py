@@ -29,9 +29,7 @@ class Run(NamedTuple):
     card: dict[str, Any]
 
 
-def read_run(
-    name: str, checkpoint: Path | None = None, metrics_file: Path | None = None
-) -> Run:
+def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | None = None) -> Run:
     """Reads the folder of a run, or a model by name.
 
     Args:

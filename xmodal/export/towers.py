@@ -58,9 +58,7 @@ class Matcher(nn.Module):
         super().__init__()
         self.model, self.grid_size = model, grid_size
 
-    def forward(
-        self, image_tokens: Tensor, text_tokens: Tensor, attention_mask: Tensor
-    ) -> Tensor:
+    def forward(self, image_tokens: Tensor, text_tokens: Tensor, attention_mask: Tensor) -> Tensor:
         """Tokens (B, 1 + M, D), (B, N, D) and mask (B, N) int64, row by row, to logits (B, 2)."""
         image = Tokens(image_tokens, grid_size=self.grid_size)
         text = Tokens(text_tokens, attention_mask.bool())

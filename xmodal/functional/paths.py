@@ -113,7 +113,7 @@ def _exported_distance(
     distance: Tensor, padding: Tensor | None, token_window: int, walk: Callable
 ) -> Tensor:
     """The same in floating point, without gradients: ONNX does not shift signed integers."""
-    paths = distance.clamp(max=FAR)
+    paths = distance.detach().clamp(max=FAR)
     if padding is not None:
         paths = paths.masked_fill(padding, FAR)
     _walk(paths, token_window, walk, lambda length: length)

@@ -122,9 +122,7 @@ def _continue(url: str, part: Path) -> None:
 def _write(response: HTTPResponse, part: Path, offset: int, url: str) -> None:
     length = response.headers.get('Content-Length')
     total = offset + int(length) if length else None
-    bar = tqdm(
-        desc=url.rsplit('/', 1)[-1], total=total, initial=offset, unit='B', unit_scale=True
-    )
+    bar = tqdm(desc=url.rsplit('/', 1)[-1], total=total, initial=offset, unit='B', unit_scale=True)
     with bar, open(part, 'ab' if offset else 'wb') as output:
         while chunk := response.read(_CHUNK):
             output.write(chunk)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import xmodal
 from mmengine.config import Config, ConfigDict
 
+import xmodal
 from xmodal.errors import ConfigError
 from xmodal.files import read_text
 

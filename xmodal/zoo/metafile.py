@@ -17,7 +17,9 @@ import yaml
 import xmodal
 from xmodal.files import explain_errors, read_text
 
-_LAYOUT = '{Collections: [{Name: …, Paper: {Title: …}}], Models: [{Name: …, Config: …, Task: …}, …]}'
+_LAYOUT = (
+    '{Collections: [{Name: …, Paper: {Title: …}}], Models: [{Name: …, Config: …, Task: …}, …]}'
+)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ model = dict(
             feedforward_dims=256,
             num_heads=4,
             streams='both',
-            type='FusionEncoder'),
+            type='FusionEncoder',
+        ),
         image_encoder=dict(
             arch='vit_base_patch16_224',
             conv_stem=True,
@@ -19,9 +20,9 @@ model = dict(
             num_heads=4,
             patch_size=16,
             type='ViTImageEncoder',
-            weight_init='jax'),
-        position=dict(
-            delta=0.05, groups=4, tau=10000.0, type='AnchorRelativePosition'),
+            weight_init='jax',
+        ),
+        position=dict(delta=0.05, groups=4, tau=10000.0, type='AnchorRelativePosition'),
         proj_dims=128,
         text_encoder=dict(
             config=dict(
@@ -33,8 +34,11 @@ model = dict(
                 max_position_embeddings=32,
                 num_attention_heads=4,
                 num_hidden_layers=2,
-                vocab_size=128),
-            type='BertTextEncoder')),
+                vocab_size=128,
+            ),
+            type='BertTextEncoder',
+        ),
+    ),
     data_preprocessor=dict(
         max_length=32,
         mean=[
@@ -48,19 +52,20 @@ model = dict(
             63.75,
         ],
         tokenizer=dict(pretrained='{{ fileDirname }}/vocab.txt'),
-        type='ImageTextPreprocessor'),
+        type='ImageTextPreprocessor',
+    ),
     heads=dict(
         ace=dict(token_scale=50.0, type='AnchorHead'),
         itc=dict(type='ITCHead'),
         itm=dict(hardness=0.1, type='ITMHead'),
         mim=dict(block=16, source='image_encoder', type='MIMHead'),
-        mlm=dict(type='MLMHead')),
+        mlm=dict(type='MLMHead'),
+    ),
     momentum=None,
     queue_length=0,
-    type='AlbefPretrainer')
-test_cfg = dict(
-    scorer=dict(add_similarity=True, topk=10, type='ITMReranker'),
-    type='RetrievalLoop')
+    type='AlbefPretrainer',
+)
+test_cfg = dict(scorer=dict(add_similarity=True, topk=10, type='ITMReranker'), type='RetrievalLoop')
 test_dataloader = dict(
     batch_size=100,
     collate_fn=dict(type='xmodal.stack_images'),
@@ -72,7 +77,9 @@ test_dataloader = dict(
             dict(type='PackImageText'),
         ],
         test_mode=True,
-        type='AlbefJsonDataset'),
+        type='AlbefJsonDataset',
+    ),
     num_workers=1,
-    sampler=dict(round_up=False, shuffle=False, type='DefaultSampler'))
+    sampler=dict(round_up=False, shuffle=False, type='DefaultSampler'),
+)
 test_evaluator = dict(type='RetrievalMetric')
