@@ -52,7 +52,7 @@ def server():
     server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
     server.content, server.tag, server.lengths, server.requests = CONTENT, '"a"', [], []
     server.url = f'http://127.0.0.1:{server.server_port}/weights.pth'
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()

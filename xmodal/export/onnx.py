@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -63,11 +64,14 @@ def quantize(file: Path) -> Path:
     Convolutions stay: their 8-bit form is slower on most CPUs.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.shape_inference import quant_pre_process
 
     out = file.with_suffix('.int8.onnx')
-    quantize_dynamic(
-        file, out, op_types_to_quantize=['MatMul', 'Gemm'], weight_type=QuantType.QInt8
-    )
+    with TemporaryDirectory() as folder:  # weights are transposed before: only constants are packed
+        folded = Path(folder) / file.name
+        quant_pre_process(file, folded, skip_symbolic_shape=True)
+        kinds = ['MatMul', 'Gemm']
+        quantize_dynamic(folded, out, op_types_to_quantize=kinds, weight_type=QuantType.QInt8)
     return out
 
 
