@@ -62,10 +62,11 @@ def main() -> None:
         # it while MMEngine lays out the config, MMEngine would report an error in the config.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         set_beginning(config, args.resume)
+        if config.get('load_from'):  # it may be the name of a model
+            config.load_from = str(checkpoint_of(config.load_from))
         if args.row:
             check_row_source(config, args.row)
         if config.get('load_from'):
-            config.load_from = str(checkpoint_of(config.load_from))
             require_checkpoint(config.load_from)
         build_runner(config).train()
 
