@@ -3,6 +3,7 @@
 Usage::
 
     python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_9.pth
+    python tools/test.py acerpe-shapes
 """
 
 import argparse
@@ -16,8 +17,13 @@ from xmodal.files import write_json
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('config', help='config file')
-    parser.add_argument('checkpoint', help='checkpoint file')
+    parser.add_argument('config', help='config file, or the name of a model (docs/zoo.md)')
+    parser.add_argument(
+        'checkpoint',
+        nargs='?',
+        help='checkpoint file, the name of a model, or a folder of one (default: the weights of '
+        'the model that CONFIG names)',
+    )
     parser.add_argument(
         '--metrics', type=Path, help='JSON file for the metrics; an existing one is replaced'
     )
@@ -31,12 +37,21 @@ def main() -> None:
     # These take seconds to import; a wrong command line is told at once.
     from mmengine.dist import is_main_process
 
+    from xmodal.apis import checkpoint_of
     from xmodal.checkpoint_file import require_checkpoint
     from xmodal.engine.launch import build_runner, closing_processes, load_config
+    from xmodal.errors import ConfigError
+    from xmodal.zoo import find_entry
 
+    entry = find_entry(args.config)
+    if args.checkpoint is None and entry is None:
+        raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')
+    name = args.checkpoint or args.config
+    args.config = str(entry.config_file) if entry else args.config
     config = load_config(args)
-    require_checkpoint(args.checkpoint)
-    config.load_from, config.resume = args.checkpoint, False
+    checkpoint = checkpoint_of(name)
+    require_checkpoint(checkpoint)
+    config.load_from, config.resume = str(checkpoint), False
     with closing_processes():
         metrics = build_runner(config).test()
         if args.metrics and is_main_process():

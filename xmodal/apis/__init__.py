@@ -1,5 +1,16 @@
 """Trained models in a script or a notebook."""
 
-from xmodal.apis.inference import Inferencer, load_model
+from xmodal.apis.inference import Inferencer
+from xmodal.apis.models import checkpoint_of, get_model, load_model
+from xmodal.zoo.metafile import list_models
+from xmodal.zoo.saving import push_to_hub, save_pretrained
 
-__all__ = ['Inferencer', 'load_model']
+__all__ = [
+    'Inferencer',
+    'checkpoint_of',
+    'get_model',
+    'list_models',
+    'load_model',
+    'push_to_hub',
+    'save_pretrained',
+]

@@ -13,6 +13,7 @@ from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.layers import ConvStem, PostNormBlock
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
+from xmodal.weights import find_weights
 
 
 @MODELS.register_module()
@@ -93,11 +94,14 @@ class ViTImageEncoder(Encoder):
         """
         if not self.pretrained:
             return
-        if isinstance(self.pretrained, str) and (weights := _read_checkpoint(self.pretrained)):
+        source = self.pretrained
+        if isinstance(source, str):
+            source = find_weights(source, 'image_encoder.pretrained')
+        if isinstance(source, str) and (weights := _read_checkpoint(source)):
             known = self.state_dict()
             self.load_state_dict({name: x for name, x in weights.items() if name in known})
             return
-        overlay = {'file': self.pretrained} if isinstance(self.pretrained, str) else {}
+        overlay = {'file': source} if isinstance(source, str) else {}
         try:
             whole = timm.create_model(
                 self.arch, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay
