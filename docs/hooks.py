@@ -120,7 +120,7 @@ def reference() -> Iterator[tuple[str, str, list[str]]]:
     """The packages of xmodal: name, page, and modules."""
     for folder in sorted({file.parent for file in (ROOT / 'xmodal').rglob('*.py')}):
         parts = folder.relative_to(ROOT).parts
-        if '.mim' in parts:
+        if '.mim' in parts or 'weights' in parts:  # not modules
             continue
         files = sorted(file for file in folder.glob('*.py') if not file.stem.startswith('__'))
         if files:

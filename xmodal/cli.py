@@ -17,6 +17,8 @@ GROUPS = {
         'train': 'train.py',
         'test': 'test.py',
         'ablate': 'ablate.py',
+        'zoo': 'zoo.py',
+        'export': 'export.py',
         'info': 'info.py',
     },
     'make and convert data': {
@@ -49,12 +51,14 @@ GROUPS = {
         'draw-sizes': 'analysis/draw_sizes.py',
         'get-params': 'analysis/get_params.py',
         'get-flops': 'analysis/get_flops.py',
+        'zoo-table': 'analysis/zoo_table.py',
     },
     'measure': {
         'benchmark-pretrain': 'analysis/benchmark_pretrain.py',
         'benchmark-data': 'analysis/benchmark_data.py',
         'benchmark-encoders': 'analysis/benchmark_encoders.py',
         'benchmark-lxmert': 'analysis/benchmark_lxmert.py',
+        'benchmark-onnx': 'analysis/benchmark_onnx.py',
         'benchmark-regions': 'analysis/benchmark_regions.py',
         'benchmark-retrieval': 'analysis/benchmark_retrieval.py',
         'benchmark-similarity': 'analysis/benchmark_similarity.py',

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import xmodal
-from xmodal.zoo.metafile import configs_folder, find_entry, no_model, read_entries
+from xmodal.zoo.metafile import CONFIGS, find_entry, no_model, read_entries
 from xmodal.zoo.table import DOCUMENTS, insert
 
 METAFILES = sorted(Path('configs').glob('*/metafile.yml'))
@@ -19,7 +19,7 @@ MODELS = [model for file in METAFILES for model in yaml.safe_load(file.read_text
 def test_every_model_of_the_metafiles_is_listed():
     names = xmodal.list_models()
     assert names == [model.get('Alias', model['Name']) for model in MODELS]
-    every = [name for entry in read_entries(configs_folder()) for name in entry.names]
+    every = [name for entry in read_entries(CONFIGS) for name in entry.names]
     assert len(set(every)) == len(every)
 
 

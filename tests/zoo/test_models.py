@@ -15,9 +15,9 @@ from xmodal.apis import checkpoint_of, get_model
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS
 from xmodal.zoo import checkpoints, find_entry
-from xmodal.zoo.metafile import ModelEntry, configs_folder, read_entries
+from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
 
-ENTRIES = read_entries(configs_folder())
+ENTRIES = read_entries(CONFIGS)
 MINILM = dict(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
 
 

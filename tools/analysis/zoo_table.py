@@ -9,14 +9,14 @@ import argparse
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
-from xmodal.zoo.metafile import configs_folder
+from xmodal.zoo.metafile import CONFIGS
 from xmodal.zoo.table import DOCUMENTS, insert
 
 
 def main() -> None:
     """Writes the tables."""
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
-    root: Path = configs_folder().parent
+    root: Path = CONFIGS.parent
     for name, kind, make in DOCUMENTS:
         file = root / name
         text = file.read_text(encoding='utf-8')

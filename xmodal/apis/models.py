@@ -1,5 +1,6 @@
 """Models by name."""
 
+from inspect import signature
 from pathlib import Path
 
 from mmengine.config import Config
@@ -18,6 +19,8 @@ def load_model(
 ) -> nn.Module:
     """Builds the model of a config with the weights of a checkpoint, in eval mode.
 
+    It has no momentum teacher, which only training needs.
+
     Args:
         config: a config or a config file.
         checkpoint: checkpoint file of a run, converted weights, or a name of the zoo.
@@ -29,7 +32,7 @@ def load_model(
     """
     register_all()
     config = config if isinstance(config, Config) else read_config(config)
-    model = MODELS.build(config.model)
+    model = _build(config)
     load_weights(model, checkpoint_of(checkpoint))
     return model.to(device).eval()
 
@@ -51,7 +54,7 @@ def get_model(name: str, pretrained: bool | str | Path = True, device: str = 'cp
     config, checkpoint = locate(name, pretrained)
     if checkpoint is None:
         register_all()
-        return MODELS.build(config.model).to(device).eval()
+        return _build(config).to(device).eval()
     return load_model(config, checkpoint, device)
 
 
@@ -80,3 +83,11 @@ def checkpoint_of(name: str | Path) -> str | Path:
         return name
     is_known = find_entry(str(name)) or (Path(name) / WEIGHTS).is_file()
     return locate(name)[1] if is_known else name
+
+
+def _build(config: Config) -> nn.Module:
+    """The model of a config, without the momentum teacher."""
+    options = dict(config.model)
+    if 'momentum' in signature(MODELS.get(config.model.type)).parameters:
+        options['momentum'] = None
+    return MODELS.build(options)

@@ -12,7 +12,7 @@ from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.files import read_json
-from xmodal.zoo.metafile import ModelEntry, configs_folder, read_entries
+from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
 
 
 class Run(NamedTuple):
@@ -79,7 +79,7 @@ def _describe(config: Config, checkpoint: Path) -> dict[str, Any]:
 
 def _entry(config: Config) -> ModelEntry | None:
     """The model of the zoo that a run's config is a copy of; other families share its name."""
-    for entry in read_entries(configs_folder()):
+    for entry in read_entries(CONFIGS):
         is_same_name = entry.config_file.name == Path(config.filename).name
         if is_same_name and read_config(str(entry.config_file)).model.type == config.model.type:
             return entry

@@ -12,14 +12,14 @@ from xmodal.files import explain_errors, read_text
 from xmodal.version import __version__
 from xmodal.weights import WEIGHT_SOURCES
 from xmodal.zoo.download import cache_folder, download, once
-from xmodal.zoo.metafile import configs_folder
+from xmodal.zoo.metafile import CONFIGS
 
 _LAYOUT = '{Encoders: [{Name: …, Weights: …}, …]}'
 
 
 def read_encoders() -> dict[str, str]:
     """URLs of encoders by their names."""
-    file = configs_folder() / 'emkum' / 'metafile.yml'
+    file = CONFIGS / 'emkum' / 'metafile.yml'
     with explain_errors(file, _LAYOUT):
         content = yaml.safe_load(read_text(file))
         return {encoder['Name']: encoder['Weights'] for encoder in content['Encoders']}

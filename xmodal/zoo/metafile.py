@@ -14,8 +14,10 @@ from pathlib import Path
 
 import yaml
 
-import xmodal
 from xmodal.files import explain_errors, read_text
+from xmodal.packaged import ROOT
+
+CONFIGS = ROOT / 'configs'
 
 _LAYOUT = (
     '{Collections: [{Name: …, Paper: {Title: …}}], Models: [{Name: …, Config: …, Task: …}, …]}'
@@ -73,24 +75,7 @@ class ModelEntry:
     @property
     def config_file(self) -> Path:
         """Where its config is."""
-        return configs_folder().parent / self.config
-
-
-def configs_folder() -> Path:
-    """The configs of the checkout, or those inside the installed package (``xmodal/.mim``).
-
-    Raises:
-        FileNotFoundError: when there are none.
-    """
-    package = Path(xmodal.__file__).parent
-    folders = package.parent / 'configs', package / '.mim' / 'configs'
-    for folder in folders:
-        if (folder / 'acerpe' / 'metafile.yml').is_file():
-            return folder
-    raise FileNotFoundError(
-        f'there are no configs in {folders[0]} and none in {folders[1]}: install xmodal from a '
-        'wheel or a checkout (`pip install -e .`)'
-    )
+        return ROOT / self.config
 
 
 @cache
@@ -146,7 +131,7 @@ def list_models(
     pattern = pattern if any(sign in pattern for sign in '*?[') else f'*{pattern}*'
     return [
         entry.name
-        for entry in read_entries(configs_folder())
+        for entry in read_entries(CONFIGS)
         if any(fnmatchcase(name, pattern) for name in entry.names)
         and _is_in(task, entry.task)
         and _is_in(paper, f'{entry.paper} {entry.full_name}')
@@ -164,12 +149,12 @@ def _plain(text: str) -> str:
 
 def find_entry(name: str) -> ModelEntry | None:
     """The model of a name, or None."""
-    return next((entry for entry in read_entries(configs_folder()) if name in entry.names), None)
+    return next((entry for entry in read_entries(CONFIGS) if name in entry.names), None)
 
 
 def no_model(name: str) -> ValueError:
     """The error about a name that no model has, with the nearest ones."""
-    names = [n for entry in read_entries(configs_folder()) for n in (entry.name, entry.full_name)]
+    names = [n for entry in read_entries(CONFIGS) for n in (entry.name, entry.full_name)]
     near = get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.5)
     hint = f'did you mean {" or ".join(near)}?' if near else 'xmodal.list_models() has all names'
     return ValueError(

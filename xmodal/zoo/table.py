@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
-from xmodal.zoo.metafile import ModelEntry, configs_folder, read_entries
+from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
 
 _BLOCK = '<!-- {} from configs/*/metafile.yml, by python tools/analysis/zoo_table.py -->'
 _END = '<!-- end -->'
@@ -14,7 +14,7 @@ _BYTES = 1e6
 
 def short_table() -> str:
     """The models with weights, or whose parameters are known."""
-    entries = read_entries(configs_folder())
+    entries = read_entries(CONFIGS)
     known = [entry for entry in entries if entry.weights or entry.page or entry.parameters]
     return _table(known, '', ['model', 'paper', 'task', 'parameters', 'weights'])
 
@@ -22,7 +22,7 @@ def short_table() -> str:
 def full_table() -> str:
     """All models, a table a paper."""
     parts = []
-    for paper, entries in groupby(read_entries(configs_folder()), lambda entry: entry.paper):
+    for paper, entries in groupby(read_entries(CONFIGS), lambda entry: entry.paper):
         columns = ['model', 'task', 'parameters', 'weights', 'results']
         parts.append(f'### {paper}\n\n{_table(entries, "../", columns)}')
     return '\n\n'.join(parts)
