@@ -140,7 +140,7 @@ def test_commands_are_read_as_the_shell_reads_them(script, expected):
     'line, expected',
     [
         ('python tools/train.py CONFIG --amp --zzz', 'unrecognized arguments: --zzz'),
-        ('xmodal test CONFIG', 'the following arguments are required: checkpoint'),
+        ('xmodal test', 'the following arguments are required: config'),
         ('tools/dist_train.sh configs/none.py 8', "['configs/none.py'] do not exist"),
         ('tools/dist_train.sh CONFIG 8 --gpus 2', 'unrecognized arguments: --gpus'),
         ('python tools/none.py', "['tools/none.py'] do not exist"),

@@ -78,8 +78,9 @@ def test_a_name_without_weights_says_how_to_get_some():
         xmodal.get_model('sgraf-saf-f30k')
 
 
-@pytest.mark.parametrize(('file', 'kind', 'make'), DOCUMENTS, ids=str)
-def test_the_tables_of_documents_are_those_of_the_metafiles(file, kind, make):
+@pytest.mark.parametrize('document', DOCUMENTS, ids=lambda document: document[0].name)
+def test_the_tables_of_documents_are_those_of_the_metafiles(document):
+    file, kind, make = document
     text = file.read_text()
     assert insert(text, kind, make()) == text, 'run python tools/analysis/zoo_table.py'
     for model in MODELS:
