@@ -21,6 +21,7 @@ FOUNDATION = {
     'expansion',
     'fields',
     'files',
+    'lora',
     'registry',
     'version',
     'vocabulary',

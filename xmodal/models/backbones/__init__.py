@@ -8,6 +8,7 @@ from xmodal.models.backbones.objects import ObjectEncoder
 from xmodal.models.backbones.region import RegionEncoder
 from xmodal.models.backbones.text import BertTextEncoder, BertWordEncoder
 from xmodal.models.backbones.timm_grid import GridExtractor, TimmGrid
+from xmodal.models.backbones.transformers_text import TransformersTextEncoder
 
 __all__ = [
     'BertTextEncoder',
@@ -21,5 +22,6 @@ __all__ = [
     'RegionEncoder',
     'TimmGrid',
     'TimmTeacher',
+    'TransformersTextEncoder',
     'ViTImageEncoder',
 ]
