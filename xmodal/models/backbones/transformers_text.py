@@ -4,7 +4,14 @@ import inspect
 
 import torch
 from torch import Tensor
-from transformers import AutoConfig, AutoModel, PreTrainedConfig
+from transformers import (
+    MODEL_MAPPING,
+    AutoConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    Siglip2TextModel,
+    SiglipTextModel,
+)  # fmt: skip
 
 from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.layers.bert import read_bert
@@ -13,6 +20,8 @@ from xmodal.structures import Tokens
 from xmodal.weights import find_weights
 
 _KEY = 'text_encoder'
+# Parts of models that AutoModel does not know by themselves.
+_PARTS = {'siglip_text_model': SiglipTextModel, 'siglip2_text_model': Siglip2TextModel}
 
 
 @MODELS.register_module()
@@ -53,10 +62,10 @@ class TransformersTextEncoder(Encoder):
             self.config.num_hidden_layers = num_layers
         self.is_named = isinstance(config, str)
         self.pretrained = pretrained
-        model = AutoModel._model_mapping[type(self.config)]
+        model = _model_class(self.config)
         has_pooler = 'add_pooling_layer' in inspect.signature(model).parameters
         self.options = {'add_pooling_layer': False} if has_pooler else {}
-        self.model = AutoModel.from_config(self.config, **self.options)
+        self.model = model(self.config, **self.options)
 
     @property
     def kind(self) -> str:
@@ -127,6 +136,10 @@ class TransformersTextEncoder(Encoder):
         embeddings = self.model.embeddings(inputs_embeds=words)
         output = self.model.encoder(inputs_embeds=embeddings, attention_mask=bias)
         return self.model.final_layer_norm(output.last_hidden_state)
+
+
+def _model_class(config: PreTrainedConfig) -> type[PreTrainedModel]:
+    return _PARTS.get(config.model_type) or MODEL_MAPPING[type(config)]
 
 
 def _read_config(config: dict | str) -> PreTrainedConfig:

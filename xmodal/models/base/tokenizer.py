@@ -61,8 +61,7 @@ def build_tokenizer(
 
 def _add_first_token(tokenizer: PreTrainedTokenizerBase) -> None:
     """Puts the token of the end at the start, where there is none for the summary of a text."""
-    ids = tokenizer('a')['input_ids']
-    if ids[0] not in tokenizer.all_special_ids:
+    if tokenizer('a').word_ids()[0] is not None:
         end = tokenizer.eos_token
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
             single=f'{end} $A {end}', special_tokens=[(end, tokenizer.eos_token_id)]
