@@ -21,6 +21,7 @@ FOUNDATION = {
     'expansion',
     'fields',
     'files',
+    'lora',
     'packaged',
     'registry',
     'version',

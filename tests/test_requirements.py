@@ -39,7 +39,7 @@ def imported(folder):
 
 
 def test_every_package_that_is_imported_is_declared():
-    optional = {'umap', 'onnxscript', 'onnxruntime'}  # the extras "figures" and "onnx"
+    optional = {'umap', 'onnxscript', 'onnxruntime', 'peft'}  # the extras figures, onnx and lora
     packages = {*imported('xmodal'), *imported('tools')} - sys.stdlib_module_names - optional
     known = {line.split('>')[0] for line in declared(('options', 'install_requires'))}
     distributions = packages_distributions()

@@ -42,6 +42,7 @@ GROUPS = {
         'convert-lxmert': 'model_converters/lxmert.py',
         'convert-sgraf': 'model_converters/sgraf.py',
         'convert-data2vec2': 'model_converters/data2vec2.py',
+        'final-weights': 'model_converters/final_weights.py',
     },
     'look at models and runs': {
         'report': 'analysis/report.py',
@@ -52,6 +53,7 @@ GROUPS = {
         'get-params': 'analysis/get_params.py',
         'get-flops': 'analysis/get_flops.py',
         'zoo-table': 'analysis/zoo_table.py',
+        'check-figures': 'analysis/check_figures.py',
     },
     'measure': {
         'benchmark-pretrain': 'analysis/benchmark_pretrain.py',

@@ -19,6 +19,7 @@ from mmengine import registry as _mmengine
 from mmengine.config import Config
 
 from xmodal.build_functions import build_runner_checked, with_config_errors, with_frozen
+from xmodal.lora import with_lora
 from xmodal.packaged import PREFIX, find_file
 
 SCOPE = 'xmodal'
@@ -36,7 +37,7 @@ def _child(name: str, *packages: str) -> _mmengine.Registry:
     parent = getattr(_mmengine, name)
     build = build_runner_checked if name == 'RUNNERS' else with_config_errors(parent.build_func)
     if name == 'MODELS':  # every module, whatever it is part of
-        build = with_frozen(build)
+        build = with_lora(with_frozen(build))
     locations = [module for package in packages for module in _modules(package)]
     return _mmengine.Registry(
         parent.name, build_func=build, parent=parent, scope=SCOPE, locations=locations

@@ -27,8 +27,9 @@ class ViTImageEncoder(Encoder):
         image_size: height and width of the input, in pixels.
         depth: L, the number of blocks kept; None keeps all.
         pretrained: True for timm's weights, or a file: of timm's weights, or a checkpoint ('….pth')
-            of a model of this package with an ``image_encoder``. They are read when training
-            starts (``init_weights``), not when the model is built.
+            of a model of this package with an ``image_encoder``; or a source of a file
+            (:mod:`xmodal.weights`). They are read when training starts (``init_weights``), not when
+            the model is built.
         conv_stem: patches by :class:`ConvStem` instead of timm's product a patch.
         post_norm: blocks with their norms after the sums (:class:`PostNormBlock`), one norm before
             the first and none after the last, as in data2vec 2.0.
