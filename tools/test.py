@@ -19,7 +19,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('config', help='config file')
     parser.add_argument('checkpoint', help='checkpoint file')
     parser.add_argument(
-        '--metrics', type=Path, help='JSON file for the metrics; an existing one is replaced'
+        '--metrics',
+        type=Path,
+        help='JSON file for the metrics, FILE.json, beside which FILE.queries.npz gets the results '
+        'of each query; existing ones are replaced',
     )
     add_common_arguments(parser)
     return parser.parse_args()
@@ -33,13 +36,19 @@ def main() -> None:
 
     from xmodal.checkpoint_file import require_checkpoint
     from xmodal.engine.launch import build_runner, closing_processes, load_config
+    from xmodal.engine.queries import keep_queries, query_results
+    from xmodal.evaluation.queries import queries_file, write_queries
 
     config = load_config(args)
     require_checkpoint(args.checkpoint)
     config.load_from, config.resume = args.checkpoint, False
     with closing_processes():
-        metrics = build_runner(config).test()
+        runner = build_runner(config)
+        if args.metrics:
+            keep_queries(runner.test_loop)
+        metrics = runner.test()
         if args.metrics and is_main_process():
+            write_queries(queries_file(args.metrics), query_results(runner.test_loop))
             write_json(args.metrics, metrics, indent=1)
 
 
