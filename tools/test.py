@@ -3,6 +3,7 @@
 Usage::
 
     python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_9.pth
+    python tools/test.py CONFIG CHECKPOINT --blind image    # what it knows without looking
 """
 
 import argparse
@@ -24,6 +25,11 @@ def parse_args() -> argparse.Namespace:
         help='JSON file for the metrics, FILE.json, beside which FILE.queries.npz gets the results '
         'of each query; existing ones are replaced',
     )
+    parser.add_argument(
+        '--blind',
+        choices=['text', 'image', 'shuffle'],
+        help='hide the texts, or the images, or give every text the image of another one',
+    )
     add_common_arguments(parser)
     return parser.parse_args()
 
@@ -35,8 +41,10 @@ def main() -> None:
     from mmengine.dist import is_main_process
 
     from xmodal.checkpoint_file import require_checkpoint
+    from xmodal.engine.blind import blind
     from xmodal.engine.launch import build_runner, closing_processes, load_config
     from xmodal.engine.queries import keep_queries, query_results
+    from xmodal.engine.wrappers import unwrap
     from xmodal.evaluation.queries import queries_file, write_queries
 
     config = load_config(args)
@@ -44,6 +52,8 @@ def main() -> None:
     config.load_from, config.resume = args.checkpoint, False
     with closing_processes():
         runner = build_runner(config)
+        if args.blind:
+            blind(runner.test_loop, args.blind, unwrap(runner.model).data_preprocessor)
         if args.metrics:
             keep_queries(runner.test_loop)
         metrics = runner.test()
