@@ -78,7 +78,7 @@ def test_other_queries_and_unknown_metrics_are_refused():
         ((3.0, 3.1, 2.9), 'better'),
         ((-3.0, -3.1, -2.9), 'worse'),
         ((0.1, -0.1, 0.05), 'equivalent within 1'),
-        ((2.0, 0.5, 1.0), 'undecided: about 1 more seeds would decide'),
+        ((2.0, 0.5, 1.0), 'undecided: about 1 more seed'),
     ],
 )
 def test_verdicts(by_seed, word):

@@ -40,7 +40,8 @@ class Verdict(NamedTuple):
             return 'undecided: one seed says nothing of the next'
         if self.more_seeds is None:
             return 'undecided: more seeds do not decide it, a larger test set would'
-        return f'undecided: about {self.more_seeds} more seeds would decide'
+        seeds = 'seed' if self.more_seeds == 1 else 'seeds'
+        return f'undecided: about {self.more_seeds} more {seeds} would decide'
 
 
 def judge(difference: PairedDifference, margin: float = MARGIN, level: float = LEVEL) -> Verdict:
