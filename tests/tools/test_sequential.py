@@ -1,10 +1,13 @@
 """Seeds one at a time: the published bounds, and that only undecided rows go on."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import norm
-from tables_on_disk import make_plan, write_row
+from tables_on_disk import make_plan, write_row, write_table
 
+from tools import ablate
 from xmodal.ablation import Commands, SequentialRunner
 from xmodal.ablation.spending import look_levels
 
@@ -71,3 +74,19 @@ def test_decided_rows_stop_and_the_others_go_on(growing, tmp_path):
         8 - seeds
     )
     assert runner.plan.seeds == 8
+
+
+def test_the_command_ends_with_verdicts_and_the_number_of_seeds(
+    growing, tmp_path, monkeypatch, capsys
+):
+    arguments = [write_table(tmp_path), '--root', tmp_path / 'runs', '--column', 'score']
+    arguments += ['--seeds', '3', '--until-decided', '6']
+    monkeypatch.setattr(sys, 'argv', ['ablate.py', *map(str, arguments)])
+    ablate.main()
+    output = capsys.readouterr().out
+    assert any('The idea' in line and 'better' in line for line in output.splitlines())
+    assert '6 of at most 6 seeds' in output
+    monkeypatch.setattr(sys, 'argv', [*sys.argv[:-3], '6', '--until-decided', '6'])
+    with pytest.raises(SystemExit):
+        ablate.main()
+    assert 'fewer than MAX' in capsys.readouterr().err
