@@ -4,6 +4,7 @@ Usage::
 
     python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_9.pth
     python tools/test.py acerpe-shapes
+    python tools/test.py CONFIG CHECKPOINT --blind image    # what it knows without looking
 """
 
 import argparse
@@ -25,7 +26,15 @@ def parse_args() -> argparse.Namespace:
         'the model that CONFIG names)',
     )
     parser.add_argument(
-        '--metrics', type=Path, help='JSON file for the metrics; an existing one is replaced'
+        '--metrics',
+        type=Path,
+        help='JSON file for the metrics, FILE.json, beside which FILE.queries.npz gets the results '
+        'of each query; existing ones are replaced',
+    )
+    parser.add_argument(
+        '--blind',
+        choices=['text', 'image', 'shuffle'],
+        help='hide the texts, or the images, or give every text the image of another one',
     )
     add_common_arguments(parser)
     return parser.parse_args()
@@ -39,8 +48,12 @@ def main() -> None:
 
     from xmodal.apis import checkpoint_of
     from xmodal.checkpoint_file import require_checkpoint
+    from xmodal.engine.blind import blind
     from xmodal.engine.launch import build_runner, closing_processes, load_config
+    from xmodal.engine.queries import keep_queries, query_results
+    from xmodal.engine.wrappers import unwrap
     from xmodal.errors import ConfigError
+    from xmodal.evaluation.queries import queries_file, write_queries
     from xmodal.zoo import find_entry
 
     entry = find_entry(args.config)
@@ -53,8 +66,14 @@ def main() -> None:
     require_checkpoint(checkpoint)
     config.load_from, config.resume = str(checkpoint), False
     with closing_processes():
-        metrics = build_runner(config).test()
+        runner = build_runner(config)
+        if args.blind:
+            blind(runner.test_loop, args.blind, unwrap(runner.model).data_preprocessor)
+        if args.metrics:
+            keep_queries(runner.test_loop)
+        metrics = runner.test()
         if args.metrics and is_main_process():
+            write_queries(queries_file(args.metrics), query_results(runner.test_loop))
             write_json(args.metrics, metrics, indent=1)
 
 

@@ -49,6 +49,7 @@ GROUPS = {
         'ensemble': 'analysis/ensemble.py',
         'evaluate-vqa': 'analysis/evaluate_vqa.py',
         'anchor-statistics': 'analysis/anchor_statistics.py',
+        'audit-dataset': 'analysis/audit_dataset.py',
         'draw-sizes': 'analysis/draw_sizes.py',
         'get-params': 'analysis/get_params.py',
         'get-flops': 'analysis/get_flops.py',
@@ -65,6 +66,7 @@ GROUPS = {
         'benchmark-retrieval': 'analysis/benchmark_retrieval.py',
         'benchmark-similarity': 'analysis/benchmark_similarity.py',
         'benchmark-temde': 'analysis/benchmark_temde.py',
+        'simulate-verdicts': 'analysis/simulate_verdicts.py',
         'soak': 'analysis/soak.py',
     },
 }
