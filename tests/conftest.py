@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
+from robustness.families import FAMILIES
 
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.registry import register_all
@@ -101,3 +102,18 @@ def tiny_config(shrink) -> Config:
     config.custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4)]
     config.default_hooks.checkpoint.max_keep_ckpts = -1
     return config
+
+
+@pytest.fixture
+def family_config(tiny_config, relocated, tiny_world):
+    """The config of a family with a tiny model, on the tiny world."""
+
+    def load(family):
+        if family == 'acerpe':
+            return tiny_config
+        file, changes = FAMILIES[family]
+        config = relocated(file, tiny_world)
+        config.merge_from_dict(changes)
+        return config
+
+    return load

@@ -4,6 +4,7 @@
     python tools/ablate.py acerpe/table1 --only none ace_rpe --seeds 1
     python tools/ablate.py acerpe/table1 --preset 4m --gpus 8 --seeds 1
     python tools/ablate.py acerpe/table1 --dry-run             # commands, what they lack, figures
+    python tools/ablate.py acerpe/table1 --compare none --column IR@1    # does it help?
     python tools/ablate.py acerpe/table7 --preset 4m --print-config groups_4 > groups_4.py
 
 Ctrl-C or SIGTERM lets the current training save and stops; the same command continues it. Several
@@ -16,19 +17,29 @@ from pathlib import Path
 from pprint import pformat
 
 from xmodal.ablation import (
+    Column,
     Commands,
+    Comparison,
     Plan,
+    Row,
+    SequentialRunner,
+    Table,
     TableRunner,
+    compare,
+    comparisons_to_markdown,
     find_table,
     missing_by_stage,
     missing_gpus,
+    print_comparisons,
     print_grid,
     read_table,
+    reference_row,
     row_config,
     to_markdown,
 )
+from xmodal.ablation.verdict import MARGIN
 from xmodal.engine.command_line import at_least
-from xmodal.engine.errors import run_or_explain
+from xmodal.engine.errors import ConfigError, run_or_explain
 
 
 def parse_args() -> argparse.Namespace:
@@ -49,7 +60,30 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--print-config', metavar='ROW[:STAGE]', help='print the config of a training, run nothing'
     )
-    return parser.parse_args()
+    parser.add_argument(
+        '--compare',
+        metavar='ROW',
+        help="row that the others are compared with (default: the paper's method, or the first)",
+    )
+    parser.add_argument(
+        '--column', nargs='+', metavar='HEADING', help='columns to compare by (default: all)'
+    )
+    parser.add_argument(
+        '--margin',
+        type=float,
+        default=MARGIN,
+        help='points within which rows are equivalent (default: 1)',
+    )
+    parser.add_argument(
+        '--until-decided',
+        type=at_least(3),
+        metavar='MAX',
+        help='add seeds to --seeds, one at a time and MAX in all, until the rows are decided',
+    )
+    args = parser.parse_args()
+    if args.until_decided and not 2 <= args.seeds < args.until_decided:
+        parser.error('--until-decided MAX needs --seeds of at least 2, and fewer than MAX')
+    return args
 
 
 def list_commands(plan: Plan, commands: Commands) -> None:
@@ -79,6 +113,48 @@ def print_config(row: str, preset: str | None) -> None:
         print(f'{key} = {pformat(value, width=100, sort_dicts=False)}')
 
 
+def chosen_columns(table: Table, headings: list[str] | None) -> list[Column]:
+    """The columns to compare by.
+
+    Raises:
+        ConfigError: when the table has no column of a heading.
+    """
+    known = {column.heading: column for column in table.columns}
+    if unknown := [heading for heading in headings or () if heading not in known]:
+        raise ConfigError(f"--column: no column '{unknown[0]}'; there are {', '.join(known)}")
+    return [known[heading] for heading in headings or known]
+
+
+def print_figures(plan: Plan, markdown: bool) -> None:
+    """Prints the table."""
+    if markdown:
+        print(to_markdown(plan))
+    else:
+        print_grid(plan)
+
+
+def print_verdicts(found: list[Comparison], reference: Row, markdown: bool) -> None:
+    """Prints what may be said of the differences."""
+    if markdown:
+        print('', comparisons_to_markdown(found, reference), sep='\n')
+    else:
+        print_comparisons(found, reference)
+
+
+def run_until_decided(
+    table: Table, columns: list[Column], commands: Commands, args: argparse.Namespace
+) -> None:
+    """Runs a table with one seed more after the other."""
+    looks = range(args.seeds, args.until_decided + 1)
+    runner = SequentialRunner(table, looks, args.root, commands, args.compare, columns, args.margin)
+    found = runner.run()
+    print_figures(runner.plan, args.markdown)
+    print_verdicts(found, runner.reference, args.markdown)
+    print(f'{runner.plan.seeds} of at most {args.until_decided} seeds')
+    if runner.failed:
+        raise SystemExit(1)
+
+
 def main() -> None:
     """Runs the table and prints it."""
     args = parse_args()
@@ -89,15 +165,20 @@ def main() -> None:
     plan = Plan(table, args.seeds, args.root)
     commands = Commands(args.gpus)
     runner = TableRunner(plan, commands)
+    columns = chosen_columns(table, args.column)
+    if args.until_decided and not args.dry_run:
+        run_until_decided(table, columns, commands, args)
+        return
     if args.dry_run:
         list_commands(plan, commands)
         list_missing(plan)
     else:
         runner.run()
-    if args.markdown:
-        print(to_markdown(plan))
-    else:
-        print_grid(plan)
+    print_figures(plan, args.markdown)
+    if len(table.rows) > 1 and any(run.metrics() for run in plan.runs):
+        reference = reference_row(plan, args.compare)
+        found = compare(plan, reference, columns, args.margin)
+        print_verdicts(found, reference, args.markdown)
     left = sum(not run.is_done for run in plan.runs)
     if left:
         print(f'{left} of {len(plan.runs)} runs are left; the same command continues them')

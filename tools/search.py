@@ -1,4 +1,4 @@
-"""Searches one's own pictures by a sentence or a picture.
+"""Searches one's own images by a sentence or an image.
 
 Usage::
 
@@ -22,8 +22,8 @@ def parse_args() -> argparse.Namespace:
     index, query, serve, info = (
         commands.add_parser(name, help=text, description=text, formatter_class=ShowDefaults)
         for name, text in (
-            ('index', 'makes an index, or makes it equal to its pictures again'),
-            ('query', 'finds pictures'),
+            ('index', 'makes an index, or makes it equal to its images again'),
+            ('query', 'finds images'),
             ('serve', 'shows a page in the browser'),
             ('info', 'says what an index has'),
         )
@@ -39,18 +39,18 @@ def parse_args() -> argparse.Namespace:
         )
         command.add_argument('--device', default='cpu', help='of the model')
     index.add_argument('source', help='folder, pattern, .csv, .json of ALBEF, or .tar')
-    index.add_argument('--batch-size', type=at_least(1), default=64, help='pictures at once')
+    index.add_argument('--batch-size', type=at_least(1), default=64, help='images at once')
     index.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
     index.add_argument('--engine', choices=['flat', 'hnsw', 'ivfpq'], help='default: by size')
     query.add_argument('text', nargs='?', help="a sentence; 'A and not B' leaves B out")
-    query.add_argument('--image', type=Path, help='more like this picture')
-    query.add_argument('-k', type=at_least(1), default=10, help='number of pictures')
+    query.add_argument('--image', type=Path, help='more like this image')
+    query.add_argument('-k', type=at_least(1), default=10, help='number of images')
     query.add_argument(
         '--rerank', type=at_least(0), default=0, help='of so many, by the fusion encoder'
     )
-    query.add_argument('--path', help='only pictures whose path has this part')
-    query.add_argument('--after', help='only pictures taken at this date or later: YYYY-MM-DD')
-    query.add_argument('--before', help='only pictures taken before this date')
+    query.add_argument('--path', help='only images whose path has this part')
+    query.add_argument('--after', help='only images taken at this date or later: YYYY-MM-DD')
+    query.add_argument('--before', help='only images taken before this date')
     query.add_argument('--min-width', type=at_least(1), help='in pixels')
     query.add_argument('--min-height', type=at_least(1), help='in pixels')
     for command in (query, info):
@@ -114,7 +114,7 @@ def run_info(args: argparse.Namespace) -> None:
 
     manifest = read_manifest(args.index)
     catalogue = Catalogue(args.index / CATALOGUE)
-    print_info({**manifest, 'pictures': len(catalogue.ids())}, catalogue.broken(), args.json)
+    print_info({**manifest, 'images': len(catalogue.ids())}, catalogue.broken(), args.json)
 
 
 def run_serve(args: argparse.Namespace) -> None:

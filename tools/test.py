@@ -3,6 +3,8 @@
 Usage::
 
     python tools/test.py configs/acerpe/pretrain_shapes.py work_dirs/pretrain_shapes/epoch_9.pth
+    python tools/test.py acerpe-shapes
+    python tools/test.py CONFIG CHECKPOINT --blind image    # what it knows without looking
 """
 
 import argparse
@@ -16,10 +18,23 @@ from xmodal.files import write_json
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('config', help='config file')
-    parser.add_argument('checkpoint', help='checkpoint file')
+    parser.add_argument('config', help='config file, or the name of a model (docs/zoo.md)')
     parser.add_argument(
-        '--metrics', type=Path, help='JSON file for the metrics; an existing one is replaced'
+        'checkpoint',
+        nargs='?',
+        help='checkpoint file, the name of a model, or a folder of one (default: the weights of '
+        'the model that CONFIG names)',
+    )
+    parser.add_argument(
+        '--metrics',
+        type=Path,
+        help='JSON file for the metrics, FILE.json, beside which FILE.queries.npz gets the results '
+        'of each query; existing ones are replaced',
+    )
+    parser.add_argument(
+        '--blind',
+        choices=['text', 'image', 'shuffle'],
+        help='hide the texts, or the images, or give every text the image of another one',
     )
     add_common_arguments(parser)
     return parser.parse_args()
@@ -31,15 +46,34 @@ def main() -> None:
     # These take seconds to import; a wrong command line is told at once.
     from mmengine.dist import is_main_process
 
+    from xmodal.apis import checkpoint_of
     from xmodal.checkpoint_file import require_checkpoint
+    from xmodal.engine.blind import blind
     from xmodal.engine.launch import build_runner, closing_processes, load_config
+    from xmodal.engine.queries import keep_queries, query_results
+    from xmodal.engine.wrappers import unwrap
+    from xmodal.errors import ConfigError
+    from xmodal.evaluation.queries import queries_file, write_queries
+    from xmodal.zoo import find_entry
 
+    entry = find_entry(args.config)
+    if args.checkpoint is None and entry is None:
+        raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')
+    name = args.checkpoint or args.config
+    args.config = str(entry.config_file) if entry else args.config
     config = load_config(args)
-    require_checkpoint(args.checkpoint)
-    config.load_from, config.resume = args.checkpoint, False
+    checkpoint = checkpoint_of(name)
+    require_checkpoint(checkpoint)
+    config.load_from, config.resume = str(checkpoint), False
     with closing_processes():
-        metrics = build_runner(config).test()
+        runner = build_runner(config)
+        if args.blind:
+            blind(runner.test_loop, args.blind, unwrap(runner.model).data_preprocessor)
+        if args.metrics:
+            keep_queries(runner.test_loop)
+        metrics = runner.test()
         if args.metrics and is_main_process():
+            write_queries(queries_file(args.metrics), query_results(runner.test_loop))
             write_json(args.metrics, metrics, indent=1)
 
 

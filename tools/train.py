@@ -46,6 +46,7 @@ def main() -> None:
     args = parse_args()
     # These take seconds to import; a wrong command line is told at once.
     from xmodal.ablation import row_config
+    from xmodal.apis import checkpoint_of
     from xmodal.checkpoint_file import require_checkpoint
     from xmodal.engine.beginning import check_row_source, set_beginning
     from xmodal.engine.hooks.preemption import signals_restored
@@ -61,6 +62,8 @@ def main() -> None:
         # it while MMEngine lays out the config, MMEngine would report an error in the config.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         set_beginning(config, args.resume)
+        if config.get('load_from'):  # it may be the name of a model
+            config.load_from = str(checkpoint_of(config.load_from))
         if args.row:
             check_row_source(config, args.row)
         if config.get('load_from'):

@@ -12,6 +12,8 @@ from itertools import chain, islice
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor
 
 from xmodal.expansion import require_pickle_fits
@@ -112,13 +114,15 @@ def _is_misread(record: zipfile.ZipInfo) -> bool:
 
 
 def read_checkpoint(file: str | Path) -> dict:
-    """Reads a checkpoint to the CPU.
+    """Reads a checkpoint, or a file of safetensors, to the CPU.
 
     Raises:
         FileNotFoundError: if the file is missing.
         FileError: if it is damaged, another kind of file, or holds more than data.
     """
     require_checkpoint(file)
+    if Path(file).suffix == '.safetensors':
+        return _read_safetensors(file)
     if (identity := _identity(file)) in _found_whole:
         _found_whole.remove(identity)
     elif damage := find_damage(file):
@@ -138,6 +142,17 @@ def read_checkpoint(file: str | Path) -> dict:
     if others := [name for name in content.get('state_dict', content) if not isinstance(name, str)]:
         raise FileError(f'{file} has {others[0]!r} where the name of a weight is expected')
     return content
+
+
+def _read_safetensors(file: str | Path) -> dict:
+    """Tensors by their names; the format holds nothing else, and knows how long it is."""
+    try:
+        return {'state_dict': load_file(file)}
+    except SafetensorError as error:
+        raise FileError(
+            f'{file} ({Path(file).stat().st_size} bytes) is no file of safetensors: {error}. Is it '
+            'whole? Copy or download it again'
+        ) from error
 
 
 def select_tensors(content: dict, wrapper: str) -> dict[str, Tensor]:

@@ -16,8 +16,11 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from mmengine import registry as _mmengine
+from mmengine.config import Config
 
 from xmodal.build_functions import build_runner_checked, with_config_errors, with_frozen
+from xmodal.lora import with_lora
+from xmodal.packaged import PREFIX, find_file
 
 SCOPE = 'xmodal'
 _PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
@@ -34,7 +37,7 @@ def _child(name: str, *packages: str) -> _mmengine.Registry:
     parent = getattr(_mmengine, name)
     build = build_runner_checked if name == 'RUNNERS' else with_config_errors(parent.build_func)
     if name == 'MODELS':  # every module, whatever it is part of
-        build = with_frozen(build)
+        build = with_lora(with_frozen(build))
     locations = [module for package in packages for module in _modules(package)]
     return _mmengine.Registry(
         parent.name, build_func=build, parent=parent, scope=SCOPE, locations=locations
@@ -76,3 +79,28 @@ def register_all() -> None:
             registry.parent.build_func = registry.build_func
     if not _mmengine.DefaultScope.check_instance_created(SCOPE):
         _mmengine.DefaultScope.get_instance(SCOPE, scope_name=SCOPE)
+
+
+# MMEngine has a fixed list of the packages whose configs it finds by name. These add xmodal's.
+_find_base_in_mmengine = Config._get_cfg_path
+_read_in_mmengine = Config.fromfile
+
+
+def _find_base(base: str, heir: str) -> tuple[str, str | None]:
+    """The path of a config to inherit from, and the scope that MMEngine sets in its components.
+
+    The configs of xmodal have none to set: they name ``default_scope``.
+    """
+    if base.startswith(PREFIX):
+        return str(find_file(base)), None
+    return _find_base_in_mmengine(base, heir)
+
+
+def _read(filename: str | Path, *args, **options) -> Config:
+    """``Config.fromfile``, also of ``xmodal::acerpe/pretrain_4m.py``."""
+    name = find_file(filename) if str(filename).startswith(PREFIX) else filename
+    return _read_in_mmengine(name, *args, **options)
+
+
+Config._get_cfg_path = staticmethod(_find_base)
+Config.fromfile = staticmethod(_read)

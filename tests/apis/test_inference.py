@@ -7,7 +7,7 @@ import pytest
 import torch
 from mmengine.config import Config
 
-from xmodal.apis import Inferencer
+from xmodal.apis import Inferencer, load_model
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.models.necks import NoPosition
@@ -214,3 +214,17 @@ def test_a_single_text_or_path_in_place_of_a_list_is_an_error(prepare, tiny_worl
             call([image], 'a ring')
         with pytest.raises(TypeError, match=r'images=.*\.png.*, expected a list'):
             call(str(image), ['a ring'])
+
+
+def test_a_model_for_inference_has_no_teacher(shrink, tmp_path):
+    config = shrink('configs/acerpe/pretrain_shapes_paper.py')
+    trained = build_runner(config).model
+    torch.save(trained.state_dict(), tmp_path / 'trained.pth')
+    model = load_model(config, tmp_path / 'trained.pth')
+    assert trained.teacher and model.teacher is None
+    expected = trained.backbone.state_dict()
+    for name, value in model.backbone.state_dict().items():
+        assert value.equal(expected[name])
+    assert sum(p.numel() for p in model.parameters()) < 0.6 * sum(
+        p.numel() for p in trained.parameters()
+    )

@@ -4,7 +4,6 @@ import tempfile
 
 import pytest
 from damages import write
-from families import FAMILIES
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from readers import make_folder
@@ -44,18 +43,3 @@ def folders(tmp_path_factory):
         return folder
 
     return make
-
-
-@pytest.fixture
-def family_config(tiny_config, relocated, tiny_world):
-    """The config of a family with a tiny model, on the tiny world."""
-
-    def load(family):
-        if family == 'acerpe':
-            return tiny_config
-        file, changes = FAMILIES[family]
-        config = relocated(file, tiny_world)
-        config.merge_from_dict(changes)
-        return config
-
-    return load

@@ -30,12 +30,12 @@ def make(inferencer, tmp_path):
 
 
 def paths(hits):
-    return [hit.picture.path for hit in hits]
+    return [hit.image.path for hit in hits]
 
 
 def contents(index):
     ids = index.catalogue.ids()
-    names = [picture.path for picture in index.catalogue.pictures(ids)]
+    names = [image.path for image in index.catalogue.images(ids)]
     return dict(zip(names, np.asarray(index._matrix()[ids]).tolist(), strict=True))
 
 
@@ -76,7 +76,7 @@ def test_reranked_scores_are_those_of_the_second_stage(make, photos, inferencer)
     np.testing.assert_allclose([h.match for h in hits], expected[order], rtol=1e-4, atol=1e-4)
 
 
-def test_more_like_this_finds_the_picture_itself_and_not_subtracts(make, photos, inferencer):
+def test_more_like_this_finds_the_image_itself_and_not_subtracts(make, photos, inferencer):
     index = make()
     index.update(photos, progress=False)
     name = str(files(photos)[2])
@@ -96,7 +96,7 @@ def test_an_update_encodes_what_is_new_alone(make, photos, monkeypatch):
     first.unlink()
     last.touch()
     Image.new('RGB', (40, 20), 'red').save(photos / 'new.png')
-    (photos / 'broken.png').write_bytes(b'no picture')
+    (photos / 'broken.png').write_bytes(b'no image')
     read = []
     encode = index_module.encode_entries
     monkeypatch.setattr(
@@ -111,9 +111,9 @@ def test_an_update_encodes_what_is_new_alone(make, photos, monkeypatch):
     assert after.keys() == before.keys() - {str(first)} | {str(photos / 'new.png')}
     assert all(after[name] == before[name] for name in before.keys() & after.keys())
     assert [path for path, _ in index.catalogue.broken()] == [str(photos / 'broken.png')]
-    (hits,) = index.search([Query('a ring')], 100, Filter(path='new', min_width=40))
+    (hits,) = index.search([Query('a ring')], 100, Filter(path='new.png', min_width=40))
     assert paths(hits) == [str(photos / 'new.png')]
-    assert index.search([Query('a ring')], 9, Filter(min_width=41, path='new')) == [[]]
+    assert index.search([Query('a ring')], 9, Filter(min_width=41, path='new.png')) == [[]]
     read.clear()
     index.update(photos, progress=False)
     assert read == []
@@ -145,7 +145,7 @@ def test_an_update_that_ends_anywhere_goes_on_to_the_same_index(make, photos, mo
     assert paths(cut.search(query)[0]) == paths(whole.search(query)[0])
 
 
-def test_pictures_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_path):
+def test_images_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_path):
     index = make('folder')
     index.update(photos, progress=False)
     with tarfile.open(tmp_path / 'shard.tar', 'w') as tar:
@@ -162,11 +162,11 @@ def test_pictures_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_
 
 def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_path):
     index = make()
-    with pytest.raises(FileNotFoundError, match='no pictures'):
+    with pytest.raises(FileNotFoundError, match='no images'):
         index.update(tmp_path / 'nothing')
     index.update(photos, progress=False)
     before = contents(index)
-    with pytest.raises(FileNotFoundError, match='no pictures'):
+    with pytest.raises(FileNotFoundError, match='no images'):
         index.update(tmp_path / 'nothing')
     assert contents(index) == before
     bias = next(inferencer.model.parameters())

@@ -1,4 +1,4 @@
-"""The page serves pictures of the index and nothing else."""
+"""The page serves images of the index and nothing else."""
 
 import io
 from concurrent.futures import ThreadPoolExecutor
@@ -38,10 +38,10 @@ def png(size, colour='red'):
     return output.getvalue()
 
 
-def test_a_query_finds_and_shows_pictures(client):
+def test_a_query_finds_and_shows_images(client):
     hits = client.post('/api/search', params={'text': 'a red ring', 'rerank': 2}).json()
     assert len(hits) == 3 and '/' not in hits[0]['path']
-    for kind in ('thumbnail', 'picture'):
+    for kind in ('thumbnail', 'image'):
         answer = client.get(f'/{kind}/{hits[0]["id"]}')
         assert Image.open(io.BytesIO(answer.content)).size == (40, 40)
     words = client.get(f'/api/words/{hits[0]["id"]}', params={'text': 'a red ring'}).json()
@@ -53,7 +53,7 @@ def test_a_query_finds_and_shows_pictures(client):
 
 @pytest.mark.parametrize(
     'path',
-    [f'/{kind}/{name}' for kind in ('thumbnail', 'picture', 'api/words')
+    [f'/{kind}/{name}' for kind in ('thumbnail', 'image', 'api/words')
      for name in ('../secret.png', '..%2f..%2fsecret.png', '%2e%2e/secret.png', '/etc/passwd', '-1',
                   '99', '9' * 40, '1e3', '0x1', '0;DROP TABLE images', '%00', 'secret.png')]
     + ['/secret.png', '/page/../../secret.png', '/docs', '/openapi.json'],
@@ -90,7 +90,7 @@ def test_bad_queries_are_refused(client, params):
 def test_odd_queries_are_texts(client, text):
     answer = client.post('/api/search', params={'text': text, 'path': text, 'k': -5})
     assert answer.status_code == 200 and isinstance(answer.json(), list)
-    assert client.get('/api/info').json()['pictures'] == 3
+    assert client.get('/api/info').json()['images'] == 3
 
 
 def test_other_hosts_are_refused_and_the_page_loads_nothing_from_elsewhere(client):

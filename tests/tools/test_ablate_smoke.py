@@ -68,7 +68,8 @@ def in_this_process(monkeypatch):
     numbers = itertools.count()
 
     def call(command, **_):
-        tool = import_module('.'.join(Path(command[1]).with_suffix('').parts))
+        script = Path(command[1]).relative_to(ROOT).with_suffix('')
+        tool = import_module('.'.join(script.parts))
         if '--cfg-options' in command:  # the loggers of one process need names
             command = [*command, f'experiment_name=smoke_{next(numbers)}']
         monkeypatch.setattr(sys, 'argv', command[1:])

@@ -8,6 +8,7 @@ from mmengine.config import Config
 from tiny_albef import WORDS, TinyAlbef, write_config
 
 from tools.model_converters import albef
+from xmodal import converters
 from xmodal.registry import MODELS
 
 
@@ -63,10 +64,10 @@ def test_converted_weights_compute_what_albef_computes(
 
 
 def test_chosen_blocks_are_renumbered_in_order():
-    assert albef.rename('visual_encoder.blocks.4.norm1.weight', [0, 2, 4]) == (
+    assert converters.albef.rename('visual_encoder.blocks.4.norm1.weight', [0, 2, 4]) == (
         'backbone.image_encoder.vit.blocks.2.norm1.weight'
     )
-    assert albef.rename('visual_encoder.blocks.3.norm1.weight', [0, 2, 4]) is None
+    assert converters.albef.rename('visual_encoder.blocks.3.norm1.weight', [0, 2, 4]) is None
 
 
 def test_a_file_of_another_model_is_an_error(config_file, tmp_path, monkeypatch):

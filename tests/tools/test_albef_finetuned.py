@@ -10,6 +10,7 @@ from tiny_albef import WIDTH, WORDS, TinyAlbef, write_config
 from torch.testing import assert_close
 
 from tools.model_converters import albef
+from xmodal import converters
 from xmodal.engine.checkpoint import load_weights
 from xmodal.registry import MODELS
 from xmodal.structures import ImageTextBatch, Tokens
@@ -213,7 +214,7 @@ def test_a_head_of_another_task_is_refused(convert):
 
 def test_text_assignment_starts_nlvr2_and_its_head_has_a_place(convert):
     names = {'ta_head.weight': torch.randn(3, WIDTH), 'ta_head.bias': torch.randn(3)}
-    assert albef.describe(names).startswith('text assignment')
-    renamed, unused = albef.convert(names)
+    assert converters.albef.describe(names).startswith('text assignment')
+    renamed, unused = converters.albef.convert(names)
     assert not unused
     assert renamed['heads.assignment.weight'].equal(names['ta_head.weight'])

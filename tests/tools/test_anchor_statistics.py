@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tools.analysis import anchor_statistics
-from tools.analysis.anchor_statistics import anchors_on_objects, pair_statistics
+from tools.analysis.anchor_statistics import location_statistics, named_patches, pair_statistics
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
 
@@ -52,12 +52,24 @@ def test_distances_and_additions_are_averaged_over_every_pair(model):
             assert actual[name][row] == pytest.approx(addition / length, rel=1e-4)
 
 
-def test_anchors_are_counted_on_the_patches_whose_centre_is_in_the_box_of_an_object():
-    anchors = torch.zeros(3, 3, 2, 1, dtype=torch.bool)  # patches of 10 pixels, two words
+def test_anchors_and_maps_are_compared_on_the_patches_of_the_objects_of_a_word():
+    anchors = torch.zeros(3, 3, 2, 2, dtype=torch.bool)  # patches of 10 pixels, two words
     anchors[0, 0, 0] = anchors[0, 1, 0] = anchors[2, 2, 0] = True
     objects = [({'red', 'disc'}, [0, 0, 16, 9]), ({'blue', 'bar'}, [20, 20, 10, 10])]
-    shares = anchors_on_objects(anchors, ['red', 'the'], objects, patch_size=10)
-    assert shares == [pytest.approx((1.0, 1 / 7))]  # patches 0 and 1 of the first row
+    ((index, patches),) = named_patches(['red', 'the'], objects, (3, 3), patch_size=10)
+    assert index == 0 and patches.nonzero().tolist() == [[0, 0], [0, 1]]
+    maps = {
+        'two groups': torch.stack([anchors[..., 0].float(), -anchors[..., 0].float()], -1),
+        'one': -torch.arange(9.0).view(3, 3, 1),
+    }
+    assert location_statistics(maps, anchors, 0, patches) == {
+        'share of anchors on the object of a word': 1.0,
+        'share of anchors off the object of a word': pytest.approx(1 / 7),
+        'two groups, mean of the groups': 0.5,
+        'two groups, group 0': pytest.approx(13 / 14),  # 12 of 14 pairs won, 2 tied
+        'two groups, group 1': pytest.approx(1 / 14),
+        'one': 1.0,
+    }
 
 
 def test_the_tool_prints_the_statistics_of_a_trained_model(
@@ -73,5 +85,11 @@ def test_the_tool_prints_the_statistics_of_a_trained_model(
     monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
     anchor_statistics.main()
     printed = capsys.readouterr().out
-    for line in ('anchor share', 'mean of P', 'anchors on the object', 'anchors off the object'):
+    for line in (
+        'anchor share',
+        'mean of P',
+        'anchors on the object',
+        'anchors off the object',
+        'the similarity S, group 0',
+    ):
         assert line in printed

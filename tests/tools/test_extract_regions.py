@@ -147,3 +147,21 @@ def test_wrong_arguments_are_sentences(photos, monkeypatch, tmp_path):
     plain.write_text('a = 1')
     with pytest.raises(ValueError, match=r'plain\.py: no pipeline has'):
         run(monkeypatch, plain, images)
+
+
+def test_random_crops_are_stored_beside_each_image_and_drawn_in_training(photos, monkeypatch):
+    config, images, folder = photos
+    run(monkeypatch, config, images, '--views', '3')
+    load = LoadRegions(str(folder), extractor_of(config), views=3)
+    (store,) = load.stores
+    assert len(store) == 24
+    views = [store[f'image0{end}'].features for end in ('', '#1', '#2')]
+    assert not torch.equal(views[0], views[1]) and not torch.equal(views[1], views[2])
+    plain = LoadRegions(str(folder))({'img_path': 'image0.png'})['regions'].features
+    assert torch.equal(plain, views[0])
+    torch.manual_seed(0)
+    drawn = [load({'img_path': 'image0.png'})['regions'].features for _ in range(300)]
+    counts = [sum(torch.equal(x, view) for x in drawn) for view in views]
+    assert sum(counts) == 300 and min(counts) > 70
+    with pytest.raises(ValueError, match=r'views=4, and .*store has 3 of each image'):
+        LoadRegions(str(folder), views=4)

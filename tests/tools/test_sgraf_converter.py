@@ -11,6 +11,7 @@ from mmengine.config import Config
 from torch import nn
 
 from tools.model_converters import sgraf
+from xmodal import converters
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 
@@ -214,7 +215,7 @@ def test_a_file_of_another_model_is_an_error(config_file, tmp_path, monkeypatch,
 
 def test_a_weight_of_another_model_is_an_error():
     with pytest.raises(ValueError, match="'rnn.weight' is not a weight of SGRAF"):
-        sgraf.rename(1, 'rnn.weight')
+        converters.sgraf.rename(1, 'rnn.weight')
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path, monkeypatch):

@@ -4,12 +4,15 @@
         work_dirs/pretrain_shapes/epoch_9.pth --instances data/shapes/coco/instances_test.json
 
 Matched pairs are test images with their first caption; mismatched pairs are the same images with
-the caption of the next image.
+the caption of the next image. With --instances: the area under the ROC curve of the maps of a word
+(similarity, nearness, Grad-CAM) against the boxes of the objects that it names.
 """
 
 import argparse
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 
 import torch
 from rich.console import Console
@@ -21,12 +24,14 @@ from xmodal.benchmark import make_parser, make_table
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.evaluation.location import location_auc, patches_in_boxes
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
+from xmodal.visualization.grad_cam import grad_cam
 
 BATCH = 50
 
@@ -39,7 +44,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--instances',
         type=Path,
-        help='COCO instances of the test images, for the share of anchors of a word on its object',
+        help='COCO instances of the test images: the boxes of what words name',
     )
     parser.add_argument('--images', type=at_least(1), default=500, help='number of test images')
     return parser.parse_args()
@@ -74,30 +79,74 @@ def _mean_over_tokens(values: Tensor, tokens: Tokens) -> Tensor:
     return (values * real)[:, 1:].sum(1) / real[:, 1:].sum(1)
 
 
-def anchors_on_objects(
-    anchors: Tensor, words: list[str], objects: list[tuple[set[str], list[float]]], patch_size: int
-) -> list[tuple[float, float]]:
-    """Returns for each word that names objects the share of anchors on and off their patches.
+def named_patches(
+    words: list[str],
+    objects: list[tuple[set[str], list[float]]],
+    grid_size: tuple[int, int],
+    patch_size: int,
+) -> Iterator[tuple[int, Tensor]]:
+    """Yields each word that names objects, with their patches, (h, w) bool.
+
+    Words whose objects have no patch or all of them are left out.
 
     Args:
-        anchors: (h, w, N, G) bool.
         words: N words, without padding.
         objects: the words that name an object, and its box x, y, width, height in pixels.
+        grid_size: h and w.
         patch_size: in pixels.
     """
-    rows, columns = anchors.shape[:2]
-    y, x = (patch_size * (torch.arange(count) + 0.5) for count in (rows, columns))
-    shares = []
     for index, word in enumerate(words):
-        on_object = torch.zeros(rows, columns, dtype=torch.bool)
-        for tags, (left, top, width, height) in objects:
-            if word in tags:
-                inside = (top <= y) & (y < top + height)
-                on_object |= inside[:, None] & ((left <= x) & (x < left + width))[None]
+        boxes = [box for tags, box in objects if word in tags]
+        on_object = patches_in_boxes(boxes, grid_size, patch_size)
         if on_object.any() and not on_object.all():
-            of_word = anchors[:, :, index].float()
-            shares.append((float(of_word[on_object].mean()), float(of_word[~on_object].mean())))
-    return shares
+            yield index, on_object
+
+
+def location_statistics(
+    maps: dict[str, Tensor], anchors: Tensor, index: int, on_object: Tensor
+) -> dict[str, float]:
+    """Where the anchors of a word are, and the AUC of each map of it.
+
+    Args:
+        maps: by name, (h, w, N) or (h, w, N, G) for one of each group; higher is nearer.
+        anchors: (h, w, N, G) bool.
+        index: of the word.
+        on_object: (h, w) bool.
+    """
+    of_word = anchors[:, :, index].float()
+    statistics = {
+        'share of anchors on the object of a word': float(of_word[on_object].mean()),
+        'share of anchors off the object of a word': float(of_word[~on_object].mean()),
+    }
+    for name, scores in maps.items():
+        auc = location_auc(scores[:, :, index], on_object)
+        if auc.ndim:
+            groups = {f'{name}, group {group}': float(value) for group, value in enumerate(auc)}
+            auc = location_auc(scores[:, :, index].mean(-1), on_object)
+            statistics |= {f'{name}, mean of the groups': float(auc), **groups}
+        else:
+            statistics[name] = float(auc)
+    return statistics
+
+
+def word_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
+    """The maps of words: S_G of Eq. 3, -P of Eq. 7, and Grad-CAM of each layer that has them.
+
+    Returns:
+        By name, (B, h, w, N, G), and (B, h, w, N) for Grad-CAM.
+    """
+    relation = model.relate(image, text)
+    maps = {
+        'AUC of the similarity S': relation.similarity[:, 1:, 1:],
+        'AUC of the nearness -P': -relation.distance[:, 1:, 1:],
+    }
+    maps = {name: values.unflatten(1, image.grid_size) for name, values in maps.items()}
+    if model.matching_head is not None:
+        # In the last layer only [CLS] has a map.
+        for layer in range(model.backbone.fusion.depth - 1):
+            words, _ = grad_cam(model, image, text, layer)
+            maps[f'AUC of Grad-CAM, layer {layer}'] = words[:, 1:].permute(0, 2, 3, 1)
+    return maps
 
 
 @reads("COCO's instances")
@@ -113,8 +162,8 @@ def read_objects(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
 
 
 @torch.no_grad()
-def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list[float]]:
-    """Returns means over matched and mismatched pairs, and the shares of anchors on objects."""
+def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """Returns means over matched and mismatched pairs, and of the words that name objects."""
     config = read_config(args.config, 'test_dataloader')
     model = load_model(config, args.checkpoint)
     position = model.backbone.position
@@ -128,7 +177,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list
     objects = read_objects(args.instances) if args.instances else {}
     tokenizer = model.data_preprocessor.tokenizer
     sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
-    shares = []
+    located = defaultdict(list)
     for start in tqdm(range(0, min(args.images, len(dataset)), BATCH), 'images'):
         stop = min(start + BATCH, args.images, len(dataset))
         samples = [dataset[index] for index in range(start, stop)]
@@ -141,31 +190,35 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], list
         for kind, paired in (('matched', text), ('mismatched', others)):
             for name, values in pair_statistics(model, image, paired).items():
                 sums[kind][name].append(values)
-        similarity = model.relate(image, text).similarity[:, 1:, 1:]
-        anchors = anchor_mask(similarity, position.delta).unflatten(1, image.grid_size)
-        for row, ids in enumerate(batch.input_ids[:, 1:]):
+        maps = word_maps(model, image, text) if objects else {}
+        for row, ids in enumerate(batch.input_ids[:, 1:] if objects else ()):
             words = tokenizer.convert_ids_to_tokens(ids[batch.attention_mask[row, 1:]].tolist())
             shown = objects.get(int(batch.image_ids[row]), [])
             patch_size = batch.images.shape[-1] // image.grid_size[1]
-            shares += anchors_on_objects(anchors[row], words, shown, patch_size)
+            of_pair = {name: values[row] for name, values in maps.items()}
+            anchors = anchor_mask(of_pair['AUC of the similarity S'], position.delta)
+            for index, patches in named_patches(words, shown, image.grid_size, patch_size):
+                found = location_statistics(of_pair, anchors, index, patches)
+                for name, value in found.items():
+                    located[name].append(value)
     means = {
         kind: {name: float(torch.cat(parts).mean()) for name, parts in statistics.items()}
         for kind, statistics in sums.items()
     }
-    return means, torch.tensor(shares).mean(0).tolist() if shares else []
+    return means, {name: fmean(values) for name, values in located.items()}
 
 
 def main() -> None:
     """Prints the table."""
     args = parse_args()
-    means, shares = measure(args)
+    means, located = measure(args)
     table = make_table(f'Anchors of {args.checkpoint}', '', 'matched', 'mismatched')
     for name in means['matched']:
         table.add_row(name.replace('_', ' '), *(f'{values[name]:.3f}' for values in means.values()))
-    if shares:
+    if located:
         table.add_section()
-        for where, share in zip(('on', 'off'), shares, strict=True):
-            table.add_row(f'share of anchors {where} the object of a word', f'{share:.3f}', '')
+        for name, value in located.items():
+            table.add_row(name, f'{value:.3f}', '')
     Console(width=100).print(table)
 
 

@@ -12,14 +12,12 @@ from statistics import mean
 
 import numpy as np
 
-from xmodal.ablation import Plan, read_table
+from xmodal.ablation import Plan, find_table, read_table
 from xmodal.ablation.report import figure
 from xmodal.ablation.table import Column
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.visualization.sketch import draw_sizes
-
-TABLE = Path('configs/temde/ablations/table4.py')
 
 
 def parse_args() -> argparse.Namespace:
@@ -59,7 +57,7 @@ def main() -> None:
         FileNotFoundError: if no run is finished.
     """
     args = parse_args()
-    plan = Plan(read_table(TABLE, args.preset), args.seeds, args.root)
+    plan = Plan(read_table(find_table('temde/table4'), args.preset), args.seeds, args.root)
     scores = {column.heading: read_scores(plan, column) for column in plan.table.columns}
     sizes = {size for of_column in scores.values() for size in of_column}
     if not sizes:

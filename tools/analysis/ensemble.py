@@ -16,6 +16,7 @@ from mmengine.evaluator import Evaluator
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation import average_scores, evaluate_gallery
+from xmodal.evaluation.queries import queries_file, write_queries
 from xmodal.files import write_json
 from xmodal.registry import register_all
 
@@ -38,8 +39,12 @@ def main() -> None:
     args = parse_args()
     register_all()
     evaluator = Evaluator(read_config(args.config, 'test_evaluator').test_evaluator)
+    for metric in evaluator.metrics:
+        metric.keeps_queries = True
     metrics = evaluate_gallery(evaluator, average_scores(args.scores).gallery)
     if args.metrics:
+        queries = {k: v for metric in evaluator.metrics for k, v in metric.queries.items()}
+        write_queries(queries_file(args.metrics), queries)
         write_json(args.metrics, metrics, indent=1)
 
 

@@ -15,11 +15,16 @@ from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS, register_all
 
 
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('config', help='config file')
+    return parser.parse_args()
+
+
 def main() -> None:
     """Opens the datasets of a config."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('config')
-    config = read_config(parser.parse_args().config)
+    config = read_config(parse_args().config)
     register_all()
     names = [f'{step}_dataloader' for step in ('train', 'val', 'test')]
     if not any(map(config.get, names)):

@@ -24,8 +24,10 @@ from tqdm import tqdm
 from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
-from xmodal.datasets.transforms import build_pipeline
-from xmodal.engine.command_line import ShowDefaults
+from xmodal.datasets.seeding import derive_seed
+from xmodal.datasets.transforms import AlbefAugment, build_pipeline
+from xmodal.datasets.transforms.regions import view_id
+from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
@@ -42,6 +44,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('images', type=Path, nargs='+', help='image files, or folders of them')
     parser.add_argument('--out', type=Path, help="the store (default: the config's)")
     parser.add_argument('--dtype', choices=DTYPES, default='float16', help='of the features')
+    parser.add_argument(
+        '--views', type=at_least(1), default=1, help='the image, and random crops of it'
+    )
     parser.add_argument('--batch-size', type=int, default=32, help='images at once')
     parser.add_argument('--workers', type=int, default=1, help='processes that decode images')
     parser.add_argument('--device', help='cuda, cpu, … (default: a GPU if there is one)')
@@ -49,10 +54,16 @@ def parse_args() -> argparse.Namespace:
 
 
 class Images(Dataset):
-    """Decoded images of one size with their paths and sizes, or the reason why one is broken."""
+    """Decoded images of one size with their paths and sizes, or the reason why one is broken.
 
-    def __init__(self, paths: list[Path], image_size: int) -> None:
-        self.paths = paths
+    Args:
+        paths: of images and views: 0 is the image, the others are random crops of it, the same in
+            every run, with 20 % of its area or more.
+        image_size: height and width.
+    """
+
+    def __init__(self, paths: list[tuple[Path, int]], image_size: int) -> None:
+        self.paths, self.image_size = paths, image_size
         self.load = build_pipeline([dict(type='LoadImage')])
         self.resize = build_pipeline([dict(type='ResizeImage', size=image_size)])
 
@@ -60,13 +71,20 @@ class Images(Dataset):
         return len(self.paths)
 
     def __getitem__(self, index: int) -> dict:
+        path, view = self.paths[index]
         try:
-            results = self.load({'img_path': str(self.paths[index])})
+            results = self.load({'img_path': str(path)})
         except BrokenImageError as error:
             return {'error': str(error)}
         height, width = results['img'].shape[1:]
-        image_id = self.paths[index].stem
-        return {'image_id': image_id, 'size': (width, height), 'img': self.resize(results)['img']}
+        image_id = view_id(path.stem, view)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(image_id))
+            image = self._crop(results) if view else self.resize(results)
+        return {'image_id': image_id, 'size': (width, height), 'img': image['img']}
+
+    def _crop(self, results: dict) -> dict:
+        return AlbefAugment(self.image_size, num_ops=0)(results)
 
 
 def find_load_regions(config: Config) -> dict:
@@ -127,7 +145,9 @@ def _regions(extractor: nn.Module, items: list[dict], device: str) -> Iterator[D
         yield DetectedImage(item['image_id'], *item['size'], rows, pixels)
 
 
-def write(extractor: nn.Module, paths: list[Path], writer: RegionStoreWriter, args) -> list[str]:
+def write(
+    extractor: nn.Module, paths: list[tuple[Path, int]], writer: RegionStoreWriter, args
+) -> list[str]:
     """Writes the regions of all images that are not in the store, and returns broken ones."""
     start, broken = writer.position or (0, [])
     if start:
@@ -163,13 +183,16 @@ def main() -> None:
     rank, processes = (int(os.environ.get(key, n)) for key, n in (('RANK', 0), ('WORLD_SIZE', 1)))
     if processes > 1:
         paths, out = paths[rank::processes], Path(out) / f'part_{rank}'
+    views = [(path, view) for path in paths for view in range(args.views)]
     extractor = MODELS.build(section['extractor'])
     sources = {
         'extractor': section['extractor'],
         'images': [len(paths), paths[0].name, paths[-1].name],
     }
+    if args.views > 1:
+        sources['views'] = args.views
     with RegionStoreWriter(Path(out), sources, args.dtype) as writer:
-        broken = write(extractor, paths, writer, args)
+        broken = write(extractor, views, writer, args)
     for reason in broken:
         print(f'skipped: {reason}')
     print(f'{out}: {writer.images} images, {writer.regions} regions, {len(broken)} skipped')

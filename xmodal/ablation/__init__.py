@@ -1,6 +1,13 @@
 """Tables of a paper as declarations: running them, and printing them with the paper's figures."""
 
 from xmodal.ablation.commands import Commands
+from xmodal.ablation.comparison import (
+    Comparison,
+    compare,
+    comparisons_to_markdown,
+    print_comparisons,
+    reference_row,
+)
 from xmodal.ablation.declaration import find_table, read_table
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.report import grid, print_grid, to_markdown
@@ -8,22 +15,30 @@ from xmodal.ablation.requirements import missing_by_stage, missing_gpus
 from xmodal.ablation.row_config import row_config
 from xmodal.ablation.runner import TableRunner
 from xmodal.ablation.runs import Run
-from xmodal.ablation.table import Row, Stage, Table
+from xmodal.ablation.sequential import SequentialRunner
+from xmodal.ablation.table import Column, Row, Stage, Table
 
 __all__ = [
+    'Column',
     'Commands',
+    'Comparison',
     'Plan',
     'Row',
     'Run',
+    'SequentialRunner',
     'Stage',
     'Table',
     'TableRunner',
+    'compare',
+    'comparisons_to_markdown',
     'find_table',
     'grid',
     'missing_by_stage',
     'missing_gpus',
+    'print_comparisons',
     'print_grid',
     'read_table',
+    'reference_row',
     'row_config',
     'to_markdown',
 ]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from xmodal.ablation.runs import Run
 from xmodal.engine.work_dir import has_begun
+from xmodal.packaged import ROOT, near
 
 
 class Commands:
@@ -12,11 +13,11 @@ class Commands:
 
     Args:
         gpus: processes of each; more than one are started by the ``dist_`` scripts.
-        tools: folder of the tools.
+        tools: folder of the tools; by default the package's.
     """
 
-    def __init__(self, gpus: int = 1, tools: str | Path = 'tools') -> None:
-        self.gpus, self.tools = gpus, str(tools)
+    def __init__(self, gpus: int = 1, tools: Path | None = None) -> None:
+        self.gpus, self.tools = gpus, str(tools or near(ROOT / 'tools'))
 
     def train(self, run: Run) -> list[str]:
         """Trains a run, or resumes it."""

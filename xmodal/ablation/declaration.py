@@ -8,6 +8,7 @@ from mmengine.config import DictAction
 from xmodal.ablation.table import Column, Override, Row, Stage, Table
 from xmodal.engine.keys import ConfigError, no_key
 from xmodal.engine.sources import read_sources
+from xmodal.packaged import ROOT, find_file
 
 _TABLE_KEYS = ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows')
 _STAGE_KEYS = ('config', 'takes', 'after', 'options', 'ensemble')
@@ -24,11 +25,11 @@ def find_table(name: str) -> Path:
     if Path(name).is_file():
         return Path(name)
     paper, _, table = name.partition('/')
-    file = Path('configs', paper, 'ablations', f'{table}.py')
+    file = find_file(f'configs/{paper}/ablations/{table}.py')
     if table and file.is_file():
         return file
-    tables = sorted(Path('configs').glob('[!_]*/ablations/*.py'))
-    known = ', '.join(f'{path.parts[1]}/{path.stem}' for path in tables)
+    tables = (ROOT / 'configs').glob('[!_]*/ablations/*.py')
+    known = ', '.join(sorted(f'{path.parts[-3]}/{path.stem}' for path in tables))
     raise ConfigError(f"no table '{name}'; there are {known}")
 
 
@@ -134,7 +135,7 @@ def _read_stages(
         waiting += stages[name].needs
     stages = {name: stage for name, stage in stages.items() if name in needed}
     for stage in stages.values():
-        if not Path(stage.config).is_file():
+        if not find_file(stage.config).is_file():
             raise FileNotFoundError(
                 f'{file}: stage {stage.name} names {stage.config}, which does not exist'
             )

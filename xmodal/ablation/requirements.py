@@ -9,6 +9,7 @@ from transformers.utils import cached_file
 
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.runs import Run
+from xmodal.packaged import find_file
 
 # Keys that name a file, files or a folder: below the `data_root` next to them, or as they are.
 _BELOW_ROOT = (
@@ -105,7 +106,7 @@ def _is_cached(name: str, file: str) -> bool:
 
 
 def _absent(paths: Iterable[str | Path]) -> Iterator[str]:
-    yield from (str(path) for path in paths if not Path(path).exists())
+    yield from (str(path) for path in paths if not find_file(path).exists())
 
 
 def _names(value: object) -> list[str]:

@@ -80,7 +80,7 @@ class TableRunner:
             if not run.is_trained:
                 self._step(run, 'train', self.commands.train(run), lock, bar)
             if run.is_trained and not run.is_done and not self.stopping:
-                for file in (run.scores_file, run.metrics_file):
+                for file in (run.scores_file, run.queries_file, run.metrics_file):
                     file.unlink(
                         missing_ok=True
                     )  # metrics come last: without them the scores may be incomplete

@@ -7,6 +7,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.ablation.table import Stage
+from xmodal.evaluation.queries import queries_file
 from xmodal.files import write_json
 
 RECORD = 'ablate.json'  # what a folder was made with, and how long it took
@@ -83,6 +84,11 @@ class Run:
     def metrics_file(self) -> Path:
         """Where its test writes the metrics."""
         return self.folder / 'metrics.json'
+
+    @property
+    def queries_file(self) -> Path:
+        """Where its test writes the results query by query."""
+        return queries_file(self.metrics_file)
 
     @property
     def scores_file(self) -> Path:

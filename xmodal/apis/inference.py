@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 import torch
 from mmengine.config import Config
-from torch import Tensor, nn
+from torch import Tensor
 
 from xmodal.apis.inputs import (
     ImageLike,
@@ -16,36 +16,15 @@ from xmodal.apis.inputs import (
     require_pairs,
     require_texts,
 )
+from xmodal.apis.models import load_model, locate
 from xmodal.apis.preprocessing import image_pipeline, text_cleaner
-from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
-from xmodal.registry import FUNCTIONS, MODELS, register_all
+from xmodal.registry import FUNCTIONS
 from xmodal.structures import DataSample, Encoded, Tokens
 from xmodal.visualization.anchors import WordAnchors, find_position, word_anchors
 from xmodal.visualization.grad_cam import grad_cam
 
 _BLANK = np.zeros((32, 32, 3), np.uint8)
-
-
-def load_model(
-    config: str | Path | Config, checkpoint: str | Path, device: str = 'cpu'
-) -> nn.Module:
-    """Builds the model of a config with the weights of a checkpoint, in eval mode.
-
-    Args:
-        config: a config or a config file.
-        checkpoint: checkpoint file of a run, or converted weights.
-        device: device of the model.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if the weights do not fit the model of the config.
-    """
-    register_all()
-    config = config if isinstance(config, Config) else read_config(config)
-    model = MODELS.build(config.model)
-    load_weights(model, checkpoint)
-    return model.to(device).eval()
 
 
 class Inferencer:
@@ -59,12 +38,13 @@ class Inferencer:
     :meth:`predict` is for models of the other tasks. Several threads may share an inferencer.
 
     Example:
-        >>> inferencer = Inferencer('configs/acerpe/pretrain_shapes.py', 'epoch_9.pth')
+        >>> inferencer = Inferencer('acerpe-shapes')  # or Inferencer('CONFIG.py', 'epoch_9.pth')
         >>> inferencer.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])
 
     Args:
         config: a config or a config file; its test data set defines the preprocessing of images
-            and texts.
+            and texts. Without a checkpoint: a name of the zoo, a folder of a model, or one on the
+            Hugging Face hub; see :func:`xmodal.get_model`.
         checkpoint: a checkpoint file.
         device: device of the model.
 
@@ -74,8 +54,13 @@ class Inferencer:
     """
 
     def __init__(
-        self, config: str | Path | Config, checkpoint: str | Path, device: str = 'cpu'
+        self,
+        config: str | Path | Config,
+        checkpoint: str | Path | None = None,
+        device: str = 'cpu',
     ) -> None:
+        if checkpoint is None:
+            config, checkpoint = locate(config)
         config = config if isinstance(config, Config) else read_config(config)
         loader = config.test_dataloader
         if 'pipeline' not in loader.dataset:
@@ -83,6 +68,7 @@ class Inferencer:
                 f'{config.filename}: test_dataloader.dataset is a {loader.dataset.type} without a '
                 'pipeline: it reads precomputed features, not image files. Use tools/test.py'
             )
+        self.config = config
         self.model = load_model(config, checkpoint, device)
         self.pipeline = image_pipeline(loader.dataset)
         self.collate = FUNCTIONS.get(loader.collate_fn.type)

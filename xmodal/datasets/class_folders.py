@@ -8,6 +8,7 @@ from pathlib import Path
 from xmodal.datasets.base import SampleDataset
 from xmodal.fields import Fields
 from xmodal.files import explain_errors, read_json
+from xmodal.packaged import find_file
 from xmodal.registry import DATASETS
 
 SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
@@ -94,7 +95,8 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
         FileNotFoundError: when the file does not exist.
         ValueError: when a folder is missing, or a list has another length than the folders.
     """
-    if not Path(file).is_file():
+    file = find_file(file)
+    if not file.is_file():
         raise FileNotFoundError(
             f'dataset.class_names={file} does not exist (relative to {Path.cwd()}): a JSON file, '
             '{"folder": "name", …} or a list of names in the order of the sorted folders'

@@ -24,6 +24,7 @@ from xmodal.engine.work_dir import latest_checkpoint, set_last_checkpoint
 from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.errors import ConfigError
 from xmodal.files import atomic_write, name_in_errors
+from xmodal.lora import to_lora_names
 from xmodal.registry import MODELS, RUNNERS
 
 _MMENGINE_HOOKS = (
@@ -208,6 +209,9 @@ class XModalRunner(Runner):
                     self.optim_wrapper, checkpoint['optimizer']
                 )
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
+        if not self._resume:
+            names = model.state_dict()
+            checkpoint['state_dict'] = to_lora_names(checkpoint['state_dict'], names)
         ignored = [] if self._resume else self.cfg.get('load_from_ignore', [])
         self.logger.info(load_start_weights(model, checkpoint['state_dict'], filename, ignored))
         self._has_loaded = True

@@ -11,6 +11,7 @@ from mmengine.utils import import_modules_from_strings
 
 from xmodal.engine.errors import is_in_package
 from xmodal.errors import ConfigError, origin
+from xmodal.packaged import PREFIX, find_file
 
 
 def import_custom_modules(config: Config) -> None:
@@ -104,7 +105,9 @@ def _check_source(file: str, heirs: list[str]) -> None:
     for base in bases:
         if not isinstance(base, str):
             raise ConfigError(f'{file}: _base_ has {base!r}, expected names of files')
-        if '::' not in base:  # of another package
+        if base.startswith(PREFIX):
+            _check_source(str(find_file(base)), chain)
+        elif '::' not in base:  # of another package
             _check_source(str(Path(file).parent / base), chain)
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from xmodal.datasets.entailment import ENTAILMENT_CLASSES
-from xmodal.evaluation.task import TaskMetric
+from xmodal.evaluation.task import TaskMetric, in_percent, where
 from xmodal.registry import METRICS
 
 
@@ -77,6 +77,8 @@ class EntailmentMetric(TaskMetric):
         **others: see :class:`TaskMetric`.
     """
 
+    query_id = 'pair_id'
+
     def record(self, sample: dict) -> dict:
         """Prediction, label and the id of the pair."""
         return {name: sample[name] for name in ('predicted', 'label', 'pair_id')}
@@ -85,6 +87,16 @@ class EntailmentMetric(TaskMetric):
         """See :func:`class_accuracies`."""
         columns = ([record[name] for record in records] for name in ('predicted', 'label'))
         return class_accuracies(*columns, ENTAILMENT_CLASSES)
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """Whether the prediction is right, over all pairs and those of each class."""
+        hits = in_percent([record['predicted'] == record['label'] for record in records])
+        labels = [record['label'] for record in records]
+        by_class = {
+            f'accuracy_{ENTAILMENT_CLASSES[label]}': where(hits, [one == label for one in labels])
+            for label in sorted(set(labels))
+        }
+        return {'accuracy': hits, **by_class}
 
     def submission(self, records: list[dict]) -> list[dict]:
         """One prediction per pair."""
@@ -104,9 +116,16 @@ class ReasoningMetric(TaskMetric):
         **others: see :class:`TaskMetric`.
     """
 
+    query_id = 'identifier'
+
     def record(self, sample: dict) -> dict:
         """Prediction, label, identifier and group."""
-        return {name: sample[name] for name in ('predicted', 'label', 'identifier', 'group')}
+        record = {name: sample[name] for name in ('predicted', 'label', 'identifier', 'group')}
+        return {**record, 'query_group': str(record['group'] or record['identifier'])}
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """Whether the prediction is right."""
+        return {'accuracy': in_percent([r['predicted'] == r['label'] for r in records])}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """``accuracy`` and, if the annotations have groups, ``consistency``, in percent.

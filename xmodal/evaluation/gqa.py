@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xmodal.datasets.gqa import gqa_answer_type
 from xmodal.evaluation.classification import check_identifiers
 from xmodal.evaluation.gqa_grounding import SceneGraphs
-from xmodal.evaluation.task import TaskMetric
+from xmodal.evaluation.task import TaskMetric, in_percent, where
 from xmodal.files import read_json
 from xmodal.registry import METRICS
 
@@ -77,12 +77,8 @@ def gqa_scores(
     correct = {name: predicted[name] == question.answer for name, question in questions.items()}
     hits: dict[str, list[float]] = defaultdict(list)
     for name, question in balanced.items():
-        hits['accuracy'].append(correct[name])
-        if question.structural:
-            hits[gqa_answer_type(question.structural)].append(correct[name])
-            hits[f'structural_{question.structural}'].append(correct[name])
-        if question.semantic:
-            hits[f'semantic_{question.semantic}'].append(correct[name])
+        for metric in _metrics_of(question):
+            hits[metric].append(correct[name])
     if choices is not None:
         check_identifiers(dict.fromkeys(choices.keys() & balanced.keys()), balanced)
         for name, question in balanced.items():
@@ -104,6 +100,18 @@ def gqa_scores(
     if grouped:
         scores['distribution'] = _distribution(predicted, grouped) / 100
     return scores
+
+
+def _metrics_of(question: GqaQuestion) -> list[str]:
+    """The accuracies that a question counts in."""
+    if not question.balanced:
+        return []
+    metrics = ['accuracy']
+    if question.structural:
+        metrics += [gqa_answer_type(question.structural), f'structural_{question.structural}']
+    if question.semantic:
+        metrics.append(f'semantic_{question.semantic}')
+    return metrics
 
 
 def _distribution(predicted: Mapping[str, str], questions: Mapping[str, GqaQuestion]) -> float:
@@ -138,6 +146,7 @@ class GqaMetric(TaskMetric):
     """
 
     default_prefix = 'gqa'
+    query_id = 'question_id'
 
     def __init__(
         self,
@@ -167,6 +176,19 @@ class GqaMetric(TaskMetric):
             {'questionId': record['question_id'], 'prediction': record['predicted']}
             for record in records
         ]
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """Whether the answer to each balanced question is right, over all of them and by type."""
+        if not any(record['answers'] for record in records):
+            return {}
+        questions = [GqaQuestion(next(iter(r['answers']), None), **r['gqa']) for r in records]
+        pairs = zip(records, questions, strict=True)
+        hits = in_percent([record['predicted'] == question.answer for record, question in pairs])
+        kinds = [_metrics_of(question) for question in questions]
+        return {
+            name: where(hits, [name in kind for kind in kinds])
+            for name in dict.fromkeys(name for kind in kinds for name in kind)
+        }
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """Scores; none if no answer is known.

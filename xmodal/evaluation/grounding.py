@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from xmodal.evaluation.task import TaskMetric
+from xmodal.evaluation.task import TaskMetric, in_percent, where
 from xmodal.registry import METRICS
 
 IOU_THRESHOLD = 0.5
@@ -161,6 +161,8 @@ class GroundingMetric(TaskMetric):
         save_predictions: a JSON file for ``[{"sent_id", "ref_id", "box"}, …]``.
     """
 
+    query_id = 'sent_id'
+
     def record(self, sample: dict) -> dict:
         """The chosen and the true box, and the hits."""
         proposals, truth = box_tensor(sample['proposals']), box_tensor(sample['box'])
@@ -182,6 +184,24 @@ class GroundingMetric(TaskMetric):
             for name in ('pointing', 'chance'):
                 metrics[f'{split}/{name}'] = _percent([record[name] for record in in_split])
         return metrics
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """The hits of each split, and the IoU of the chosen box as ``score``."""
+        ious = [
+            box_iou(box_tensor([record['box']]), box_tensor(record['truth'])).item()
+            for record in records
+        ]
+        hits = {
+            'accuracy': in_percent([iou >= IOU_THRESHOLD for iou in ious]),
+            'pointing': in_percent([record['pointing'] for record in records]),
+        }
+        splits = [record['split'] for record in records]
+        by_split = {
+            f'{split}/{name}': where(values, [one == split for one in splits])
+            for split in dict.fromkeys(splits)
+            for name, values in hits.items()
+        }
+        return {'score': ious, **by_split}
 
     def submission(self, records: list[dict]) -> list[dict]:
         """The chosen boxes."""

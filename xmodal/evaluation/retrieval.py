@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from mmengine.evaluator import BaseMetric
 from torch import Tensor
 
 from xmodal.errors import ConfigError
+from xmodal.evaluation.queries import Queries, QueryResults
 from xmodal.evaluation.task import add_prefix
 from xmodal.registry import METRICS
 
@@ -34,6 +36,14 @@ class Gallery(NamedTuple):
     def directions(self) -> tuple[Tensor, Tensor]:
         """Scores of image-to-text and of text-to-image retrieval, both (I, T)."""
         return self.scores, self.scores if self.t2i_scores is None else self.t2i_scores
+
+    @property
+    def stages(self) -> dict[str, 'Gallery']:
+        """The scores to measure by prefix: after re-ranking, and those of ITC before it."""
+        stages = {'': self}
+        if self.itc_scores is not None:
+            stages['first_stage'] = Gallery(self.itc_scores, self.text_to_image)
+        return stages
 
 
 def ranks(scores: Tensor, relevant: Tensor) -> Tensor:
@@ -121,6 +131,43 @@ def _fold_metrics(gallery: Gallery, rows: Tensor, columns: Tensor) -> dict[str, 
     return metrics
 
 
+def retrieval_queries(gallery: Gallery, folds: int = 1) -> Queries:
+    """The results of :func:`retrieval_metrics` query by query, ``i2t`` and ``t2i``.
+
+    ``rank`` is that of the best relevant candidate in the query's fold, ``score`` is its score. The
+    queries of an image and of its texts are one group.
+    """
+    image_folds, text_to_image = fold_of_images(len(gallery.scores), folds), gallery.text_to_image
+    i2t_scores, t2i_scores = gallery.directions
+    relevant = text_to_image == torch.arange(len(gallery.scores))[:, None]
+    outside = image_folds[text_to_image] != image_folds[:, None]
+    tables = {
+        'i2t': (i2t_scores, relevant, outside, torch.arange(len(gallery.scores))),
+        't2i': (t2i_scores.T, relevant.T, outside.T, text_to_image),
+    }
+    queries = {}
+    for direction, (scores, matching, others, images) in tables.items():
+        query_ranks = ranks(scores.masked_fill(others, -torch.inf), matching).double()
+        # The mean over folds gives each fold the same weight, however many texts it has.
+        sizes = image_folds[images].bincount(minlength=folds)
+        weights = len(images) / (folds * sizes[image_folds[images]])
+        recalls = {f'R@{k}': 100 * (query_ranks <= k) * weights for k in RECALLS}
+        rsum = sum(recalls.values())
+        columns = {
+            'rank': query_ranks,
+            'score': scores.masked_fill(~matching, -torch.inf).amax(1),
+            **add_prefix({**recalls, 'mrr': 100 / query_ranks * weights}, direction),
+            'rsum': rsum,
+            'mean_recall': rsum / (2 * len(RECALLS)),
+        }
+        queries[direction] = QueryResults(
+            np.arange(len(images)).astype(str),
+            images.numpy().astype(str),
+            {name: values.double().numpy() for name, values in columns.items()},
+        )
+    return queries
+
+
 @METRICS.register_module()
 class RetrievalMetric(BaseMetric):
     """:func:`retrieval_metrics` of a gallery, and of its ITC stage as ``first_stage/*``.
@@ -141,10 +188,12 @@ class RetrievalMetric(BaseMetric):
     """
 
     default_prefix = ''
+    keeps_queries = False
 
     def __init__(self, folds: int = 1, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         self.folds = folds
+        self.queries: Queries = {}
 
     def process(self, data_batch: dict | None, data_samples: Sequence[Gallery]) -> None:
         """Keeps the gallery.
@@ -172,10 +221,16 @@ class RetrievalMetric(BaseMetric):
     def compute_metrics(self, results: list[Gallery]) -> dict[str, float]:
         """The figures of the only gallery, of all its stages."""
         (gallery,) = results
-        metrics = self.measure(gallery)
-        if gallery.itc_scores is not None:
-            first_stage = Gallery(gallery.itc_scores, gallery.text_to_image)
-            metrics |= add_prefix(self.measure(first_stage), 'first_stage')
+        metrics = {}
+        for stage, scored in gallery.stages.items():
+            metrics |= add_prefix(self.measure(scored), stage)
+            if self.keeps_queries:
+                for direction, results in retrieval_queries(scored, self.folds).items():
+                    columns = results.columns
+                    named = {k: columns.pop(k) for k in ('rank', 'score')}
+                    columns = named | add_prefix(add_prefix(columns, stage), self.prefix)
+                    kind = '/'.join(filter(None, (self.prefix, stage, direction)))
+                    self.queries[kind] = results._replace(columns=columns)
         return metrics
 
     def measure(self, gallery: Gallery) -> dict[str, float]:

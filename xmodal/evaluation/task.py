@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Sequence
+from math import nan
 from pathlib import Path
 
+import numpy as np
 from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
+from xmodal.evaluation.queries import Queries, QueryResults
 from xmodal.files import atomic_open, require_new
 from xmodal.structures import MissingFieldError
 
 
-def add_prefix(metrics: dict[str, float], prefix: str | None) -> dict[str, float]:
+def add_prefix(metrics: dict, prefix: str | None) -> dict:
     """The metrics with ``prefix/`` in front of their names, unless the prefix is empty."""
     return {f'{prefix}/{name}' if prefix else name: value for name, value in metrics.items()}
 
@@ -26,17 +29,24 @@ class TaskMetric(BaseMetric):
         save_predictions: file for the predictions in the benchmark's own format; must not exist
             yet. Every evaluation of a run replaces the predictions of the previous one.
 
+    Attributes:
+        query_id: the field of a record that names its query.
+        queries: the results of the last evaluation query by query, where ``keeps_queries`` is set.
+
     Raises:
         FileExistsError: when the file exists already.
     """
 
     default_prefix = ''
+    query_id = 'sample_index'
+    keeps_queries = False
 
     def __init__(self, save_predictions: str | None = None) -> None:
         super().__init__()
         if save_predictions:
             require_new('save_predictions', save_predictions)
         self.save_predictions = save_predictions
+        self.queries: Queries = {}
 
     def record(self, sample: dict) -> dict:
         """What is kept of a data sample with its prediction."""
@@ -45,6 +55,10 @@ class TaskMetric(BaseMetric):
     def submission(self, records: list[dict]) -> object:
         """The content of ``save_predictions``: a string is written as it is, the rest as JSON."""
         raise NotImplementedError
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """The results of each record, by name of the metric (:class:`QueryResults`)."""
+        return {}
 
     def process(self, data_batch: dict | None, data_samples: Sequence[dict]) -> None:
         """Keeps the records of a batch.
@@ -59,7 +73,9 @@ class TaskMetric(BaseMetric):
                 if error.args[0] in sample:
                     raise
                 raise MissingFieldError(error.args[0]) from error
-            self.results.append({'sample_index': sample['sample_index'], **record})
+            index = sample['sample_index']
+            group = sample.get('image_id', sample.get('image_path', index))
+            self.results.append({'sample_index': index, 'query_group': str(group), **record})
 
     def evaluate(self, size: int) -> dict[str, float]:
         """Scores the records of all ranks; the result is the same on every rank.
@@ -83,4 +99,27 @@ class TaskMetric(BaseMetric):
             content = self.submission(records)
             with atomic_open(Path(self.save_predictions)) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
+        if self.keeps_queries:
+            self.queries = self._query_results(records)
         return add_prefix(self.compute_metrics(records), self.prefix)
+
+    def _query_results(self, records: list[dict]) -> Queries:
+        columns = {k: np.array(v, dtype=float) for k, v in self.query_columns(records).items()}
+        if not columns:
+            return {}
+        ids, groups = (
+            np.array([str(record[name]) for record in records])
+            for name in (self.query_id, 'query_group')
+        )
+        results = QueryResults(ids, groups, add_prefix(columns, self.prefix))
+        return {self.prefix or 'samples': results}
+
+
+def in_percent(hits: Sequence[float]) -> list[float]:
+    """Hits, each from 0 to 1, in percent."""
+    return [100.0 * hit for hit in hits]
+
+
+def where(values: Sequence[float], counts: Sequence[bool]) -> list[float]:
+    """The values of the queries that count, and NaN for the others."""
+    return [value if count else nan for value, count in zip(values, counts, strict=True)]

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from xmodal.datasets.answers import normalize_answer
-from xmodal.evaluation.task import TaskMetric
+from xmodal.evaluation.task import TaskMetric, in_percent, where
 from xmodal.registry import METRICS
 
 
@@ -88,6 +88,7 @@ class VqaMetric(TaskMetric):
     """
 
     default_prefix = 'vqa'
+    query_id = 'question_id'
 
     def record(self, sample: dict) -> dict:
         """The predicted and the human answers."""
@@ -110,6 +111,23 @@ class VqaMetric(TaskMetric):
         if not any(answers for answers, _ in references.values()):
             return {}
         return score_submission(self.submission(records), references)
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """The accuracy of each answer, over all questions and by answer type."""
+        if not any(record['human_answers'] for record in records):
+            return {}
+        scores = [vqa_accuracy(record['predicted'], record['human_answers']) for record in records]
+        return by_answer_type(records, scores)
+
+
+def by_answer_type(records: list[dict], scores: list[float]) -> dict[str, list[float]]:
+    """Scores from 0 to 1 in percent: ``overall``, and those of the questions of each type."""
+    overall, types = in_percent(scores), [record['answer_type'] for record in records]
+    groups = {
+        group: where(overall, [one == group for one in types])
+        for group in sorted(set(filter(None, types)))
+    }
+    return {'overall': overall, **groups}
 
 
 @METRICS.register_module()
@@ -142,3 +160,14 @@ class SoftAnswerMetric(VqaMetric):
             if record['answer_type']:
                 groups.setdefault(record['answer_type'], []).append(score)
         return {group: fmean(scores) for group, scores in groups.items()}
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """The score of each answer, over all questions and by answer type."""
+        if not any(record['answers'] for record in records):
+            return {}
+        labels = [dict(zip(r['answers'], r['answer_weights'], strict=True)) for r in records]
+        scores = [
+            label.get(record['predicted'], 0.0)
+            for label, record in zip(labels, records, strict=True)
+        ]
+        return by_answer_type(records, scores)

@@ -2,7 +2,7 @@
 
 import torch
 
-from xmodal.evaluation.task import TaskMetric
+from xmodal.evaluation.task import TaskMetric, in_percent
 from xmodal.registry import METRICS
 
 TOP_K = (1, 5)
@@ -17,6 +17,8 @@ class ZeroShotMetric(TaskMetric):
     Args:
         **others: see :class:`TaskMetric`.
     """
+
+    query_id = 'image'
 
     def record(self, sample: dict) -> dict:
         """The five best classes, the label, and the file.
@@ -35,6 +37,12 @@ class ZeroShotMetric(TaskMetric):
         return {
             f'top{k}': 100 * sum(r['label'] in r['best'][:k] for r in records) / len(records)
             for k in TOP_K
+        }
+
+    def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
+        """Whether the class is among the first."""
+        return {
+            f'top{k}': in_percent([r['label'] in r['best'][:k] for r in records]) for k in TOP_K
         }
 
     def submission(self, records: list[dict]) -> list[dict]:

@@ -35,7 +35,7 @@ def soft_shrink(similarity: Tensor, delta: float = 0.05, tau: float = 1e4) -> Te
     The exponent is clamped at 0, so that the unused branch cannot overflow: its gradient would be
     NaN.
     """
-    shrunk = delta * (tau * (similarity - delta)).clamp(max=0).exp()
+    shrunk = delta * (tau * (similarity - delta)).clamp(max=0.0).exp()
     return torch.where(similarity >= delta, similarity, shrunk)
 
 
@@ -60,6 +60,6 @@ def anchor_distance(
         gradient_below: whether gradients flow in the band below δ.
     """
     exponent = tau * (delta - (similarity if gradient_below else similarity.detach()))
-    excess = exponent.clamp(0, math.log(2)).expm1() / delta
+    excess = exponent.clamp(0.0, math.log(2)).expm1() / delta
     excess = excess.masked_fill(exponent > math.log(2), math.inf)
     return 1 / similarity.clamp(min=delta) + excess

@@ -96,6 +96,8 @@ def _relative_distance(
     distance: Tensor, padding: Tensor | None, token_window: int, walk: Callable
 ) -> Tensor:
     """Eq. 7 with ``walk``, the steps between patches; ``padding``: pairs that are on no path."""
+    if torch.compiler.is_exporting():
+        return _exported_distance(distance, padding, token_window, walk)
     with torch.no_grad():
         candidates = distance if padding is None else distance.masked_fill(padding, math.inf)
         length, anchor = _shortest_path(candidates, token_window, walk)
@@ -105,6 +107,18 @@ def _relative_distance(
         if padding is not None:
             steps.masked_fill_(padding, math.inf)
     return reached + steps
+
+
+def _exported_distance(
+    distance: Tensor, padding: Tensor | None, token_window: int, walk: Callable
+) -> Tensor:
+    """The same in floating point, without gradients: ONNX does not shift signed integers."""
+    paths = distance.detach().clamp(max=FAR)
+    if padding is not None:
+        paths = paths.masked_fill(padding, FAR)
+    _walk(paths, token_window, walk, lambda length: length)
+    unreachable = paths >= FAR if padding is None else (paths >= FAR) | padding
+    return paths.masked_fill(unreachable, math.inf)
 
 
 def _shortest_path(distance: Tensor, token_window: int, walk: Callable) -> tuple[Tensor, Tensor]:
@@ -125,15 +139,19 @@ def _shortest_path(distance: Tensor, token_window: int, walk: Callable) -> tuple
             return (length.double() * 2**fraction_bits).round().long() << index_bits
         return round(length * 2**fraction_bits) << index_bits
 
+    _walk(paths, token_window, walk, fixed_point)
+    length = (paths >> index_bits).to(distance.dtype) * 2.0**-fraction_bits
+    return length, paths & (2**index_bits - 1)
+
+
+def _walk(paths: Tensor, token_window: int, walk: Callable, fixed_point: Callable) -> None:
+    """Shortens paths, in place, by steps to the words around each, then to the patches."""
     reach, best = token_window // 2, paths[:, :, 1:]
     around = pad(best, (0, 0, reach, reach), value=fixed_point(FAR))
     for step in range(1, reach + 1):
-        sides = (around.narrow(2, reach + side, words - 1) for side in (-step, step))
+        sides = (around.narrow(2, reach + side, best.shape[2]) for side in (-step, step))
         _shorten(best, sides, fixed_point(step))
-
     walk(paths, fixed_point)
-    length = (paths >> index_bits).to(distance.dtype) * 2.0**-fraction_bits
-    return length, paths & (2**index_bits - 1)
 
 
 def _walk_grid(

@@ -1,4 +1,4 @@
-"""Search among one's own pictures: an index on the disk, its queries, and a page."""
+"""Search among one's own images: an index on the disk, its queries, and a page."""
 
 from xmodal.search.index import ImageIndex
 from xmodal.search.query import Filter, Hit, Query

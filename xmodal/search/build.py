@@ -1,4 +1,4 @@
-"""Encoding pictures for an index, in batches that are entered whole or not at all."""
+"""Encoding images for an index, in batches that are entered whole or not at all."""
 
 import hashlib
 import io
@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.files import name_in_errors
-from xmodal.search.catalogue import Catalogue, Picture
+from xmodal.search.catalogue import Catalogue, IndexedImage
 from xmodal.search.model import image_vectors
 from xmodal.search.sources import Entry
 
@@ -25,11 +25,11 @@ _EXIF_PART = 0x8769
 
 
 class Decoded(NamedTuple):
-    """A picture out of a worker: a sample of the model, or the reason why there is none.
+    """An image out of a worker: a sample of the model, or the reason why there is none.
 
     Attributes:
         entry: whose it is.
-        sample: of the pipeline; None for a broken picture, and for one that is known.
+        sample: of the pipeline; None for a broken image, and for one that is known.
         hash: of the content.
         size: width and height.
         taken: capture time.
@@ -44,7 +44,7 @@ class Decoded(NamedTuple):
     reason: str | None = None
 
 
-class _Pictures(Dataset):
+class _Images(Dataset):
     """Reads and decodes; runs in worker processes."""
 
     def __init__(self, entries: Sequence[Entry], hashes: dict, pipeline: Callable) -> None:
@@ -69,13 +69,13 @@ class _Pictures(Dataset):
 
 
 def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
-    """Width and height of a picture, and its capture time."""
+    """Width and height of an image, and its capture time."""
     with Image.open(io.BytesIO(content)) as image:
         size = image.size
         try:
             exif = image.getexif()
             found = [exif.get_ifd(_EXIF_PART).get(_TAKEN[0]), exif.get(_TAKEN[1])]
-        except Exception:  # a picture whose EXIF is damaged is a picture
+        except Exception:  # an image whose EXIF is damaged is an image
             found = []
     taken = next((str(t) for t in found if t and str(t)[:4].isdecimal()), None)
     return size, taken and f'{taken[:10].replace(":", "-")}{taken[10:19]}'
@@ -90,7 +90,7 @@ def encode_entries(
     workers: int = 0,
     progress: bool = True,
 ) -> None:
-    """Adds pictures to the catalogue and their vectors to the file, batch by batch.
+    """Adds images to the catalogue and their vectors to the file, batch by batch.
 
     A batch is on the disk as vectors before the catalogue counts them, so that a process that is
     killed loses the open batch alone.
@@ -100,18 +100,18 @@ def encode_entries(
         entries: new and changed ones.
         catalogue: of the index.
         vectors: file of float16 rows.
-        batch_size: pictures that are encoded and entered at once.
+        batch_size: images that are encoded and entered at once.
         workers: processes that decode.
-        progress: shows a bar with pictures a second.
+        progress: shows a bar with images a second.
     """
     hashes = {path: known[2] for path, known in catalogue.seen().items()}
     loader = DataLoader(
-        _Pictures(entries, hashes, inferencer.pipeline),
+        _Images(entries, hashes, inferencer.pipeline),
         batch_size,
         num_workers=workers,
         collate_fn=list,
     )
-    with tqdm(total=len(entries), desc='indexing', unit='pictures', disable=not progress) as bar:
+    with tqdm(total=len(entries), desc='indexing', unit='images', disable=not progress) as bar:
         for batch in loader:
             enter(inferencer, batch, catalogue, vectors)
             bar.update(len(batch))
@@ -125,14 +125,14 @@ def enter(inferencer: Any, batch: list[Decoded], catalogue: Catalogue, vectors: 
     if new:
         rows = np.concatenate(list(_encode(inferencer, [item.sample for item in new])))
         _append(vectors, rows.astype(np.float16), first)
-    pictures = []
+    images = []
     for row, item in enumerate(new, first):
         e = item.entry
         where = e.path, e.file, e.offset, e.size, e.mtime
-        pictures.append(Picture(row, *where, item.hash, *item.size, item.taken))
+        images.append(IndexedImage(row, *where, item.hash, *item.size, item.taken))
     broken = [(item.entry, item.reason) for item in batch if item.reason]
     touched = [item.entry for item in batch if item.sample is None and not item.reason]
-    catalogue.commit(pictures, broken, touched, first + len(new))
+    catalogue.commit(images, broken, touched, first + len(new))
 
 
 def _encode(inferencer: Any, samples: list[dict]) -> Iterator[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The catalogue of an index: what is known of each picture, in SQLite."""
+"""The catalogue of an index: what is known of each image, in SQLite."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
 _COLUMNS = 'id, path, file, start, size, mtime, hash, width, height, taken'
 
 
-class Picture(NamedTuple):
+class IndexedImage(NamedTuple):
     """A row of the catalogue; ``id`` is the row of its vector.
 
     ``taken`` is the time of the photograph, 'YYYY-MM-DD HH:MM:SS', where EXIF has one.
@@ -48,7 +48,7 @@ class Picture(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Which pictures a query may find; None does not restrict.
+    """Which images a query may find; None does not restrict.
 
     Attributes:
         path: a part of the path.
@@ -98,12 +98,12 @@ class Catalogue:
             connection.executescript(_TABLES)
 
     def rows(self) -> int:
-        """Number of vectors that belong to the index, those of removed pictures included."""
+        """Number of vectors that belong to the index, those of removed images included."""
         with self._open() as connection:
             return connection.execute('SELECT rows FROM state').fetchone()[0]
 
     def seen(self) -> dict[str, tuple[int, int, str | None]]:
-        """Size, time and hash of each known picture by its path; no hash for a broken one."""
+        """Size, time and hash of each known image by its path; no hash for a broken one."""
         with self._open() as connection:
             broken = connection.execute('SELECT path, size, mtime, NULL FROM broken').fetchall()
             whole = connection.execute('SELECT path, size, mtime, hash FROM images').fetchall()
@@ -111,7 +111,7 @@ class Catalogue:
 
     def commit(
         self,
-        pictures: Iterable[Picture],
+        images: Iterable[IndexedImage],
         broken: Iterable[tuple[Entry, str]],
         touched: Iterable[Entry],
         rows: int,
@@ -119,18 +119,18 @@ class Catalogue:
         """Enters a batch: all of it or nothing.
 
         Args:
-            pictures: new and changed ones.
+            images: new and changed ones.
             broken: with the reasons.
-            touched: pictures whose file has a new time and the old content.
+            touched: images whose file has a new time and the old content.
             rows: number of vectors afterwards.
         """
         with self._open() as connection:
-            pictures, broken = list(pictures), list(broken)
-            names = [(p.path,) for p in pictures] + [(entry.path,) for entry, _ in broken]
+            images, broken = list(images), list(broken)
+            names = [(p.path,) for p in images] + [(entry.path,) for entry, _ in broken]
             for table in ('images', 'broken'):
                 connection.executemany(f'DELETE FROM {table} WHERE path = ?', names)
-            marks = ', '.join('?' * len(Picture._fields))
-            connection.executemany(f'INSERT INTO images ({_COLUMNS}) VALUES ({marks})', pictures)
+            marks = ', '.join('?' * len(IndexedImage._fields))
+            connection.executemany(f'INSERT INTO images ({_COLUMNS}) VALUES ({marks})', images)
             connection.executemany(
                 'INSERT INTO broken VALUES (?, ?, ?, ?)',
                 [(entry.path, entry.size, entry.mtime, reason) for entry, reason in broken],
@@ -142,7 +142,7 @@ class Catalogue:
             connection.execute('UPDATE state SET rows = ?', (rows,))
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Forgets pictures; their vectors are found no more."""
+        """Forgets images; their vectors are found no more."""
         with self._open() as connection:
             for table in ('images', 'broken'):
                 connection.executemany(
@@ -150,7 +150,7 @@ class Catalogue:
                 )
 
     def ids(self, where: Filter | None = None) -> np.ndarray:
-        """The pictures that a filter lets through, ascending, (K,) int64."""
+        """The images that a filter lets through, ascending, (K,) int64."""
         pairs = [(c, v) for c, v in zip(_CONDITIONS, where or (), strict=False) if v is not None]
         clause = ' AND '.join(condition for condition, _ in pairs) or '1'
         with self._open() as connection:
@@ -159,14 +159,14 @@ class Catalogue:
             )
             return np.fromiter((row[0] for row in rows), np.int64)
 
-    def pictures(self, ids: Iterable[int]) -> list[Picture]:
-        """The pictures of some ids, in that order; unknown ids are left out."""
+    def images(self, ids: Iterable[int]) -> list[IndexedImage]:
+        """The images of some ids, in that order; unknown ids are left out."""
         with self._open() as connection:
             query = f'SELECT {_COLUMNS} FROM images WHERE id = ?'
             rows = [connection.execute(query, (int(i),)).fetchone() for i in ids]
-        return [Picture(*row) for row in rows if row]
+        return [IndexedImage(*row) for row in rows if row]
 
     def broken(self) -> list[tuple[str, str]]:
-        """Paths and reasons of the pictures that were left out."""
+        """Paths and reasons of the images that were left out."""
         with self._open() as connection:
             return connection.execute('SELECT path, reason FROM broken ORDER BY path').fetchall()

@@ -1,4 +1,4 @@
-"""An index of pictures: a folder with their vectors, a catalogue and a manifest."""
+"""An index of images: a folder with their vectors, a catalogue and a manifest."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from xmodal.datasets.image_file import BrokenImageError
 from xmodal.errors import FileError
 from xmodal.files import atomic_write, exclusive_dir, read_json, write_json
 from xmodal.search.build import changed, encode_entries
-from xmodal.search.catalogue import Catalogue, Filter, Picture
+from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 from xmodal.search.engine import Engine
 from xmodal.search.model import (
     fingerprint,
@@ -29,7 +29,7 @@ _RERANK_BATCH = 64
 
 
 class ImageIndex:
-    """Pictures that are found by a text, by a picture, or by both.
+    """Images that are found by a text, by an image, or by both.
 
     Example:
         >>> index = ImageIndex('work_dirs/index', inferencer)
@@ -74,21 +74,21 @@ class ImageIndex:
         progress: bool = True,
         **about: str,
     ) -> None:
-        """Makes the index equal to a source: adds, encodes anew and forgets pictures.
+        """Makes the index equal to a source: adds, encodes anew and forgets images.
 
-        Pictures whose file has the same size and time are not read; those with the same content
+        Images whose file has the same size and time are not read; those with the same content
         are not encoded. After a kill it goes on where it was.
 
         Args:
             source: see :func:`~xmodal.search.sources.find_entries`.
-            batch_size: pictures that are encoded at once.
+            batch_size: images that are encoded at once.
             workers: processes that decode.
-            engine: 'flat', 'hnsw' or 'ivfpq'; None chooses by the number of pictures.
+            engine: 'flat', 'hnsw' or 'ivfpq'; None chooses by the number of images.
             progress: shows a bar.
             **about: for the manifest, as the model's config and checkpoint.
 
         Raises:
-            FileNotFoundError: when the source has no pictures; the index stays as it is.
+            FileNotFoundError: when the source has no images; the index stays as it is.
             RuntimeError: when another process updates it.
         """
         entries = find_entries(str(source))
@@ -117,7 +117,7 @@ class ImageIndex:
         write_json(self.folder / MANIFEST, {**content, 'engine': engine}, indent=1)
 
     def _is_current(self) -> bool:
-        """Whether the structure has the pictures of the catalogue; after a kill it may not."""
+        """Whether the structure has the images of the catalogue; after a kill it may not."""
         files = self._engine_file(), self.folder / IDS
         if not all(file.exists() for file in files):
             return False
@@ -160,11 +160,11 @@ class ImageIndex:
         where: Filter | None = None,
         rerank: int = 0,
     ) -> list[list[Hit]]:
-        """The best pictures of each query, best first.
+        """The best images of each query, best first.
 
         Args:
             queries: that are encoded together.
-            k: pictures of each query.
+            k: images of each query.
             where: restricts what is found.
             rerank: how many of the best are ranked anew by the fusion encoder.
 
@@ -182,8 +182,8 @@ class ImageIndex:
         results = []
         for query, (ids, scores) in zip(queries, found, strict=True):
             by_id = dict(zip(ids.tolist(), scores.tolist(), strict=True))
-            pictures = self.catalogue.pictures(ids)
-            hits = [Hit(picture, by_id[picture.id]) for picture in pictures]
+            images = self.catalogue.images(ids)
+            hits = [Hit(image, by_id[image.id]) for image in images]
             results.append(self._rerank(query.text, hits, rerank)[:k])
         return results
 
@@ -192,7 +192,7 @@ class ImageIndex:
         readable, contents = [], []
         for hit in hits[:count]:
             try:
-                contents.append(hit.picture.entry.read())
+                contents.append(hit.image.entry.read())
                 readable.append(hit)
             except BrokenImageError:  # its file has gone since
                 continue
@@ -208,9 +208,9 @@ class ImageIndex:
         scores = self.inferencer.similarity([image], texts)[0].tolist()
         return sorted(zip(texts, scores, strict=True), key=lambda pair: -pair[1])
 
-    def heat_maps(self, picture: Picture, text: str) -> list[tuple[str, np.ndarray]]:
+    def heat_maps(self, image: IndexedImage, text: str) -> list[tuple[str, np.ndarray]]:
         """See :func:`~xmodal.search.model.word_maps`."""
-        return word_maps(self.inferencer, text, picture.entry.read())
+        return word_maps(self.inferencer, text, image.entry.read())
 
 
 def read_manifest(folder: Path) -> dict:

@@ -69,12 +69,12 @@ def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
 def matching_scores(
     inferencer: Any, text: str, images: Sequence[bytes], add_similarity: bool
 ) -> list[float]:
-    """How well a text matches pictures by the fusion encoder, as the retrieval test ranks.
+    """How well a text matches images by the fusion encoder, as the retrieval test ranks.
 
     Args:
         inferencer: of a model with a fusion encoder.
         text: the query.
-        images: encoded pictures.
+        images: encoded images.
         add_similarity: adds the ITC logit: the test's ``scorer.add_similarity``.
 
     Raises:
@@ -94,7 +94,7 @@ def matching_scores(
 
 
 def word_maps(inferencer: Any, text: str, image: bytes) -> list[tuple[str, np.ndarray]]:
-    """The heat map of each word on a picture, float32 (h, w); first '' with that of the whole text.
+    """The heat map of each word on an image, float32 (h, w); first '' with that of the whole text.
 
     Word pieces are joined to words, whose maps are the mean of those of the pieces.
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from xmodal.datasets.image_file import BrokenImageError, decode_image
 from xmodal.files import atomic_open
-from xmodal.search.catalogue import Picture
+from xmodal.search.catalogue import IndexedImage
 from xmodal.search.query import Hit
 from xmodal.visualization.figures import to_uri
 
@@ -23,13 +23,13 @@ _STYLE = (
 )
 
 
-def thumbnail(picture: Picture, side: int = 320, max_pixels: int = 100_000_000) -> np.ndarray:
-    """The picture with sides of at most ``side`` pixels, RGB.
+def thumbnail(image: IndexedImage, side: int = 320, max_pixels: int = 100_000_000) -> np.ndarray:
+    """The image with sides of at most ``side`` pixels, RGB.
 
     Raises:
         BrokenImageError: when its file is gone or broken.
     """
-    image = decode_image(picture.entry.read(), picture.path, max_pixels)
+    image = decode_image(image.entry.read(), image.path, max_pixels)
     scale = side / max(image.shape[:2])
     if scale >= 1:
         return image
@@ -40,10 +40,10 @@ def thumbnail(picture: Picture, side: int = 320, max_pixels: int = 100_000_000) 
 def print_hits(hits: list[Hit], title: str) -> None:
     """Prints a table."""
     table = Table(title=escape(title))
-    for heading in ('', 'cosine', 'match', 'picture', 'size', 'taken'):
+    for heading in ('', 'cosine', 'match', 'image', 'size', 'taken'):
         table.add_column(heading, overflow='fold')
     for rank, hit in enumerate(hits, 1):
-        p, match = hit.picture, '' if hit.match is None else f'{hit.match:.3f}'
+        p, match = hit.image, '' if hit.match is None else f'{hit.match:.3f}'
         size = f'{p.width} × {p.height}'
         cells = str(rank), f'{hit.score:.3f}', match, escape(p.path), size, escape(p.taken or '')
         table.add_row(*cells)
@@ -51,7 +51,7 @@ def print_hits(hits: list[Hit], title: str) -> None:
 
 
 def print_info(facts: dict, broken: list[tuple[str, str]], as_json: bool) -> None:
-    """Prints what an index says about itself, and the pictures that were left out."""
+    """Prints what an index says about itself, and the images that were left out."""
     if as_json:
         print(json.dumps({**facts, 'broken': broken}))
         return
@@ -64,14 +64,14 @@ def print_info(facts: dict, broken: list[tuple[str, str]], as_json: bool) -> Non
 
 
 def write_sheet(file: Path, hits: list[Hit], title: str) -> None:
-    """Writes a page that has the pictures in it, complete or not at all."""
+    """Writes a page that has the images in it, complete or not at all."""
     figures = []
     for hit in hits:
         try:
-            uri = to_uri(thumbnail(hit.picture))
+            uri = to_uri(thumbnail(hit.image))
         except BrokenImageError:
             uri = ''
-        name = html.escape(hit.picture.path)
+        name = html.escape(hit.image.path)
         figures.append(
             f'<figure><img src="{uri}" alt=""><figcaption>{hit.score:.3f} {name}</figcaption>'
             '</figure>'

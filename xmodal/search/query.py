@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
-from xmodal.search.catalogue import Filter, Picture
+from xmodal.search.catalogue import Filter, IndexedImage
 
 __all__ = ['Filter', 'Hit', 'Query']
 _NOT = ' and not '
 
 
 class Query(NamedTuple):
-    """What is looked for: a text, a picture, or both, and not another text.
+    """What is looked for: a text, an image, or both, and not another text.
 
     Attributes:
         text: of what is searched.
@@ -38,21 +38,21 @@ class Query(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A picture that was found.
+    """An image that was found.
 
     Attributes:
-        picture: from the catalogue.
-        score: cosine of the query and the picture.
+        image: from the catalogue.
+        score: cosine of the query and the image.
         match: score of the fusion encoder; None where it was not asked.
     """
 
-    picture: Picture
+    image: IndexedImage
     score: float
     match: float | None = None
 
     def as_dict(self) -> dict:
         """For JSON."""
-        p = self.picture
+        p = self.image
         return {
             'id': p.id, 'path': p.path, 'score': self.score, 'match': self.match,
             'width': p.width, 'height': p.height, 'taken': p.taken,

@@ -1,6 +1,6 @@
 """The page: a small server for one's own machine.
 
-Pictures are served by their number in the index, never by a path. An uploaded picture is the plain
+Images are served by their number in the index, never by a path. An uploaded image is the plain
 body of a request and stays in memory.
 """
 
@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from xmodal.datasets.image_file import decode_image
-from xmodal.search.catalogue import Filter, Picture
+from xmodal.search.catalogue import Filter, IndexedImage
 from xmodal.search.index import ImageIndex
 from xmodal.search.output import thumbnail
 from xmodal.search.query import Query
@@ -55,15 +55,13 @@ def make_app(index: ImageIndex) -> FastAPI:
     @app.exception_handler(OSError)
     async def refuse(request: Request, error: Exception) -> JSONResponse:
         """What cannot be done is said, without the paths of this machine."""
-        is_picture = isinstance(error, OSError)
-        return JSONResponse(
-            {'detail': 'the picture cannot be read' if is_picture else str(error)}, 400
-        )
+        is_image = isinstance(error, OSError)
+        return JSONResponse({'detail': 'the image cannot be read' if is_image else str(error)}, 400)
 
-    def picture(number: int) -> Picture:
-        found = index.catalogue.pictures([number]) if abs(number) < 1 << 62 else []
+    def indexed(number: int) -> IndexedImage:
+        found = index.catalogue.images([number]) if abs(number) < 1 << 62 else []
         if not found:
-            raise HTTPException(404, 'no such picture')
+            raise HTTPException(404, 'no such image')
         return found[0]
 
     @app.get('/')
@@ -73,7 +71,7 @@ def make_app(index: ImageIndex) -> FastAPI:
     @app.get('/api/info')
     def info() -> dict:
         has_matching = getattr(index.inferencer.model, 'matching_head', None) is not None
-        return {'pictures': len(index.catalogue.ids()), 'rerank': has_matching}
+        return {'images': len(index.catalogue.ids()), 'rerank': has_matching}
 
     @app.post('/api/search')
     async def search(
@@ -87,40 +85,40 @@ def make_app(index: ImageIndex) -> FastAPI:
         before: str | None = None,
         min_width: int | None = None,
     ) -> list[dict]:
-        """The best pictures; the body may have a picture."""
+        """The best images; the body may have an image."""
         if len(text) > MAX_TEXT:
             raise HTTPException(413, f'a query has at most {MAX_TEXT} characters')
         image: object = await _body(request) or None
         if image is not None:
-            image = await run_in_threadpool(decode_image, image, 'the picture', MAX_PIXELS)
+            image = await run_in_threadpool(decode_image, image, 'the image', MAX_PIXELS)
         if min_width is not None and abs(min_width) > 1 << 31:
-            raise HTTPException(400, 'min_width is no width of a picture')
+            raise HTTPException(400, 'min_width is no width of an image')
         where = Filter(path or None, after or None, before or None, min_width)
 
         def run() -> list[dict]:
-            looked_for = image if like is None else picture(like).entry.read()
+            looked_for = image if like is None else indexed(like).entry.read()
             query = Query.parse(text, looked_for)
             count = min(max(rerank, 0), MAX_RERANK) if query.text else 0
             with turn:
                 (hits,) = index.search([query], min(max(k, 1), MAX_RESULTS), where, count)
-            return [hit.as_dict() | {'path': Path(hit.picture.path).name} for hit in hits]
+            return [hit.as_dict() | {'path': Path(hit.image.path).name} for hit in hits]
 
         return await run_in_threadpool(run)
 
     @app.get('/thumbnail/{number}')
     def show_thumbnail(number: int) -> Response:
-        return _jpeg(thumbnail(picture(number), 320))
+        return _jpeg(thumbnail(indexed(number), 320))
 
-    @app.get('/picture/{number}')
-    def show_picture(number: int) -> Response:
-        return _jpeg(thumbnail(picture(number), 1600))
+    @app.get('/image/{number}')
+    def show_image(number: int) -> Response:
+        return _jpeg(thumbnail(indexed(number), 1600))
 
     @app.get('/api/words/{number}')
     def words(number: int, text: str) -> list[dict]:
-        """Each word with its heat map on the picture."""
+        """Each word with its heat map on the image."""
         if len(text) > MAX_TEXT:
             raise HTTPException(413, f'a query has at most {MAX_TEXT} characters')
-        found = picture(number)
+        found = indexed(number)
         with turn:
             maps = index.heat_maps(found, text)[: MAX_WORDS + 1]
         image = thumbnail(found, 480)
@@ -130,12 +128,12 @@ def make_app(index: ImageIndex) -> FastAPI:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, of which no more is read than a picture may have."""
+    """The body, of which no more is read than an image may have."""
     parts, length = [], 0
     async for part in request.stream():
         length += len(part)
         if length > MAX_UPLOAD:
-            raise HTTPException(413, f'a picture has at most {MAX_UPLOAD >> 20} MB')
+            raise HTTPException(413, f'an image has at most {MAX_UPLOAD >> 20} MB')
         parts.append(part)
     return b''.join(parts)
 

@@ -1,4 +1,4 @@
-"""Where the pictures of an index are: folders, patterns, tables, lists and tar shards."""
+"""Where the images of an index are: folders, patterns, tables, lists and tar shards."""
 
 import csv
 import glob
@@ -15,7 +15,7 @@ SUFFIXES = frozenset(('.jpg', '.jpeg', '.png', '.webp', '.bmp', '.tif', '.tiff',
 
 
 class Entry(NamedTuple):
-    """One picture of a source.
+    """One image of a source.
 
     Attributes:
         path: what names it: its file, or ``SHARD.tar::MEMBER``.
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     mtime: int
 
     def read(self) -> bytes:
-        """The encoded picture.
+        """The encoded image.
 
         Raises:
             BrokenImageError: when it cannot be read.
@@ -48,10 +48,10 @@ class Entry(NamedTuple):
 
 
 def find_entries(source: str) -> list[Entry]:
-    """The pictures of a source, in the order of their paths, each once.
+    """The images of a source, in the order of their paths, each once.
 
     Args:
-        source: a folder, which is searched with all folders in it; a picture; a .csv with a column
+        source: a folder, which is searched with all folders in it; an image; a .csv with a column
             ``image`` or a .json of ALBEF, both with paths relative to the file; tar shards; or a
             pattern such as ``'photos/**/*.jpg'``.
 
@@ -68,7 +68,7 @@ def find_entries(source: str) -> list[Entry]:
     entries = {entry.path: entry for file in found for entry in _entries(file)}
     if not entries:
         raise FileNotFoundError(
-            f'{source}: no pictures. Expected a folder, a pattern in quotes, a .csv, a .json of '
+            f'{source}: no images. Expected a folder, a pattern in quotes, a .csv, a .json of '
             'ALBEF or a .tar'
         )
     return [entries[name] for name in sorted(entries)]

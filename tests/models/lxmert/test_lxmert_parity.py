@@ -13,6 +13,7 @@ from transformers import (
 )
 
 from tools.model_converters import lxmert
+from xmodal import converters
 from xmodal.models.heads.mlm import MaskedText
 from xmodal.models.heads.objects import MaskedRegions
 from xmodal.registry import MODELS
@@ -49,7 +50,9 @@ def make_transformers_model(kind, **switches):
 
 def load(model, source):
     """Loads converted weights, none of which may be left over; returns the missing names."""
-    converted, unconverted, missing = lxmert.convert(source.state_dict(), model.state_dict())
+    converted, unconverted, missing = converters.lxmert.convert(
+        source.state_dict(), model.state_dict()
+    )
     assert not unconverted
     model.load_state_dict(converted, strict=False)
     return missing
@@ -141,10 +144,11 @@ def test_losses_and_gradients_equal_those_of_transformers(
     expected.backward()
     torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
     gradients = {
-        lxmert.released_name(name): parameter.grad for name, parameter in source.named_parameters()
+        converters.lxmert.released_name(name): parameter.grad
+        for name, parameter in source.named_parameters()
     }
     for name, parameter in model.named_parameters():
-        expected_gradient = gradients[lxmert.their_name(name)]
+        expected_gradient = gradients[converters.lxmert.their_name(name)]
         actual = parameter.grad
         if name.endswith(('position_embeddings.weight', 'token_type_embeddings.weight')):
             actual, expected_gradient = (
@@ -166,7 +170,7 @@ def test_answers_equal_those_of_transformers(build, answer_list, region_batch):
 @pytest.mark.parametrize('dialect', ['released', 'transformers'])
 def test_export_and_conversion_are_inverse(build_pretrainer, dialect):
     model = build_pretrainer(TASKS)
-    exported, unconverted = lxmert.export(model.state_dict(), dialect)
+    exported, unconverted = converters.lxmert.export(model.state_dict(), dialect)
     assert not unconverted
     if dialect == 'transformers':
         make_transformers_model(LxmertForPreTraining).load_state_dict(exported)  # strict
@@ -177,7 +181,7 @@ def test_export_and_conversion_are_inverse(build_pretrainer, dialect):
         )
         exported = {name.removeprefix('module.'): value for name, value in exported.items()}
     target = {name: torch.zeros_like(x) for name, x in model.state_dict().items()}
-    converted, unconverted, missing = lxmert.convert(exported, target)
+    converted, unconverted, missing = converters.lxmert.convert(exported, target)
     assert not unconverted and not missing
     for name, value in model.state_dict().items():
         if not name.endswith('_extra_state'):
@@ -187,9 +191,9 @@ def test_export_and_conversion_are_inverse(build_pretrainer, dialect):
 def test_a_folder_saved_by_transformers_is_read(build_pretrainer, tmp_path):
     source = make_transformers_model(LxmertForPreTraining)
     source.save_pretrained(tmp_path)
-    weights = lxmert.read_weights(tmp_path / 'model.safetensors')
+    weights = converters.lxmert.read_weights(tmp_path / 'model.safetensors')
     model = build_pretrainer(TASKS)
-    converted, unconverted, missing = lxmert.convert(weights, model.state_dict())
+    converted, unconverted, missing = converters.lxmert.convert(weights, model.state_dict())
     assert not unconverted and not missing
     expected = source.answer_head.logit_fc[3].weight
     assert converted['heads.answers.classifier.3.weight'].equal(expected)
@@ -198,17 +202,17 @@ def test_a_folder_saved_by_transformers_is_read(build_pretrainer, tmp_path):
 def test_nothing_loaded_is_an_error(build_pretrainer):
     target = build_pretrainer(TASKS).state_dict()
     with pytest.raises(ValueError, match='none of the weights belongs to the model'):
-        lxmert.convert({'visual_encoder.cls_token': torch.zeros(1)}, target)
+        converters.lxmert.convert({'visual_encoder.cls_token': torch.zeros(1)}, target)
     with pytest.raises(ValueError, match='is this a checkpoint of one'):
-        lxmert.export({'similarity.output.weight': torch.zeros(1)}, 'released')
+        converters.lxmert.export({'similarity.output.weight': torch.zeros(1)}, 'released')
 
 
 def test_weights_of_another_size_are_an_error_that_names_the_answer_list(build_pretrainer):
     model = build_pretrainer(TASKS)
-    weights, _ = lxmert.export(model.state_dict(), 'released')
+    weights, _ = converters.lxmert.export(model.state_dict(), 'released')
     weights['answer_head.logit_fc.3.weight'] = torch.zeros(7, 2 * WIDTH)
     with pytest.raises(ValueError, match='another answer_list'):
-        lxmert.convert(weights, model.state_dict())
+        converters.lxmert.convert(weights, model.state_dict())
 
 
 def test_separate_cross_attentions_cannot_be_exported(backbone, preprocessor, heads):
@@ -221,7 +225,7 @@ def test_separate_cross_attentions_cannot_be_exported(backbone, preprocessor, he
         )
     )
     with pytest.raises(ValueError, match='share_cross_attention=False'):
-        lxmert.export(model.state_dict(), 'released')
+        converters.lxmert.export(model.state_dict(), 'released')
 
 
 def test_a_file_is_converted_with_and_without_module(
@@ -239,7 +243,7 @@ def test_a_file_is_converted_with_and_without_module(
         )
     ).dump(config)
     source, batch = build_pretrainer(TASKS).eval(), region_batch()
-    weights, _ = lxmert.export(source.state_dict(), 'released')
+    weights, _ = converters.lxmert.export(source.state_dict(), 'released')
     for prefix in ('', 'module.'):
         file, out = tmp_path / f'{prefix}source.pth', tmp_path / f'{prefix}out.pth'
         torch.save({prefix + name: value for name, value in weights.items()}, file)

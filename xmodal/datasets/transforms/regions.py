@@ -28,17 +28,29 @@ class LoadRegions(BaseTransform):
         extractor: config of what computed the store, such as
             :class:`xmodal.models.GridExtractor`; it computes the regions of an image file that no
             store has. None: such an image counts as broken.
+        views: K, for training: the regions of the image or of one of its K - 1 random crops, drawn
+            anew each time. The store then has them (``extract_regions.py --views K``).
 
     Raises:
-        ValueError: when a store was computed by another extractor.
+        ValueError: when a store was computed by another extractor, or has fewer views.
     """
 
-    def __init__(self, store: str | Sequence[str], extractor: dict | None = None) -> None:
+    def __init__(
+        self, store: str | Sequence[str], extractor: dict | None = None, views: int = 1
+    ) -> None:
+        self.views = views
         self.stores = open_stores(store)
         self.extractor_config = None if extractor is None else dict(extractor)
         if extractor is not None:
             for opened in self.stores:
                 _require_extractor(opened, self.extractor_config)
+        for opened in self.stores:
+            stored = opened.sources.get('views', 1) if isinstance(opened.sources, dict) else 1
+            if stored < views:
+                raise ValueError(
+                    f'LoadRegions.views={views}, and {opened.folder} has {stored} of each image: '
+                    f'make it by extract_regions.py --views {views}, or lower views'
+                )
 
     def has(self, path: str | Path) -> bool:
         """Whether there are regions of an image, or a file to compute them from."""
@@ -64,7 +76,8 @@ class LoadRegions(BaseTransform):
         image_id = Path(path).stem
         for store in self.stores:
             if image_id in store:
-                return store[image_id]
+                view = int(torch.randint(self.views, ())) if self.views > 1 else 0
+                return store[view_id(image_id, view)]
         if self.extractor_config is None:
             folders = ', '.join(str(store.folder) for store in self.stores)
             raise BrokenImageError(f'{image_id}: no regions of this image in {folders}')
@@ -83,6 +96,11 @@ class LoadRegions(BaseTransform):
     @cached_property
     def _resize(self) -> ResizeImage:
         return ResizeImage(self.extractor.image_size)
+
+
+def view_id(image_id: str, view: int) -> str:
+    """The id of a view in a store; view 0 is the image itself."""
+    return f'{image_id}#{view}' if view else image_id
 
 
 def _require_extractor(store: RegionStore, expected: dict) -> None:

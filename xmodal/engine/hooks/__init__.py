@@ -9,6 +9,7 @@ from xmodal.engine.hooks.momentum import MomentumDistillationHook
 from xmodal.engine.hooks.non_finite import NonFiniteHook
 from xmodal.engine.hooks.preemption import PreemptionHook
 from xmodal.engine.hooks.seeding import IterationSeedHook
+from xmodal.engine.hooks.weight_ema import WeightEMAHook
 
 __all__ = [
     'BrokenImageHook',
@@ -21,4 +22,5 @@ __all__ = [
     'NonFiniteHook',
     'PreemptionHook',
     'IterationSeedHook',
+    'WeightEMAHook',
 ]

@@ -16,6 +16,7 @@ from xmodal.datasets.text import clean_caption
 from xmodal.engine.loops.evaluation import EvaluationLoop
 from xmodal.errors import ConfigError
 from xmodal.files import read_json
+from xmodal.packaged import find_file
 from xmodal.registry import LOOPS
 
 
@@ -84,7 +85,8 @@ def read_templates(file: str) -> list[str]:
         FileNotFoundError: when the file does not exist.
         ValueError: when it is not a list of sentences with one ``{}`` each.
     """
-    if not Path(file).is_file():
+    file = find_file(file)
+    if not file.is_file():
         raise FileNotFoundError(
             f'templates={file} does not exist (relative to {Path.cwd()}): expected a JSON list of '
             'sentences such as "a photo of a {}."; configs/_base_/prompts has examples'

@@ -1,6 +1,7 @@
-"""Weight decay by parameter."""
+"""Weight decay and learning rate by parameter."""
 
 import copy
+from collections import defaultdict
 
 from mmengine.optim import OptimWrapper
 from torch import nn
@@ -27,44 +28,86 @@ _TOKEN_TYPES = 'type_embeddings'
 
 @OPTIM_WRAPPER_CONSTRUCTORS.register_module()
 class NoDecayConstructor:
-    """Weight decay for matrices only.
+    """Weight decay for matrices only, and learning rates that fall towards an encoder's input.
 
     Norms, biases, temperatures, LayerScale vectors and position embeddings are not decayed. (ALBEF
     decays its temperature, a 0-d tensor, and the ViT's position embedding by mistake.)
 
+    With a layer decay d, the rate of layer i of an encoder with L blocks is lr · d^(L + 1 - i), as
+    in BEiT: the embeddings are layer 0, the blocks 1 to L; what follows them is layer L + 1 and
+    has the whole rate, as everything outside of an encoder. Each encoder counts its own layers
+    (:meth:`xmodal.models.backbones.Encoder.layer_distances`).
+
     Args:
         optim_wrapper_cfg: config of the wrapper, with ``optimizer``.
         paramwise_cfg: ``decay_token_types=True`` decays the token type embeddings too, as EMKUM
-            does; there is no other option.
+            does; ``layer_decay``, d, is above 0 and at most 1, the default. No other option.
 
     Raises:
-        ConfigError: if ``paramwise_cfg`` has another key.
+        ConfigError: if ``paramwise_cfg`` has another key, or another layer decay.
     """
 
     def __init__(self, optim_wrapper_cfg: dict, paramwise_cfg: dict | None = None) -> None:
         options = dict(paramwise_cfg or {})
         self.decay_token_types = options.pop('decay_token_types', False)
+        self.layer_decay = options.pop('layer_decay', 1.0)
         if options:
             raise ConfigError(
                 f'optim_wrapper.paramwise_cfg has {sorted(options)}, but NoDecayConstructor takes '
-                "only decay_token_types: remove it, or set optim_wrapper.constructor='"
-                "DefaultOptimWrapperConstructor'"
+                'only decay_token_types and layer_decay: remove it, or set '
+                "optim_wrapper.constructor='DefaultOptimWrapperConstructor'"
+            )
+        if type(self.layer_decay) not in (int, float) or not 0 < self.layer_decay <= 1:
+            raise ConfigError(
+                f'optim_wrapper.paramwise_cfg.layer_decay={self.layer_decay!r}, expected a number '
+                'above 0 and at most 1'
             )
         self.wrapper_cfg = copy.deepcopy(dict(optim_wrapper_cfg))
         self.optimizer_cfg = self.wrapper_cfg.pop('optimizer')
 
     def __call__(self, model: nn.Module) -> OptimWrapper:
         """Builds the wrapped optimizer of a model's trainable parameters."""
-        decayed, undecayed = [], []
-        for name, parameter in unwrap(model).named_parameters():
+        model = unwrap(model)
+        scales = {} if self.layer_decay == 1 else layer_scales(model, self.layer_decay)
+        groups: dict[tuple[float, bool], list] = defaultdict(list)
+        for name, parameter in model.named_parameters():
             if parameter.requires_grad:
                 is_undecayed = leaves_undecayed(name, parameter, self.decay_token_types)
-                (undecayed if is_undecayed else decayed).append(parameter)
-        groups = [{'params': decayed}, {'params': undecayed, 'weight_decay': 0.0}]
-        groups = [group for group in groups if group['params']]
-        optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': groups})
+                groups[scales.get(name, 1.0), is_undecayed].append(parameter)
+        order = sorted(
+            groups, key=lambda key: (-key[0], key[1])
+        )  # the log shows the first one's rate
+        params = [self._group(*key, groups[key]) for key in order]
+        optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': params})
         self.wrapper_cfg.setdefault('type', 'SafeAmpOptimWrapper')
         return OPTIM_WRAPPERS.build({**self.wrapper_cfg, 'optimizer': optimizer})
+
+    def _group(self, scale: float, is_undecayed: bool, parameters: list[nn.Parameter]) -> dict:
+        group: dict = {'params': parameters}
+        if is_undecayed:
+            group['weight_decay'] = 0.0
+        if scale != 1:
+            group['lr'] = scale * self.optimizer_cfg['lr']
+        return group
+
+
+def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
+    """The factor d^(L + 1 - i) of the learning rate of each parameter of an encoder, by its name.
+
+    Raises:
+        ConfigError: if the model has no encoder with blocks.
+    """
+    scales: dict[str, float] = {}
+    for prefix, encoder in model.named_modules():
+        if hasattr(encoder, 'layer_distances'):
+            distances = encoder.layer_distances()
+            scales |= {f'{prefix}.{name}': decay**steps for name, steps in distances.items()}
+    if all(scale == 1 for scale in scales.values()):
+        raise ConfigError(
+            f'optim_wrapper.paramwise_cfg.layer_decay={decay}, and no encoder of '
+            f'{type(model).__name__} has blocks: remove it'
+        )
+    return scales
 
 
 def leaves_undecayed(name: str, parameter: nn.Parameter, decay_token_types: bool = False) -> bool:

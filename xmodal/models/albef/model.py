@@ -19,4 +19,4 @@ class AlbefModel(MomentumModel):
     def __init__(self, data_preprocessor: dict, backbone: dict) -> None:
         super().__init__(data_preprocessor)
         self.backbone = MODELS.build({'type': AlbefBackbone, **backbone})
-        check_vocabulary(self.data_preprocessor.vocab_size, self.backbone.text_encoder)
+        check_vocabulary(self.data_preprocessor, self.backbone.text_encoder)

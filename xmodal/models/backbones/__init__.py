@@ -8,6 +8,8 @@ from xmodal.models.backbones.objects import ObjectEncoder
 from xmodal.models.backbones.region import RegionEncoder
 from xmodal.models.backbones.text import BertTextEncoder, BertWordEncoder
 from xmodal.models.backbones.timm_grid import GridExtractor, TimmGrid
+from xmodal.models.backbones.timm_image import TimmImageEncoder
+from xmodal.models.backbones.transformers_text import TransformersTextEncoder
 
 __all__ = [
     'BertTextEncoder',
@@ -20,6 +22,8 @@ __all__ = [
     'ObjectEncoder',
     'RegionEncoder',
     'TimmGrid',
+    'TimmImageEncoder',
     'TimmTeacher',
+    'TransformersTextEncoder',
     'ViTImageEncoder',
 ]

@@ -1,10 +1,13 @@
 """The interface of an encoder of one modality."""
 
+import re
 from abc import ABC, abstractmethod
 
 from torch import nn
 
 from xmodal.structures import Tokens
+
+_BLOCK = re.compile(r'(?:^|\.)(?:blocks|layers?)\.(\d+)\.')
 
 
 class Encoder(nn.Module, ABC):
@@ -32,3 +35,19 @@ class Encoder(nn.Module, ABC):
 
     def init_weights(self) -> None:
         """Loads pretrained weights where the config names some; called when training starts."""
+
+    def layer_distances(self) -> dict[str, int]:
+        """How far below the output the layer of each parameter is, by its name: L + 1 - i.
+
+        i is 0 for the embeddings, 1 to L for the blocks and L + 1 for what follows them, by the
+        names of the parameters and their order. All of an encoder without blocks has distance 0.
+        """
+        names = [name for name, _ in self.named_parameters()]
+        found = [match and 1 + int(match[1]) for match in map(_BLOCK.search, names)]
+        blocks = max(filter(None, found), default=-1)
+        is_before, distances = True, {}
+        for name, block in zip(names, found, strict=True):
+            is_before &= block is None
+            layer = block or (0 if is_before else blocks + 1)
+            distances[name] = blocks + 1 - layer
+        return distances

@@ -13,6 +13,7 @@ from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.layers import ConvStem, PostNormBlock
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
+from xmodal.weights import find_weights
 
 
 @MODELS.register_module()
@@ -26,8 +27,9 @@ class ViTImageEncoder(Encoder):
         image_size: height and width of the input, in pixels.
         depth: L, the number of blocks kept; None keeps all.
         pretrained: True for timm's weights, or a file: of timm's weights, or a checkpoint ('….pth')
-            of a model of this package with an ``image_encoder``. They are read when training
-            starts (``init_weights``), not when the model is built.
+            of a model of this package with an ``image_encoder``; or a source of a file
+            (:mod:`xmodal.weights`). They are read when training starts (``init_weights``), not when
+            the model is built.
         conv_stem: patches by :class:`ConvStem` instead of timm's product a patch.
         post_norm: blocks with their norms after the sums (:class:`PostNormBlock`), one norm before
             the first and none after the last, as in data2vec 2.0.
@@ -93,11 +95,14 @@ class ViTImageEncoder(Encoder):
         """
         if not self.pretrained:
             return
-        if isinstance(self.pretrained, str) and (weights := _read_checkpoint(self.pretrained)):
+        source = self.pretrained
+        if isinstance(source, str):
+            source = find_weights(source, 'image_encoder.pretrained')
+        if isinstance(source, str) and (weights := _read_checkpoint(source)):
             known = self.state_dict()
             self.load_state_dict({name: x for name, x in weights.items() if name in known})
             return
-        overlay = {'file': self.pretrained} if isinstance(self.pretrained, str) else {}
+        overlay = {'file': source} if isinstance(source, str) else {}
         try:
             whole = timm.create_model(
                 self.arch, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay

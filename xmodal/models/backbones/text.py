@@ -48,6 +48,7 @@ class BertTextEncoder(Encoder):
             self.config = BertConfig(**(config or {}))
         if num_layers is not None:
             self.config.num_hidden_layers = num_layers
+        self.is_named = isinstance(config, str)
         self.pretrained = pretrained
         self.bert = BertModel(self.config, add_pooling_layer=False)
 

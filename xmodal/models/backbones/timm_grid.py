@@ -3,6 +3,7 @@
 import timm
 import torch
 from mmengine.logging import print_log
+from timm.layers import resample_abs_pos_embed
 from timm.models import load_state_dict
 from torch import Tensor, nn
 
@@ -29,6 +30,7 @@ class TimmGrid(nn.Module):
 
     Attributes:
         feature_dims: F, width of the features.
+        summary_dims: S, width of the summary.
         pixel_mean, pixel_std: of the RGB channels, in 0…255, (3, 1, 1), as the weights expect.
 
     Shape:
@@ -53,6 +55,9 @@ class TimmGrid(nn.Module):
             )
         self.arch, self.image_size, self.stage = arch, image_size, stage
         self.pretrained, self.overrides = pretrained, overrides
+        expected = timm.get_pretrained_cfg(arch)
+        if expected.fixed_input_size and expected.input_size[-1] != image_size:
+            overrides.setdefault('img_size', image_size)
         self.model = timm.create_model(arch, num_classes=0, **overrides)
         stages = list(self.model.feature_info)
         if stage is not None and not -len(stages) <= stage < len(stages):
@@ -61,9 +66,10 @@ class TimmGrid(nn.Module):
             )
         width = self.model.num_features if stage is None else stages[stage]['num_chs']
         self.feature_dims = width
-        expected = self.model.pretrained_cfg
+        has_head = stage is None
+        self.summary_dims = getattr(self.model, 'head_hidden_size', width) if has_head else width
         for name in ('mean', 'std'):
-            value = torch.tensor(expected[name]).view(3, 1, 1) * 255
+            value = torch.tensor(getattr(expected, name)).view(3, 1, 1) * 255
             self.register_buffer(f'pixel_{name}', value, persistent=False)
 
     def init_weights(self) -> None:
@@ -77,7 +83,8 @@ class TimmGrid(nn.Module):
             return
         if isinstance(self.pretrained, str):
             file = find_weights(self.pretrained, _KEY)
-            whole = timm.create_model(self.arch, **self.overrides).state_dict()
+            native = {key: x for key, x in self.overrides.items() if key != 'img_size'}
+            whole = timm.create_model(self.arch, **native).state_dict()
             weights = _match(
                 whole, _read(file, self.arch), f"{_KEY}='{self.pretrained}'", self.arch
             )
@@ -88,6 +95,7 @@ class TimmGrid(nn.Module):
                 raise _not_found(self.pretrained, self.arch, error) from error
             weights = whole.state_dict()
         known = self.model.state_dict()
+        self._resample_position(weights, known)
         self.model.load_state_dict({name: weights[name] for name in known})
         print_log(
             f"{_KEY}={self.pretrained!r}: loaded {len(known)} tensors of '{self.arch}'", 'current'
@@ -99,17 +107,38 @@ class TimmGrid(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """The features of each cell."""
+        return self._cells(self._features(images))
+
+    def encode(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The features of each cell, and the summary of each image, (B, S)."""
+        features = self._features(images)
+        cells = self._cells(features)
         if self.stage is None:
-            features = self.model.forward_features(images)
-        else:
-            (features,) = self.model.forward_intermediates(
-                images, indices=[self.stage], intermediates_only=True
-            )
+            return cells, self.model.forward_head(features, pre_logits=True)
+        return cells, cells.mean(1)
+
+    def _features(self, images: Tensor) -> Tensor:
+        if self.stage is None:
+            return self.model.forward_features(images)
+        (features,) = self.model.forward_intermediates(
+            images, indices=[self.stage], intermediates_only=True, stop_early=True
+        )
+        return features
+
+    def _cells(self, features: Tensor) -> Tensor:
         if features.ndim == 3:  # tokens
             return features[:, getattr(self.model, 'num_prefix_tokens', 0) :]
         if features.shape[1] == self.feature_dims:  # (B, F, h, w), else channels last
             features = features.movedim(1, -1)
         return features.flatten(1, 2)
+
+    def _resample_position(self, weights: dict[str, Tensor], known: dict[str, Tensor]) -> None:
+        """Fits the positions of a ViT to another size of images."""
+        name = 'pos_embed'
+        if name in known and weights[name].shape != known[name].shape:
+            grid, count = self.model.patch_embed.grid_size, known[name].shape[1]
+            prefix = count - grid[0] * grid[1]
+            weights[name] = resample_abs_pos_embed(weights[name], list(grid), None, prefix)
 
 
 def _read(file: str, arch: str) -> dict[str, Tensor]:

@@ -68,6 +68,8 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
 
     def _warn_of_unknown_words(self, texts: list[str], input_ids: Tensor) -> None:
         """Many unknown words mean that the vocabulary belongs to other texts."""
+        if self.tokenizer.unk_token_id in (None, self.tokenizer.eos_token_id):
+            return  # CLIP's byte pairs know all words
         is_special = torch.isin(input_ids, torch.tensor(self.tokenizer.all_special_ids))
         unknown = input_ids == self.tokenizer.unk_token_id
         share = unknown.sum() / (~is_special | unknown).sum().clamp(min=1)

@@ -23,8 +23,8 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
             arguments of :func:`xmodal.models.base.tokenizer.build_tokenizer`, for BERT.
         max_length: longest text, special words included; longer ones are cut. None cuts none.
         only: the one modality that the model sees, 'image' or 'text', in training and test alike:
-            each text becomes the empty one, [CLS] [SEP], or each image one region, which covers it
-            and has features of zeros. None for both.
+            each text becomes the empty one, [CLS] and [SEP], or each image one region, which covers
+            it and has features of zeros. None for both.
 
     Attributes:
         mask_id: id of [MASK]; BERT only.

@@ -4,14 +4,16 @@ from pathlib import Path
 
 from tokenizers.processors import TemplateProcessing
 from torch import nn
-from transformers import BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
+from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
 from xmodal.fields import shorten
 from xmodal.files import read_text
 from xmodal.weights import find_weights
 
 _SPECIAL = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
-FAMILIES = {'bert': BertTokenizer, 'roberta': RobertaTokenizer}
+FAMILIES = {'bert': BertTokenizer, 'roberta': RobertaTokenizer, 'auto': AutoTokenizer}
+# Published vocabularies are filled up to a multiple of this.
+_FILLED = 128
 
 
 def build_tokenizer(
@@ -23,7 +25,9 @@ def build_tokenizer(
         pretrained: a vocabulary file of BERT's (``vocab.txt``), a directory, a name on the hub, or
             a source (:mod:`xmodal.weights`).
         add_sep: end a text with [SEP]. ALBEF's released weights were trained without it.
-        family: 'bert', or 'roberta' for GPT-2's byte pairs, which data2vec 2.0 reads.
+        family: 'bert', or 'roberta' for GPT-2's byte pairs, which data2vec 2.0 reads, or 'auto' for
+            whatever the directory has, for :class:`TransformersTextEncoder`. A tokenizer that puts
+            no token at the start of a text, as SigLIP's, then puts its last one there, too.
 
     Raises:
         FileNotFoundError: when there is no such file and no such model.
@@ -39,7 +43,7 @@ def build_tokenizer(
     else:
         try:
             tokenizer = FAMILIES[family].from_pretrained(path if path.is_dir() else pretrained)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: no architecture is named
             raise FileNotFoundError(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
                 f'file, nor a directory with one, nor reachable on the hub: {error}\nFor the '
@@ -50,7 +54,18 @@ def build_tokenizer(
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
         )
+    if family == 'auto':
+        _add_first_token(tokenizer)
     return tokenizer
+
+
+def _add_first_token(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Puts the token of the end at the start, where there is none for the summary of a text."""
+    if tokenizer('a').word_ids()[0] is not None:
+        end = tokenizer.eos_token
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+            single=f'{end} $A {end}', special_tokens=[(end, tokenizer.eos_token_id)]
+        )
 
 
 def _read_vocabulary(file: Path) -> dict[str, int]:
@@ -69,15 +84,33 @@ def _read_vocabulary(file: Path) -> dict[str, int]:
     return ids
 
 
-def check_vocabulary(words: int, text_encoder: nn.Module) -> None:
-    """Compares the number of words of the tokenizer with the text encoder's.
+def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
+    """Refuses a tokenizer that does not belong to the text encoder.
+
+    A vocabulary that a config gives in numbers may be smaller than the encoder's. If the encoder's
+    configuration was read from files, the sizes must be those of one another, and the ids of [PAD]
+    the same.
 
     Raises:
-        ValueError: when the tokenizer knows more words than the text encoder.
+        ValueError: names the sizes or the ids that differ.
     """
-    known = text_encoder.vocab_size
+    words, known = preprocessor.vocab_size, getattr(text_encoder, 'vocab_size', None)
+    if known is None:  # it counts the words of the preprocessor
+        return
     if words > known:
         raise ValueError(
             f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
             'raise it, or name the vocabulary that belongs to the text encoder'
+        )
+    tokenizer = getattr(preprocessor, 'tokenizer', None)
+    if tokenizer is None or not getattr(text_encoder, 'is_named', False):
+        return
+    advice = 'name the tokenizer that belongs to the text encoder (data_preprocessor.tokenizer)'
+    if known - words >= _FILLED:
+        raise ValueError(f'the tokenizer has {words} words and the text encoder {known}: {advice}')
+    ids = tokenizer.pad_token_id, text_encoder.config.pad_token_id
+    # CLIP's configuration names a [PAD] that its tokenizer does not have.
+    if None not in ids and ids[0] != ids[1] and text_encoder.config.model_type != 'clip_text_model':
+        raise ValueError(
+            f"the tokenizer's [PAD] is word {ids[0]} and the text encoder's word {ids[1]}: {advice}"
         )

@@ -68,7 +68,7 @@ class EmkumModel(CrossModalModel):
         super().__init__(data_preprocessor)
         self.image_encoder = MODELS.build(image_encoder)
         self.text_encoder = MODELS.build(text_encoder)
-        check_vocabulary(self.data_preprocessor.vocab_size, self.text_encoder)
+        check_vocabulary(self.data_preprocessor, self.text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
         if widths[0] != widths[1]:
             raise ValueError(

@@ -58,6 +58,14 @@ class MLMHead(PretrainHead):
         self.norm = nn.LayerNorm(embed_dims, eps=1e-12)
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
+    def check(self, model: nn.Module) -> None:
+        """Refuses a tokenizer without [MASK], as CLIP's and SigLIP's."""
+        if model.data_preprocessor.mask_id is None:
+            raise ValueError(
+                'the tokenizer has no [MASK], which masked language modelling puts in place of '
+                'words: set heads.mlm=None, or take a BERT as text encoder'
+            )
+
     @torch.no_grad()
     def init_weights(self) -> None:
         """Loads BERT's prediction head, if one is asked for; its decoder is the word embeddings.

@@ -23,7 +23,7 @@ class LxmertModel(CrossModalModel):
     def __init__(self, data_preprocessor: dict, backbone: dict) -> None:
         super().__init__(data_preprocessor)
         self.backbone = MODELS.build({'type': LxmertBackbone, **backbone})
-        check_vocabulary(self.data_preprocessor.vocab_size, self.backbone.text_encoder)
+        check_vocabulary(self.data_preprocessor, self.backbone.text_encoder)
         self.register_load_state_dict_pre_hook(_refuse_foreign_weights)
 
     def set_heads(self, heads: nn.ModuleDict) -> None:

@@ -4,7 +4,7 @@ from functools import partial
 
 from torch import Tensor
 
-from xmodal.models.base import CrossModalModel
+from xmodal.models.base import CrossModalModel, check_vocabulary
 from xmodal.models.sgraf.all_pairs import score_all_pairs
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, PackedTexts, Regions, Tokens
@@ -39,6 +39,7 @@ class ImageTextMatcher(CrossModalModel):
         text_encoder = self._with_vocabulary(text_encoder)
         self.image_encoder = MODELS.build(image_encoder)
         self.text_encoder = MODELS.build(text_encoder)
+        check_vocabulary(self.data_preprocessor, self.text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
         kind = MODELS.get(similarity['type'])
         if widths[0] != widths[1] and getattr(kind, 'compares_tokens', True):

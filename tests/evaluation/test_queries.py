@@ -1,0 +1,209 @@
+"""Results query by query, against the metrics that are computed without them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from xmodal.engine.queries import keep_queries, query_results
+from xmodal.evaluation import (
+    EntailmentMetric,
+    Gallery,
+    GqaMetric,
+    GroundingMetric,
+    ReasoningMetric,
+    RetrievalMetric,
+    SoftAnswerMetric,
+    VqaMetric,
+    ZeroShotMetric,
+)
+from xmodal.evaluation.queries import figure, queries_file, read_queries, write_queries
+from xmodal.files import FileError
+
+
+def evaluated(metric, samples, size=None):
+    """The metrics, and the results query by query, of samples."""
+    loop = SimpleNamespace(evaluator=SimpleNamespace(metrics=[metric]))
+    keep_queries(loop)
+    metric.process({}, samples)
+    return metric.evaluate(size or len(samples)), query_results(loop)
+
+
+def gallery(images=12, seed=0):
+    """Random scores in two stages; images have one to three texts."""
+    generator = torch.Generator().manual_seed(seed)
+    counts = torch.tensor([1 + i % 3 for i in range(images)])
+    text_to_image = torch.repeat_interleave(torch.arange(images), counts)
+    scores = [torch.randn(images, len(text_to_image), generator=generator) for _ in range(3)]
+    return Gallery(scores[0], text_to_image, itc_scores=scores[1], t2i_scores=scores[2])
+
+
+@pytest.mark.parametrize('folds', [1, 4])
+def test_retrieval_ranks_of_both_directions_and_stages(folds):
+    scored = gallery()
+    metrics, queries = evaluated(RetrievalMetric(folds=folds, prefix='p'), [scored], 1)
+    assert set(queries) == {'p/i2t', 'p/t2i', 'p/first_stage/i2t', 'p/first_stage/t2i'}
+    for name, value in metrics.items():
+        if 'median' not in name and not name.endswith('_std'):
+            assert figure(queries, name) == pytest.approx(value), name
+    # The rank of text 5 (of image 2) among the images of its fold, counted one by one.
+    assert scored.text_to_image[5] == 2
+    fold = [image for image in range(12) if image // (12 // folds) == 2 // (12 // folds)]
+    column = scored.t2i_scores[:, 5]
+    better = [image for image in fold if image != 2 and column[image] >= column[2]]
+    results = queries['p/t2i']
+    assert results.columns['rank'][5] == 1 + len(better)
+    assert results.columns['score'][5] == pytest.approx(column[2].item())
+    assert (results.ids[5], results.groups[5]) == ('5', '2')
+
+
+def labelled(index, predicted, label, **fields):
+    return dict(sample_index=index, image_id=index // 2, predicted=predicted, label=label, **fields)
+
+
+SAMPLES = {
+    'entailment': (
+        EntailmentMetric,
+        [labelled(i, i % 3, (i * i) % 3, pair_id=f'pair{i}') for i in range(7)],
+        set(),
+    ),
+    'reasoning': (
+        ReasoningMetric,
+        [labelled(i, i % 2, int(i > 2), identifier=f'x-{i}', group=f'g{i // 3}') for i in range(6)],
+        {'consistency'},
+    ),
+    'vqa': (
+        VqaMetric,
+        [
+            dict(
+                sample_index=i,
+                question_id=i,
+                predicted='yes',
+                human_answers=['yes'] * i + ['no'] * (10 - i),
+                answer_type=('yes/no', 'other')[i % 2],
+            )
+            for i in range(6)
+        ],
+        set(),
+    ),
+    'soft': (
+        SoftAnswerMetric,
+        [
+            dict(
+                sample_index=i,
+                question_id=i,
+                predicted='yes',
+                answers=['yes', 'no'][i % 2 :],
+                answer_weights=[0.3, 1.0][i % 2 :],
+                answer_type='',
+            )
+            for i in range(5)
+        ],
+        set(),
+    ),
+    'gqa': (
+        GqaMetric,
+        [
+            dict(
+                sample_index=i,
+                question_id=f'q{i}',
+                predicted='red',
+                answers=['red' if i % 3 else 'blue'],
+                gqa=dict(structural=('query', 'verify')[i % 2], semantic='attr', balanced=i != 4),
+            )
+            for i in range(8)
+        ],
+        set(),
+    ),
+    'zero_shot': (
+        ZeroShotMetric,
+        [
+            dict(
+                sample_index=i,
+                scores=torch.arange(8.0).roll(i),
+                label=3,
+                image_path=f'{i}.jpg',
+            )
+            for i in range(8)
+        ],
+        set(),
+    ),
+    'grounding': (
+        GroundingMetric,
+        [
+            dict(
+                sample_index=i,
+                sent_id=i,
+                ref_id=i,
+                split=('testA', 'testB')[i % 2],
+                proposals=[[0, 0, 8, 8], [2 * i, 0, 8, 8]],
+                box=[0, 0, 9, 8],
+                chosen=1,
+                heat=torch.rand(16, 16, generator=torch.Generator().manual_seed(i)),
+            )
+            for i in range(6)
+        ],
+        {'testA/chance', 'testB/chance'},
+    ),
+}
+
+
+@pytest.mark.parametrize('task', SAMPLES)
+def test_the_means_of_the_queries_are_the_metrics(task):
+    metric, samples, undetermined = SAMPLES[task]
+    metrics, queries = evaluated(metric(), samples[::-1])
+    assert {name for name in metrics if figure(queries, name) is None} == undetermined
+    for name in metrics.keys() - undetermined:
+        assert figure(queries, name) == pytest.approx(metrics[name]), name
+    (results,) = queries.values()
+    assert len(results.ids) == len(samples)
+
+
+def test_queries_of_one_image_or_sentence_are_one_group():
+    _, queries = evaluated(EntailmentMetric(), SAMPLES['entailment'][1])
+    assert queries['samples'].groups.tolist() == ['0', '0', '1', '1', '2', '2', '3']
+    _, queries = evaluated(ReasoningMetric(), SAMPLES['reasoning'][1])
+    assert queries['samples'].groups.tolist() == ['g0'] * 3 + ['g1'] * 3
+
+
+def test_nothing_is_kept_unless_asked_for():
+    metric = EntailmentMetric()
+    metric.process({}, SAMPLES['entailment'][1])
+    metric.evaluate(7)
+    assert metric.queries == {}
+
+
+def test_the_loops_of_a_composite_have_their_names():
+    inner = SimpleNamespace(evaluator=SimpleNamespace(metrics=[RetrievalMetric()]))
+    loop = SimpleNamespace(loops={'coco': inner})
+    keep_queries(loop)
+    metric = inner.evaluator.metrics[0]
+    metric.process({}, [gallery()])
+    metrics = metric.evaluate(1)
+    queries = query_results(loop)
+    assert figure(queries, 'coco/i2t/R@1') == pytest.approx(metrics['i2t/R@1'])
+    assert 'rank' in queries['coco/i2t'].columns
+
+
+def test_the_file_holds_what_was_written(tmp_path):
+    _, queries = evaluated(RetrievalMetric(), [gallery()], 1)
+    file = queries_file(tmp_path / 'metrics.json')
+    assert file.name == 'metrics.queries.npz'
+    write_queries(file, queries)
+    again = read_queries(file)
+    assert again.keys() == queries.keys()
+    for kind, results in queries.items():
+        assert again[kind].ids.tolist() == results.ids.tolist()
+        assert again[kind].columns.keys() == results.columns.keys()
+        for name, values in results.columns.items():
+            np.testing.assert_array_equal(again[kind].columns[name], values)
+
+
+def test_another_file_is_refused(tmp_path):
+    np.savez(tmp_path / 'other.npz', scores=np.zeros(3))
+    with pytest.raises(FileError, match="other.npz has an array 'scores'"):
+        read_queries(tmp_path / 'other.npz')
+    np.savez(tmp_path / 'short.npz', **{'a|id': ['x'], 'a|group': ['x'], 'a|rank': [1.0, 2.0]})
+    with pytest.raises(FileError, match=r"short.npz has \(2,\) values in 'a|rank'"):
+        read_queries(tmp_path / 'short.npz')

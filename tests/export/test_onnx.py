@@ -1,0 +1,168 @@
+"""Exported parts compute what the model computes, for other numbers of images and words."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tools import export as export_tool
+from xmodal.apis import get_model
+from xmodal.apis.models import locate
+from xmodal.engine.launch import read_config
+from xmodal.export import parts_of
+from xmodal.export.towers import Part
+from xmodal.functional import relative_distance
+from xmodal.registry import MODELS
+from xmodal.zoo.folder import find_folder
+
+TEXTS = ['a red ring above a blue disc', 'two squares', 'a', 'the small striped green cross', 'x']
+
+
+@pytest.fixture(scope='module')
+def model():
+    """The model of the package with one layer of each kind, and random weights."""
+    config = locate('acerpe-shapes')[0]
+    config.model.backbone.image_encoder.update(image_size=48, depth=1)
+    config.model.backbone.text_encoder.config.num_hidden_layers = 1
+    config.model.backbone.fusion.depth = 1
+    torch.manual_seed(0)
+    model = MODELS.build(config.model).eval()
+    for name, parameter in model.named_parameters():
+        if 'position' in name:  # zero at first
+            torch.nn.init.normal_(parameter, std=0.05)
+    return model
+
+
+@pytest.fixture(scope='module')
+def programs(model):
+    """The parts as programs of torch.export, which ONNX starts from, too."""
+    return {name: part.program() for name, part in parts_of(model).items()}
+
+
+@pytest.fixture(scope='module')
+def expected(model):
+    """Inputs of five pairs, and what the model computes for them."""
+    torch.manual_seed(1)
+    images = torch.randint(0, 256, (5, 3, 48, 48), dtype=torch.uint8)
+    input_ids, mask = model.data_preprocessor.tokenize(TEXTS)
+    with torch.no_grad():
+        image = model.encode_image(model.data_preprocessor.normalize(images))
+        text = model.encode_text(input_ids, mask)
+        pairs = torch.arange(5)[:, None].expand(5, 2)
+        logits = model.match_logits(image.tokens, text.tokens, pairs)
+    inputs = {'images': images, 'input_ids': input_ids, 'attention_mask': mask.long()}
+    return inputs, image, text, logits
+
+
+def test_programs_of_torch_compute_what_the_model_computes(programs, expected):
+    inputs, image, text, logits = expected
+    tokens, embedding = programs['image'].module()(images=inputs['images'])
+    torch.testing.assert_close(tokens, image.tokens.embeddings)
+    torch.testing.assert_close(embedding, image.embedding)
+    mask = inputs['attention_mask']
+    of_text = programs['text'].module()(input_ids=inputs['input_ids'], attention_mask=mask)
+    torch.testing.assert_close(of_text, (text.tokens.embeddings, text.embedding))
+    found = programs['matcher'].module()(
+        image_tokens=tokens, text_tokens=of_text[0], attention_mask=mask
+    )
+    torch.testing.assert_close(found, logits, atol=1e-5, rtol=1e-5)
+
+
+@pytest.fixture(scope='module')
+def onnx_folder(model, programs, tmp_path_factory):
+    """The model as ONNX, in float32 and int8."""
+    for package in ('onnx', 'onnxscript', 'onnxruntime'):
+        pytest.importorskip(package, reason=f"{package} is missing: pip install -e '.[onnx]'")
+    from xmodal.export.onnx import export_onnx
+
+    folder = tmp_path_factory.mktemp('onnx')
+    names = {tuple(part.outputs): name for name, part in parts_of(model).items()}
+    with pytest.MonkeyPatch.context() as patch:  # made already
+        patch.setattr(Part, 'program', lambda part: programs[names[tuple(part.outputs)]])
+        export_onnx(model, folder, int8=True)
+    return folder
+
+
+def test_onnx_computes_what_the_model_computes(onnx_folder, expected):
+    from xmodal.export.onnx import OnnxModel
+
+    inputs, image, text, logits = expected
+    inputs = {name: value.numpy() for name, value in inputs.items()}
+    runtime = OnnxModel(onnx_folder, threads=1)
+    tokens, embedding = runtime.encode_images(inputs['images'])
+    mask = inputs['attention_mask']
+    text_tokens, text_embedding = runtime.encode_texts(inputs['input_ids'], mask)
+    found = runtime.match(tokens, text_tokens, mask)
+    for actual, wanted in (
+        (tokens, image.tokens.embeddings),
+        (embedding, image.embedding),
+        (text_tokens, text.tokens.embeddings),
+        (text_embedding, text.embedding),
+        (found, logits),
+    ):
+        np.testing.assert_allclose(actual, wanted.numpy(), atol=1e-4, rtol=1e-4)
+    ranking = np.argsort(-embedding @ text_embedding.T, 1)
+    assert (
+        ranking == (image.embedding @ text.embedding.T).argsort(1, descending=True).numpy()
+    ).all()
+
+
+def test_eight_bits_are_near(onnx_folder, expected):
+    from xmodal.export.onnx import OnnxModel
+
+    inputs, image, _, _ = expected
+    _, embedding = OnnxModel(onnx_folder, int8=True, threads=1).encode_images(
+        inputs['images'].numpy()
+    )
+    cosine = (embedding * image.embedding.numpy()).sum(1)
+    assert (cosine > 0.99).all() and not np.allclose(embedding, image.embedding, atol=1e-6)
+    sizes = [(onnx_folder / f'image{kind}.onnx').stat().st_size for kind in ('.int8', '')]
+    assert sizes[0] < 0.7 * sizes[1]
+
+
+def test_the_exported_tokenizer_is_the_models(onnx_folder, model):
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(onnx_folder / 'tokenizer.json'))
+    assert tokenizer.encode(TEXTS[0]).ids == model.data_preprocessor.tokenizer(TEXTS[0]).input_ids
+
+
+def test_an_exported_distance_is_the_shortest_path():
+    class Distance(torch.nn.Module):
+        def forward(self, distance, mask):
+            return relative_distance(distance, (3, 4), mask.bool())
+
+    torch.manual_seed(0)
+    distance = 1 / torch.rand(2, 13, 7, 2)
+    distance[distance > 3] = torch.inf
+    mask = torch.tensor([[1] * 7, [1] * 4 + [0] * 3])
+    program = torch.export.export(Distance(), (distance, mask), strict=False)
+    expected = relative_distance(distance, (3, 4), mask.bool())
+    torch.testing.assert_close(program.module()(distance, mask), expected)
+    assert expected.isinf().any() and expected.isfinite().any()
+
+
+def test_other_models_are_refused():
+    config = read_config('configs/acerpe/encoder_shapes.py').model
+    if 'tokenizer' in config.data_preprocessor:
+        config.data_preprocessor.tokenizer = dict(
+            pretrained=str(find_folder('acerpe-shapes') / 'vocab.txt')
+        )
+    model = MODELS.build(config)
+    with pytest.raises(ValueError, match='MultiLabelClassifier cannot be exported: expected'):
+        parts_of(model)
+
+
+def test_the_tool_exports_a_model_by_name(tmp_path, monkeypatch, capsys):
+    out = tmp_path / 'model'
+    arguments = ['export.py', 'acerpe-shapes', '--to', 'folder', '--out', str(out), '--half']
+    monkeypatch.setattr(sys, 'argv', arguments)
+    export_tool.main()
+    assert str(out) in capsys.readouterr().out
+    ours, theirs = get_model(str(out)).state_dict(), get_model('acerpe-shapes').state_dict()
+    assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
+    monkeypatch.setattr(sys, 'argv', [*arguments[:-1], '--int8'])
+    with pytest.raises(SystemExit):
+        export_tool.main()
+    assert '--int8 is for --to onnx' in capsys.readouterr().err

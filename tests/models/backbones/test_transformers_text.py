@@ -1,0 +1,164 @@
+"""Text encoders of transformers, compared with its own outputs; tokenizers that belong to them."""
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    AutoModel,
+    CLIPConfig,
+    CLIPModel,
+    MPNetConfig,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    SiglipConfig,
+    SiglipModel,
+)  # fmt: skip
+
+from xmodal.models.base import build_tokenizer
+from xmodal.registry import MODELS
+
+WORDS = [f'w{i}' for i in range(20)]
+SMALL = dict(
+    hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,
+    max_position_embeddings=12,
+)  # fmt: skip
+# Of each architecture: a model of transformers, and its special tokens at the ends of a text.
+KINDS = {
+    'mpnet': (MPNetConfig, ('<s>', '</s>'), '<pad>'),
+    'roberta': (RobertaConfig, ('<s>', '</s>'), '<pad>'),
+    'clip': (CLIPConfig, ('<|startoftext|>', '<|endoftext|>'), '<|endoftext|>'),
+    'siglip': (SiglipConfig, (None, '</s>'), '</s>'),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Writes a model of a kind with its tokenizer: the folder, and the model."""
+
+    def write(kind):
+        make, (first, last), padding = KINDS[kind]
+        names = ['<unk>', padding, *dict.fromkeys(x for x in (first, last) if x and x != padding)]
+        vocabulary = {word: i for i, word in enumerate([*names, *WORDS])}
+        backend = Tokenizer(models.WordLevel(vocabulary, unk_token='<unk>'))
+        backend.pre_tokenizer = pre_tokenizers.Whitespace()
+        single = ' '.join(filter(None, (first, '$A', last)))
+        ends = [(x, vocabulary[x]) for x in (first, last) if x]
+        backend.post_processor = processors.TemplateProcessing(single=single, special_tokens=ends)
+        PreTrainedTokenizerFast(
+            tokenizer_object=backend, unk_token='<unk>', pad_token=padding, eos_token=last,
+            bos_token=first,
+        ).save_pretrained(tmp_path / kind)  # fmt: skip
+        ids = dict(
+            vocab_size=len(vocabulary),
+            pad_token_id=1,
+            bos_token_id=vocabulary.get(first),
+            eos_token_id=vocabulary[last],
+        )
+        if kind in ('mpnet', 'roberta'):
+            model = AutoModel.from_config(make(**SMALL, **ids), add_pooling_layer=False)
+        else:
+            config = make(text_config=SMALL | ids | dict(projection_size=16))
+            config.vision_config.update(dict(num_hidden_layers=1, hidden_size=24, image_size=32))
+            model = (CLIPModel if kind == 'clip' else SiglipModel)(config)
+        model.eval().save_pretrained(tmp_path / kind)
+        return str(tmp_path / kind), model.eval()
+
+    return write
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@torch.no_grad()
+def test_tokens_are_those_of_transformers_and_the_first_one_sums_up(kind, folder):
+    path, model = folder(kind)
+    encoder = MODELS.build(dict(type='TransformersTextEncoder', config=path, pretrained=path))
+    encoder.init_weights()
+    texts = ['w1 w2 w3 w4', 'w5']
+    tokenizer = build_tokenizer(path, family='auto')
+    inputs = tokenizer(texts, padding='longest', return_tensors='pt')
+    ids, mask = inputs['input_ids'], inputs['attention_mask'].bool()
+    found = encoder.eval()(ids, mask).embeddings
+    assert found.shape == (2, ids.shape[1], 16) == (*ids.shape, encoder.embed_dims)
+    own = PreTrainedTokenizerFast.from_pretrained(path)
+    for row, text in enumerate(texts):  # one by one, as nobody has to pad
+        alone = own(text, return_tensors='pt')
+        if kind == 'siglip':
+            alone = own(text, return_tensors='pt', padding='max_length', max_length=12)
+        text_model = getattr(model, 'text_model', model)
+        output = text_model(alone['input_ids'])
+        count = int(mask[row].sum())
+        if kind == 'siglip':
+            tokens = torch.cat([output.pooler_output, output.last_hidden_state[0, : count - 1]])
+        else:
+            tokens = output.last_hidden_state[0]
+        if kind == 'clip':
+            tokens = torch.cat([output.pooler_output, tokens[1:]])
+        assert len(tokens) == count
+        torch.testing.assert_close(found[row, :count], tokens, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_are_numbered_and_may_be_left_out(folder):
+    path, _ = folder('mpnet')
+    encoder = MODELS.build(dict(type='TransformersTextEncoder', config=path, num_layers=1))
+    assert set(encoder.layer_distances().values()) == {0, 1, 2}  # relative positions are the last
+    assert len(encoder.model.encoder.layer) == 1
+    ids = torch.ones(1, 3, dtype=torch.long)
+    encoder(ids, ids.bool()).embeddings.sum().backward()
+    assert encoder.word_embeddings.grad is not None
+
+
+def emkum(path, tokenizer):
+    """A model with an encoder and a tokenizer."""
+    return dict(
+        type='EmkumModel',
+        data_preprocessor=dict(
+            type='ImageTextPreprocessor', mean=[127.5] * 3, std=[63.75] * 3, max_length=8,
+            tokenizer=dict(pretrained=tokenizer, family='auto'),
+        ),
+        image_encoder=dict(
+            type='ViTImageEncoder', image_size=16, patch_size=8, embed_dim=16, num_heads=2, depth=1
+        ),
+        text_encoder=dict(type='TransformersTextEncoder', config=path),
+        shared_block=dict(num_heads=2, feedforward_dims=16),
+    )  # fmt: skip
+
+
+def test_a_tokenizer_of_another_encoder_is_a_sentence(folder, tmp_path):
+    siglip, roberta = folder('siglip')[0], folder('roberta')[0]
+    assert MODELS.build(emkum(siglip, siglip)) and MODELS.build(emkum(roberta, roberta))
+    own = PreTrainedTokenizerFast.from_pretrained(roberta)
+    own.add_tokens([f'more{i}' for i in range(5)])
+    own.save_pretrained(tmp_path / 'larger')
+    with pytest.raises(ValueError, match=r'has 29 words but .*vocab_size is 24'):
+        MODELS.build(emkum(roberta, str(tmp_path / 'larger')))
+    own = PreTrainedTokenizerFast.from_pretrained(roberta)
+    own.pad_token = '<unk>'
+    own.save_pretrained(tmp_path / 'padded')
+    with pytest.raises(ValueError, match=r"\[PAD\] is word 0 and the text encoder's word 1"):
+        MODELS.build(emkum(roberta, str(tmp_path / 'padded')))
+    MPNetConfig(**SMALL, vocab_size=500, pad_token_id=1).save_pretrained(tmp_path / 'wide')
+    with pytest.raises(ValueError, match='has 24 words and the text encoder 500'):
+        MODELS.build(emkum(str(tmp_path / 'wide'), roberta))
+
+
+def test_wrong_configurations_and_weights_are_sentences(folder, tmp_path):
+    encoder = dict(type='TransformersTextEncoder')
+    with pytest.raises(FileNotFoundError, match=r"text_encoder\.config='.*nowhere' is neither"):
+        MODELS.build({**encoder, 'config': str(tmp_path / 'nowhere')})
+    with pytest.raises(ValueError, match='its model_type is none'):
+        MODELS.build({**encoder, 'config': dict(model_type='perceptron')})
+    with pytest.raises(ValueError, match="is a 'vit', expected a text encoder"):
+        MODELS.build({**encoder, 'config': dict(model_type='vit')})
+    path, _ = folder('mpnet')
+    wrong = MODELS.build({**encoder, 'config': path, 'num_layers': 3, 'pretrained': path})
+    with pytest.raises(ValueError, match=r'lacks 16 weights of a MPNetModel .*layer\.2'):
+        wrong.init_weights()
+
+
+def test_masked_words_need_a_tokenizer_that_masks(config, folder):
+    path, _ = folder('clip')
+    tiny = config(heads=('itc', 'mlm'))
+    tiny['data_preprocessor']['tokenizer'] = dict(pretrained=path, family='auto')
+    tiny['backbone']['text_encoder'] = dict(type='TransformersTextEncoder', config=path)
+    tiny['backbone']['image_encoder']['embed_dim'] = tiny['backbone']['fusion']['embed_dims'] = 16
+    with pytest.raises(ValueError, match=r'tokenizer has no \[MASK\].*heads\.mlm=None'):
+        MODELS.build(tiny)

@@ -1,0 +1,92 @@
+"""Seeds one at a time: the published bounds, and that only undecided rows go on."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from tables_on_disk import make_plan, write_row, write_table
+
+from tools import ablate
+from xmodal.ablation import Commands, SequentialRunner
+from xmodal.ablation.spending import look_levels
+
+
+@pytest.mark.parametrize(
+    'looks, bounds',
+    [
+        # Lan and DeMets' bounds of the O'Brien-Fleming type at equally spaced looks, two-sided 5 %,
+        # as published and as other programs print them.
+        (2, [2.9626, 1.9686]),
+        (3, [3.7103, 2.5114, 1.9930]),
+        (5, [4.8769, 3.3569, 2.6803, 2.2898, 2.0310]),
+    ],
+)
+def test_the_bounds_are_the_published_ones(looks, bounds):
+    levels = look_levels(tuple(range(1, looks + 1)))
+    assert norm.isf(np.array(levels) / 2) == pytest.approx(bounds, abs=2e-3)
+
+
+def test_all_looks_together_spend_the_level():
+    looks = tuple(range(3, 11))
+    levels = look_levels(looks)
+    paths = np.random.default_rng(0).normal(size=(40000, 10)).cumsum(1)
+    z = paths[:, 2:] / np.sqrt(np.arange(3, 11))
+    crossed = (np.abs(z) > norm.isf(np.array(levels) / 2)).any(1)
+    assert crossed.mean() == pytest.approx(0.05, abs=0.004)  # 3.6 deviations
+    naive = (np.abs(z) > 1.96).any(1)
+    assert naive.mean() > 0.12  # what looking without a rule costs
+
+
+@pytest.fixture
+def growing(tmp_path, monkeypatch):
+    """A table whose runs are written when a plan is run; and the runs of each look."""
+    looks = []
+
+    class Writer:
+        failed, stopping = [], False
+
+        def __init__(self, plan, commands):
+            self.plan = plan
+
+        def run(self):
+            looks.append([row.name for row in self.plan.table.rows])
+            for name, shift, deviation in (('plain', 0, 0.2), ('idea', 5, 0.3), ('third', 0.5, 2)):
+                if name in looks[-1]:
+                    write_row(self.plan, name, shift, deviation=deviation)
+
+    monkeypatch.setattr('xmodal.ablation.sequential.TableRunner', Writer)
+    return make_plan(tmp_path, seeds=2), looks
+
+
+def test_decided_rows_stop_and_the_others_go_on(growing, tmp_path):
+    plan, looks = growing
+    runner = SequentialRunner(
+        plan.table, range(3, 9), tmp_path / 'runs', Commands(), 'plain', plan.table.columns[:1], 1
+    )
+    found = {comparison.row.name: comparison.verdict for comparison in runner.run()}
+    seeds = len(found['idea'].difference.by_seed)
+    assert found['idea'].word == 'better'
+    assert 3 < seeds < 8  # an early look asks for more than the last one
+    assert len(found['third'].difference.by_seed) == 8
+    with_idea = [names for names in looks if 'idea' in names]
+    assert looks == [['plain', 'idea', 'third']] * len(with_idea) + [['plain', 'third']] * (
+        8 - seeds
+    )
+    assert runner.plan.seeds == 8
+
+
+def test_the_command_ends_with_verdicts_and_the_number_of_seeds(
+    growing, tmp_path, monkeypatch, capsys
+):
+    arguments = [write_table(tmp_path), '--root', tmp_path / 'runs', '--column', 'score']
+    arguments += ['--seeds', '3', '--until-decided', '6']
+    monkeypatch.setattr(sys, 'argv', ['ablate.py', *map(str, arguments)])
+    ablate.main()
+    output = capsys.readouterr().out
+    assert any('The idea' in line and 'better' in line for line in output.splitlines())
+    assert '6 of at most 6 seeds' in output
+    monkeypatch.setattr(sys, 'argv', [*sys.argv[:-3], '6', '--until-decided', '6'])
+    with pytest.raises(SystemExit):
+        ablate.main()
+    assert 'fewer than MAX' in capsys.readouterr().err

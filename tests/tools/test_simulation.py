@@ -1,0 +1,61 @@
+"""A small version of tools/analysis/simulate_verdicts.py; docs/evidence.md has the full one."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from tools.analysis import simulate_verdicts
+from xmodal.ablation.simulation import resampled_groups, simulated_model
+from xmodal.evaluation.queries import QueryResults, write_queries
+
+IMAGES = 60
+
+
+def trained_model(seed):
+    """Ranks like those of one training: images differ in how hard they are, seeds in a little."""
+    hard = np.random.default_rng(0).exponential(1.5, size=IMAGES)
+    random = np.random.default_rng([1, seed])
+    queries = {}
+    for kind, texts in (('i2t', 1), ('t2i', 3)):
+        images = np.repeat(np.arange(IMAGES), texts)
+        ranks = 1 + random.poisson(hard[images] * random.uniform(0.8, 1.25))
+        recall = sum((ranks <= k) * 100.0 for k in (1, 5, 10)) / 6
+        ids = np.arange(len(images)).astype(str)
+        columns = {'rank': ranks.astype(float), 'mean_recall': recall}
+        queries[kind] = QueryResults(ids, images.astype(str), columns)
+    return queries
+
+
+def test_a_simulated_model_has_results_of_real_ones_for_the_drawn_groups():
+    seeds, random = [trained_model(seed) for seed in range(3)], np.random.default_rng(0)
+    groups = resampled_groups(seeds[0], random)
+    assert len(groups) == IMAGES
+    model = simulated_model(seeds, groups, random)
+    for position, group in enumerate(groups):
+        rows = model['t2i'].groups == str(position)
+        real = [seed['t2i'].columns['rank'][seed['t2i'].groups == group].tolist() for seed in seeds]
+        assert model['t2i'].columns['rank'][rows].tolist() in real
+
+
+def simulate(tmp_path, monkeypatch, capsys, *options):
+    """The shares of verdicts that the tool prints, in percent: better, worse, equivalent."""
+    files = [tmp_path / f'{seed}.npz' for seed in range(3)]
+    for seed, file in enumerate(files):
+        write_queries(file, trained_model(seed))
+    arguments = ['simulate_verdicts.py', *map(str, files), '--tables', '120', *options]
+    monkeypatch.setattr(sys, 'argv', arguments)
+    simulate_verdicts.main()
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if '│ ' in line]
+    cells = [cell.strip(' │%') for cell in line.split('│')[2:5]]
+    return [float(cell) for cell in cells]
+
+
+@pytest.mark.parametrize('options', [(), ('--until-decided', '5')])
+def test_few_verdicts_on_rows_that_do_not_differ_are_false(tmp_path, monkeypatch, capsys, options):
+    better, worse, _ = simulate(tmp_path, monkeypatch, capsys, *options)
+    assert better + worse <= 5
+
+
+def test_a_large_difference_is_found(tmp_path, monkeypatch, capsys):
+    assert simulate(tmp_path, monkeypatch, capsys, '--shift', '25')[0] > 90

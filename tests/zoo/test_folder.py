@@ -1,0 +1,141 @@
+"""A model in a folder: written, read, and never run."""
+
+import pytest
+import torch
+from mmengine.config import Config
+
+from xmodal.apis import Inferencer, load_model, save_pretrained
+from xmodal.errors import ConfigError
+from xmodal.registry import MODELS
+from xmodal.zoo.folder import find_folder, read_folder
+
+
+@pytest.fixture
+def trained(tiny_config, tmp_path):
+    """A tiny model with momentum teacher and queue, and the images of its world."""
+    torch.manual_seed(3)
+    model = MODELS.build(tiny_config.model).eval()
+    torch.save(model.state_dict(), tmp_path / 'weights.pth')
+    root = tiny_config.test_dataloader.dataset.data_root
+    images = sorted(str(path) for path in (tmp_path / root).rglob('images/test/**/*.png'))[:3]
+    return tiny_config, model, images
+
+
+TEXTS = ['a red ring', 'a blue disc above a green square']
+
+
+def test_a_folder_has_the_scores_of_the_run_to_the_last_bit(trained, tmp_path, monkeypatch):
+    config, model, images = trained
+    inferencer = Inferencer(config, tmp_path / 'weights.pth')
+    expected = inferencer.similarity(images, TEXTS), inferencer.match(images, TEXTS)
+    folder = save_pretrained(model, config, tmp_path / 'model')
+    names = {path.name for path in folder.iterdir()}
+    assert names == {'config.py', 'model.safetensors', 'vocab.txt', 'README.md'}
+
+    moved = folder.rename(tmp_path / 'moved')
+    monkeypatch.chdir(tmp_path / 'moved')  # nothing is looked for beside it
+    for name in (moved, '../moved'):
+        again = Inferencer(name)
+        assert torch.equal(again.similarity(images, TEXTS), expected[0])
+        assert torch.equal(again.match(images, TEXTS), expected[1])
+    # MMEngine and the tools read the same config.
+    tokenizer = Config.fromfile(moved / 'config.py').model.data_preprocessor.tokenizer
+    assert tokenizer.pretrained == f'{moved}/vocab.txt'
+    again = load_model(str(moved / 'config.py'), moved / 'model.safetensors')
+    assert again.teacher is None and len(again.queue.image_embeddings) == 0
+
+
+def test_half_the_bytes_give_nearly_the_same_scores(trained, tmp_path):
+    config, model, images = trained
+    inferencer = Inferencer(config, tmp_path / 'weights.pth')
+    whole = save_pretrained(model, config, tmp_path / 'whole')
+    half = save_pretrained(model, config, tmp_path / 'half', torch.float16)
+    sizes = [(folder / 'model.safetensors').stat().st_size for folder in (half, whole)]
+    assert sizes[0] < 0.6 * sizes[1]
+    again = Inferencer(half)
+    assert next(again.model.parameters()).dtype == torch.float32
+    expected = inferencer.similarity(images, TEXTS)
+    torch.testing.assert_close(again.similarity(images, TEXTS), expected, atol=5e-3, rtol=0)
+
+
+def test_a_card_says_what_is_known(trained, tmp_path):
+    config, model, _ = trained
+    card = dict(
+        description='About it.', metrics={'R@1': 12.345, 'rank': 2.0}, provenance=['Commit abc']
+    )
+    folder = save_pretrained(model, config, tmp_path / 'model', card=card)
+    text = (folder / 'README.md').read_text()
+    assert text.startswith('---\nlibrary_name: xmodal\nlicense: apache-2.0\n')
+    for part in ('About it.', '| R@1 | 12.35 |', '| rank | 2 |', '* Commit abc'):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ('line', 'message'),
+    [
+        ('import os', 'line 1 is no assignment'),
+        ("model = print('x')", 'line 1 calls a function'),
+        ('model = dict(a=[print(1)])', 'line 1 calls a function'),
+        ('model = __import__', 'malformed node'),
+        ("model = dict(type='subprocess.run')", "type='subprocess.run' is of another package"),
+        ("model = [dict(a=dict(type='os.system'))]", "type='os.system' is of another package"),
+        ("custom_imports = dict(imports=['x'])", 'has custom_imports'),
+        ('model = dict(', 'was never closed'),
+    ],
+)
+def test_the_config_of_a_stranger_is_read_not_run(tmp_path, line, message):
+    (tmp_path / 'config.py').write_text(line)
+    with pytest.raises(ConfigError, match=f'config.py.*{message}'):
+        read_folder(tmp_path)
+
+
+def test_values_of_a_config_are_those_that_python_reads(tmp_path):
+    text = "a = dict(b=[1, -2.5, 'x'], c=(None, True), d={'e': dict()})\nf = '{{ fileDirname }}/g'"
+    (tmp_path / 'config.py').write_text(text)
+    config = read_folder(tmp_path)
+    assert config.to_dict() == Config.fromfile(tmp_path / 'config.py').to_dict()
+    assert config.f == f'{tmp_path}/g'
+
+
+def test_a_name_on_the_hub_is_fetched(trained, tmp_path, monkeypatch):
+    config, model, images = trained
+    folder = save_pretrained(model, config, tmp_path / 'snapshot')
+    asked = []
+
+    def download(name, allow_patterns):
+        asked.append(name)
+        if name == 'user/other':
+            raise OSError('404 Client Error.\nmore')
+        return str(tmp_path if name == 'user/empty' else folder)
+
+    monkeypatch.setattr('huggingface_hub.snapshot_download', download)
+    assert Inferencer('user/model').similarity(images, TEXTS).shape == (3, 2)
+    with pytest.raises(FileNotFoundError, match="'user/other' .* the hub says: 404 Client Error"):
+        find_folder('user/other')
+    with pytest.raises(FileNotFoundError, match="'user/empty' on the hub has no config.py"):
+        find_folder('user/empty')
+    assert asked == ['user/model', 'user/other', 'user/empty']
+
+
+def test_a_folder_is_pushed_whole(tmp_path, monkeypatch):
+    from xmodal.apis import push_to_hub
+
+    calls = []
+
+    class Api:
+        def __init__(self, **_):
+            pass
+
+        def create_repo(self, name, **options):
+            calls.append((name, options))
+
+        def upload_folder(self, repo_id, folder_path, commit_message):
+            calls.append((repo_id, folder_path))
+            return 'url'
+
+    monkeypatch.setattr('huggingface_hub.HfApi', Api)
+    assert push_to_hub(tmp_path, 'user/name', private=True) == 'url'
+    assert calls == [
+        ('user/name', {'private': True, 'exist_ok': True}),
+        ('user/name', tmp_path),
+    ]

@@ -1,0 +1,87 @@
+"""How often verdicts on rows that do not differ are false, by simulation from real results.
+
+Usage::
+
+    python tools/analysis/simulate_verdicts.py work_dirs/…/seed_*/retrieval/metrics.queries.npz
+
+The files are those of one config with several seeds. A simulated table has a reference and a row,
+both of that config, with new seeds and a resampled test set: "better" and "worse" are false.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tqdm import trange
+
+from xmodal.ablation.paired import LEVEL, paired_difference
+from xmodal.ablation.simulation import resampled_groups, simulated_model
+from xmodal.ablation.spending import look_levels
+from xmodal.ablation.verdict import MARGIN, Verdict, judge
+from xmodal.engine.command_line import at_least
+from xmodal.engine.errors import run_or_explain
+from xmodal.evaluation.queries import Queries, read_queries
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('files', nargs='+', type=Path, help='results query by query, one a seed')
+    parser.add_argument('--metrics', nargs='+', default=['mean_recall'], help='of the figure')
+    parser.add_argument('--seeds', type=at_least(2), nargs='+', default=[3], help='of each row')
+    parser.add_argument('--tables', type=at_least(1), default=200)
+    parser.add_argument('--shift', type=float, default=0.0, help='a true difference, in points')
+    parser.add_argument('--margin', type=float, default=MARGIN, help='of "equivalent"')
+    parser.add_argument(
+        '--until-decided', type=at_least(3), metavar='MAX', help='add seeds one at a time'
+    )
+    return parser.parse_args()
+
+
+def simulated_verdict(
+    results: list[Queries], args: argparse.Namespace, seeds: int, random: np.random.Generator
+) -> Verdict:
+    """The verdict on a row of the same config, at once or with seeds added until it is decided."""
+    looks, levels = (seeds,), (LEVEL,)
+    if args.until_decided:
+        looks = tuple(range(seeds, args.until_decided + 1))
+        levels = look_levels(looks)
+    groups = resampled_groups(results[0], random)
+    row, reference = (
+        [simulated_model(results, groups, random) for _ in range(looks[-1])] for _ in range(2)
+    )
+    for look, level in zip(looks, levels, strict=True):
+        difference = paired_difference(row[:look], reference[:look], args.metrics)
+        difference = difference._replace(mean=difference.mean + args.shift)
+        verdict = judge(difference, args.margin, level)
+        if verdict.is_decided:
+            break
+    return verdict
+
+
+def main() -> None:
+    """Simulates and prints how often each verdict was given."""
+    args = parse_args()
+    results = [read_queries(file) for file in args.files]
+    random = np.random.default_rng(0)
+    table = Table(title=f'{args.tables} tables, true difference {args.shift:g}')
+    words = ('better', 'worse', 'equivalent', 'undecided')
+    for heading in ('seeds', *words, 'mean seeds used', 'median detectable'):
+        table.add_column(heading, justify='right')
+    for seeds in args.seeds:
+        found = [
+            simulated_verdict(results, args, seeds, random)
+            for _ in trange(args.tables, desc=f'{seeds} seeds', disable=None)
+        ]
+        counts = [sum(verdict.word == word for verdict in found) for word in words]
+        detectable = np.median([verdict.difference.detectable for verdict in found])
+        cells = [f'{100 * count / args.tables:.1f} %' for count in counts]
+        used = np.mean([len(verdict.difference.by_seed) for verdict in found])
+        table.add_row(str(seeds), *cells, f'{used:.1f}', f'{detectable:.2f}')
+    Console().print(table)
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

@@ -1,0 +1,137 @@
+"""The difference of two rows, query by query and seed by seed, with its interval.
+
+Two things are random: the training, of which there are a few seeds, and the queries, of which the
+test set has many. The difference of seed s at query q is d_sq = δ + a_s + b_q + e_sq. Of the mean
+difference
+
+* S² / n, from the n differences of the seeds, estimates the variance of a_s and e_sq, with n − 1
+  degrees of freedom;
+* V, from the means over seeds of each group of queries, estimates that of b_q and e_sq. It is what
+  a bootstrap over groups converges to (Efron and Tibshirani 1993, Sec. 5.2), without its noise.
+
+The interval is d ± √(t²(n − 1) S² / n + t²(G − 1) V): the margins of the two parts, each with its
+own quantile, added in quadrature (the MOVER of Zou and Donner, Statistics in Medicine 27, 2008).
+e_sq is in both, so the interval is rather too wide than too narrow, as that of a bootstrap over
+both (Owen, Annals of Applied Statistics 1, 2007). A percentile bootstrap over three seeds is far
+too narrow: it knows nothing of Student's t, and has 27 samples.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from xmodal.evaluation.queries import Queries
+
+LEVEL = 0.05  # share of intervals that do not hold the true difference
+POWER = 0.8
+
+
+class PairedDifference(NamedTuple):
+    """A row's figure minus the reference's, in points.
+
+    Attributes:
+        mean: over the seeds.
+        by_seed: the difference of each seed.
+        groups: number of independent groups of queries, such as images.
+        query_variance: V, the part of the mean's variance that is due to the choice of queries.
+        shared_variance: the part of V that more seeds do not reduce.
+    """
+
+    mean: float
+    by_seed: tuple[float, ...]
+    groups: int
+    query_variance: float
+    shared_variance: float
+
+    def half_width(self, level: float = LEVEL, seeds: int | None = None) -> float:
+        """Half of the interval's width; infinite for one seed.
+
+        Args:
+            level: share of intervals that miss the true difference.
+            seeds: as it would be with another number of seeds of the same deviation.
+        """
+        return self._margin(lambda dof: _quantile(1 - level / 2, dof), seeds)
+
+    @property
+    def detectable(self) -> float:
+        """The least true difference that the interval excludes 0 for, four times out of five."""
+        return self._margin(lambda dof: _quantile(1 - LEVEL / 2, dof) + _quantile(POWER, dof))
+
+    def _margin(self, factor, seeds: int | None = None) -> float:
+        n = len(self.by_seed)
+        if n < 2:
+            return inf
+        m = seeds or n
+        own = (self.query_variance - self.shared_variance) * n / m
+        of_seeds = factor(m - 1) ** 2 * np.var(self.by_seed, ddof=1) / m
+        of_queries = factor(self.groups - 1) ** 2 * (self.shared_variance + own)
+        return sqrt(of_seeds + of_queries)
+
+
+def paired_difference(
+    rows: Sequence[Queries], references: Sequence[Queries], metrics: Sequence[str]
+) -> PairedDifference:
+    """Compares a row with the reference.
+
+    Args:
+        rows: the results of the row's queries, one a seed.
+        references: those of the reference with the same seeds.
+        metrics: names of metrics; the figure is their mean.
+
+    Raises:
+        ValueError: when the queries of two results differ, or do not determine a metric.
+    """
+    pairs = zip(rows, references, strict=True)
+    by_seed = [_influences(row, reference, metrics) for row, reference in pairs]
+    figures = [figure for figure, _ in by_seed]
+    groups = sorted(by_seed[0][1])
+    influences = np.array([[parts[group] for group in groups] for _, parts in by_seed])
+    n, g = influences.shape
+    if g < 2:
+        raise ValueError(
+            'all queries are of one group: there is nothing to estimate a deviation by'
+        )
+    correction = g / (g - 1)
+    of_mean = correction * float((influences.mean(0) ** 2).sum())
+    of_one = correction * float((influences**2).sum(1).mean())
+    shared = (n * of_mean - of_one) / (n - 1) if n > 1 else of_mean
+    return PairedDifference(
+        float(np.mean(figures)), tuple(figures), g, of_mean, min(max(shared, 0.0), of_mean)
+    )
+
+
+def _influences(
+    row: Queries, reference: Queries, metrics: Sequence[str]
+) -> tuple[float, dict[str, float]]:
+    """The difference of a seed, and how much each group of queries moves it, by group."""
+    figure, parts = 0.0, {}
+    for metric in metrics:
+        kinds = [kind for kind in row if metric in row[kind].columns]
+        if not kinds or any(metric not in reference[kind].columns for kind in kinds):
+            raise ValueError(f"the results of the queries do not determine '{metric}'")
+        for kind in kinds:
+            ours, theirs = row[kind], reference[kind]
+            if not np.array_equal(ours.ids, theirs.ids):
+                raise ValueError(
+                    f"the queries of '{kind}' differ: {len(ours.ids)} and {len(theirs.ids)}, or "
+                    'others of the same number; rows can be compared on one test set only'
+                )
+            values = (ours.columns[metric] - theirs.columns[metric]) / len(metrics)
+            counts = ~np.isnan(values)
+            values, groups = values[counts], ours.groups[counts]
+            mean = float(values.mean())
+            figure += mean
+            names, index = np.unique(groups, return_inverse=True)
+            sums = np.bincount(index, (values - mean) / len(values))
+            for name, part in zip(names.tolist(), sums.tolist(), strict=True):
+                parts[name] = parts.get(name, 0.0) + part
+    return figure, parts
+
+
+@lru_cache
+def _quantile(share: float, dof: int) -> float:
+    return float(stats.t.ppf(share, dof))

@@ -1,0 +1,93 @@
+"""Models by name."""
+
+from inspect import signature
+from pathlib import Path
+
+from mmengine.config import Config
+from torch import nn
+
+from xmodal.engine.checkpoint import load_weights
+from xmodal.engine.launch import read_config
+from xmodal.registry import MODELS, register_all
+from xmodal.zoo.checkpoints import find_checkpoint
+from xmodal.zoo.folder import WEIGHTS, find_folder, read_folder
+from xmodal.zoo.metafile import find_entry, no_model
+
+
+def load_model(
+    config: str | Path | Config, checkpoint: str | Path, device: str = 'cpu'
+) -> nn.Module:
+    """Builds the model of a config with the weights of a checkpoint, in eval mode.
+
+    It has no momentum teacher, which only training needs.
+
+    Args:
+        config: a config or a config file.
+        checkpoint: checkpoint file of a run, converted weights, or a name of the zoo.
+        device: device of the model.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if the weights do not fit the model of the config.
+    """
+    register_all()
+    config = config if isinstance(config, Config) else read_config(config)
+    model = _build(config)
+    load_weights(model, checkpoint_of(checkpoint))
+    return model.to(device).eval()
+
+
+def get_model(name: str, pretrained: bool | str | Path = True, device: str = 'cpu') -> nn.Module:
+    """Builds a model by its name, in eval mode.
+
+    Args:
+        name: of the zoo (:func:`xmodal.list_models`), a folder that ``save_pretrained`` wrote, or
+            ``user/name`` of one on the Hugging Face hub.
+        pretrained: False for random weights; or a file: a checkpoint, or the one that the authors
+            of the model released.
+        device: device of the model.
+
+    Raises:
+        ValueError: if there is no such model; names the nearest ones.
+        FileNotFoundError: if there are no weights, or a file that the config names is missing.
+    """
+    config, checkpoint = locate(name, pretrained)
+    if checkpoint is None:
+        register_all()
+        return _build(config).to(device).eval()
+    return load_model(config, checkpoint, device)
+
+
+def locate(name: str | Path, pretrained: bool | str | Path = True) -> tuple[Config, Path | None]:
+    """The config and the checkpoint that a name stands for; see :func:`get_model`."""
+    source = None if isinstance(pretrained, bool) else pretrained
+    if entry := find_entry(str(name)):
+        if entry.is_shipped and source is None:
+            folder = find_folder(entry.name)
+            return read_folder(folder), folder / WEIGHTS if pretrained else None
+        config = read_config(str(entry.config_file))
+        if not pretrained:
+            return config, None
+        return config, find_checkpoint(entry, config, source)
+    if folder := find_folder(name):
+        return read_folder(folder), Path(source or folder / WEIGHTS) if pretrained else None
+    raise no_model(str(name))
+
+
+def checkpoint_of(name: str | Path) -> str | Path:
+    """A file as it is; the checkpoint of a name of the zoo, or of a folder of a model.
+
+    A name that stands for nothing is returned, too: what reads it says what is missing.
+    """
+    if Path(name).is_file():
+        return name
+    is_known = find_entry(str(name)) or (Path(name) / WEIGHTS).is_file()
+    return locate(name)[1] if is_known else name
+
+
+def _build(config: Config) -> nn.Module:
+    """The model of a config, without the momentum teacher."""
+    options = dict(config.model)
+    if 'momentum' in signature(MODELS.get(config.model.type)).parameters:
+        options['momentum'] = None
+    return MODELS.build(options)

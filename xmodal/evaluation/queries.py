@@ -1,0 +1,87 @@
+"""What a test found for each query, in memory and in a file beside the metrics.
+
+A metric says it query by query, so that two models of one test set can be compared query by query
+(:mod:`xmodal.ablation.comparison`): a figure of the metrics is the sum, over the kinds of queries
+that have a column of its name, of the means of these columns.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from xmodal.files import FileError, atomic_write, explain_errors
+
+SEPARATOR = '|'  # between the kind of queries and the column, in the names of the file
+
+
+class QueryResults(NamedTuple):
+    """The results of queries of one kind, such as all texts that images are searched with.
+
+    Attributes:
+        ids: names of the queries, (N,) str.
+        groups: queries with the same name here are of one image or sentence, so that their results
+            are not independent, (N,) str.
+        columns: by name, (N,) float64; NaN where a query does not count. A column with the name of
+            a metric is in percent. ``rank`` (from 1) and ``score`` are there where there are any.
+    """
+
+    ids: np.ndarray
+    groups: np.ndarray
+    columns: dict[str, np.ndarray]
+
+
+Queries = dict[str, QueryResults]  # by kind
+
+
+def figure(queries: Queries, metric: str) -> float | None:
+    """A metric from the results of its queries; None if they do not determine it."""
+    columns = [q.columns[metric] for q in queries.values() if metric in q.columns]
+    return sum(float(np.nanmean(column)) for column in columns) if columns else None
+
+
+def queries_file(metrics_file: str | Path) -> Path:
+    """The file beside ``metrics.json``: ``metrics.queries.npz``."""
+    return Path(metrics_file).with_suffix('.queries.npz')
+
+
+def write_queries(file: str | Path, queries: Queries) -> None:
+    """Writes a compressed ``.npz`` file; an existing one is replaced.
+
+    Its arrays are ``KIND|id``, ``KIND|group`` and ``KIND|COLUMN``.
+    """
+    arrays = {}
+    for kind, results in queries.items():
+        columns = {'id': results.ids, 'group': results.groups, **results.columns}
+        arrays |= {f'{kind}{SEPARATOR}{name}': values for name, values in columns.items()}
+    with atomic_write(Path(file)) as path, open(path, 'wb') as output:
+        np.savez_compressed(output, **arrays)
+
+
+def read_queries(file: str | Path) -> Queries:
+    """Reads a file of :func:`write_queries`.
+
+    Raises:
+        FileNotFoundError: when the file does not exist.
+        FileError: when it has other content.
+    """
+    layout = 'the results of queries that tools/test.py --metrics wrote'
+    kinds: dict[str, dict[str, np.ndarray]] = {}
+    with explain_errors(file, layout), np.load(file) as content:
+        for name in content:
+            kind, separator, column = name.partition(SEPARATOR)
+            if not separator:
+                raise FileError(f"{file} has an array '{name}', expected {layout}")
+            kinds.setdefault(kind, {})[column] = content[name]
+    queries = {}
+    for kind, columns in kinds.items():
+        if missing := {'id', 'group'} - columns.keys():
+            raise FileError(f"{file} has no {sorted(missing)} of '{kind}', expected {layout}")
+        queries[kind] = QueryResults(columns.pop('id'), columns.pop('group'), columns)
+        for name, values in columns.items():
+            if values.shape != queries[kind].ids.shape:
+                raise FileError(
+                    f"{file} has {values.shape} values in '{kind}{SEPARATOR}{name}' for "
+                    f'{queries[kind].ids.shape} queries, expected {layout}'
+                )
+    return queries

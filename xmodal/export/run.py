@@ -1,0 +1,86 @@
+"""What a run, or a model by name, has to export."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mmengine.config import Config
+from torch import nn
+
+from xmodal.apis.models import load_model, locate
+from xmodal.checkpoint_file import read_checkpoint
+from xmodal.engine.launch import read_config
+from xmodal.engine.work_dir import latest_checkpoint
+from xmodal.files import read_json
+from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
+
+
+class Run(NamedTuple):
+    """A trained model.
+
+    Attributes:
+        model: with its weights, in eval mode.
+        config: its config.
+        card: what the model card says: see :func:`xmodal.zoo.card.write_card`.
+    """
+
+    model: nn.Module
+    config: Config
+    card: dict[str, Any]
+
+
+def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | None = None) -> Run:
+    """Reads the folder of a run, or a model by name.
+
+    Args:
+        name: folder of a run, or what :func:`xmodal.get_model` takes.
+        checkpoint: of the run; None for the last one.
+        metrics_file: of a test; None for that of the last test below the folder.
+
+    Raises:
+        FileNotFoundError: when the folder has no config or no checkpoint.
+        ValueError: when there is neither a folder nor a model of this name.
+    """
+    folder, card = Path(name), {}
+    if folder.is_dir() and not (folder / 'config.py').is_file():
+        configs = sorted(folder.glob('*.py'))
+        checkpoint = checkpoint or latest_checkpoint(folder)
+        if not configs or not checkpoint:
+            raise FileNotFoundError(
+                f'{folder} has no config or no checkpoint: it must be the work_dir of a trained run'
+            )
+        config = read_config(str(configs[0]))
+        tests = sorted(folder.glob('test/*/*.json'))
+        metrics_file = metrics_file or (tests[-1] if tests else None)
+        card = _describe(config, checkpoint)
+    else:
+        config, weights = locate(name)
+        checkpoint = checkpoint or weights
+    if metrics_file:
+        card['metrics'] = read_json(metrics_file)
+    return Run(load_model(config, checkpoint), config, card)
+
+
+def _describe(config: Config, checkpoint: Path) -> dict[str, Any]:
+    """What the metafile and a checkpoint say of a run."""
+    meta = read_checkpoint(checkpoint).get('meta', {})
+    name = Path(config.filename).name
+    lines = [f'Config `{name}`, epoch {meta.get("epoch")}, seed {meta.get("seed")}']
+    # MMEngine writes its version and the commit of the working directory in one.
+    if commit := re.search(r'([0-9a-f]{40})$', str(meta.get('mmengine_version', ''))):
+        lines.append(f'Commit {commit[1]}')
+    entry = _entry(config)
+    if entry is None:
+        return {'provenance': lines}
+    lines.append(f'Command `python tools/train.py {entry.config}`')
+    description = f'{entry.paper} (*{entry.title}*): {entry.task.lower()}, `{entry.config}`.'
+    return {'description': description, 'provenance': lines}
+
+
+def _entry(config: Config) -> ModelEntry | None:
+    """The model of the zoo that a run's config is a copy of; other families share its name."""
+    for entry in read_entries(CONFIGS):
+        is_same_name = entry.config_file.name == Path(config.filename).name
+        if is_same_name and read_config(str(entry.config_file)).model.type == config.model.type:
+            return entry
+    return None

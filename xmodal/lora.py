@@ -1,0 +1,137 @@
+"""LoRA by ``peft``: small trained matrices beside the frozen ones of any part of a model."""
+
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import Any
+
+from mmengine.model import BaseModel
+from mmengine.registry import Registry
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from xmodal.arguments import unknown_key
+from xmodal.errors import ConfigError
+
+_KEPT = 'base_layer.'  # where peft keeps a linear layer beside which it puts two matrices
+
+
+def with_lora(build: Callable) -> Callable:
+    """Lets every module of a config have a key ``lora``: arguments of ``peft.LoraConfig``.
+
+    ::
+
+        text_encoder = dict(..., lora=dict(r=8, lora_alpha=16, target_modules=['query', 'value']))
+
+    A linear layer W that ``target_modules`` names becomes W x + (α / r) B A x. Only A and B are
+    trained. Batch norms of the module stay in eval mode.
+    """
+
+    def build_module(config: dict, default_args: dict | None = None, *, registry: Registry) -> Any:
+        if not isinstance(config, dict) or config.get('lora') is None:
+            config = {k: x for k, x in config.items() if k != 'lora'} if _has(config) else config
+            return build(config, default_args, registry=registry)
+        config = dict(config)
+        options = config.pop('lora')
+        if config.get('frozen'):
+            raise ConfigError(
+                f'{config["type"]} has both frozen and lora, which freezes all of it but its own '
+                'matrices: leave out one of them'
+            )
+        module = build(config, default_args, registry=registry)
+        if isinstance(module, BaseModel):
+            raise ConfigError(
+                f'lora of the whole {config["type"]}, expected in a part of it, such as '
+                'model.backbone.text_encoder'
+            )
+        _insert(module, config['type'], options)
+        return module
+
+    return build_module
+
+
+def merge_lora(model: nn.Module) -> None:
+    """Replaces every pair of matrices by their product in the weights: W + (α / r) B A."""
+    for name, layer in _find(model).items():
+        layer.merge()
+        model.set_submodule(name, layer.get_base_layer())
+
+
+def to_lora_names(state_dict: dict[str, Tensor], expected: Iterable[str]) -> dict[str, Tensor]:
+    """Weights of a model without LoRA under their names in one with it.
+
+    Args:
+        state_dict: of a run without LoRA, or with it.
+        expected: names of the model's own tensors.
+    """
+    names = {name.replace(_KEPT, ''): name for name in expected if _KEPT in name}
+    return {names.get(name, name): value for name, value in state_dict.items()}
+
+
+def _has(config: object) -> bool:
+    return isinstance(config, dict) and 'lora' in config
+
+
+def _find(module: nn.Module) -> dict[str, nn.Module]:
+    """The layers with matrices beside them; none without importing peft."""
+    return {name: layer for name, layer in module.named_modules() if isinstance(layer, _Marked)}
+
+
+class _Marked:
+    """Base of the layers with matrices beside them."""
+
+
+@cache
+def _linear_class() -> type[nn.Module]:
+    from peft.tuners.lora import Linear
+
+    class LoraLinear(_Marked, Linear):
+        """peft's layer, whose ``weight`` is that of both: some layers here read it directly."""
+
+        @property
+        def weight(self) -> Tensor:
+            weight = self.get_base_layer().weight
+            names = [] if self.merged else self.active_adapters
+            return sum((self.get_delta_weight(name) for name in names), weight)
+
+    return LoraLinear
+
+
+def _insert(module: nn.Module, kind: str, options: dict) -> None:
+    """Puts the matrices beside the linear layers that are named.
+
+    Raises:
+        ConfigError: without peft, for wrong options, or if no layer has a name.
+    """
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError as error:
+        raise ConfigError(f"lora of {kind} needs peft: pip install -e '.[lora]'") from error
+    layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+    hint = f'its linear layers: {sorted({name.rpartition(".")[2] for name in layers})}'
+    if not isinstance(options, dict) or not options.get('target_modules'):
+        raise ConfigError(
+            f'lora={options!r} of {kind}, expected dict(target_modules=[…]) with {hint}'
+        )
+    if problem := unknown_key(LoraConfig, list(options)):
+        raise ConfigError(f'lora of {kind}: {problem}')
+    try:
+        lora = LoraConfig(**options)
+        lora._register_custom_module({nn.Linear: _linear_class()})
+        inject_adapter_in_model(lora, module)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f'lora={options} of {kind} is refused: {error}; {hint}') from error
+    for part in module.modules():
+        if isinstance(part, _BatchNorm):
+            part.is_frozen = True
+    if hasattr(module, 'init_weights'):
+        module.init_weights = partial(_init_weights, module)
+
+
+def _init_weights(module: nn.Module) -> None:
+    """Loads pretrained weights into a module that is as it was without LoRA."""
+    layers = _find(module)
+    for name, layer in layers.items():
+        module.set_submodule(name, layer.get_base_layer())
+    type(module).init_weights(module)
+    for name, layer in layers.items():
+        module.set_submodule(name, layer)

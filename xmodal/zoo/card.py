@@ -1,0 +1,67 @@
+"""The model card of a folder: what it is, what it can do, where it comes from."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mmengine.config import Config
+from torch import nn
+
+_TEMPLATE = """\
+---
+library_name: xmodal
+license: {license}
+tags: [cross-modal, image-text, {kind}]
+---
+# {title}
+
+{description}
+
+```python
+import xmodal
+
+model = xmodal.Inferencer('{name}')
+model.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])
+```
+
+A folder of xmodal: `config.py` builds the model and its preprocessing, `model.safetensors` has its
+weights ({parameters:.1f} M parameters).
+"""
+
+
+def write_card(
+    file: Path,
+    config: Config,
+    model: nn.Module,
+    title: str | None = None,
+    description: str | None = None,
+    license: str = 'apache-2.0',
+    metrics: Mapping[str, float] | None = None,
+    provenance: Sequence[str] = (),
+) -> None:
+    """Writes a model card, ``README.md``, with the head that the hub reads.
+
+    Args:
+        file: where to.
+        config: of the model.
+        model: the model, whose parameters are counted.
+        title: default: the name of the folder.
+        description: a sentence or more.
+        license: of the weights, by the hub's names.
+        metrics: of a test, by name.
+        provenance: how the weights were made, a line each: commit, commands, data.
+    """
+    kind = config.model.type
+    text = _TEMPLATE.format(
+        license=license,
+        kind=kind,
+        title=title or file.parent.name,
+        description=description or f'A trained `{kind}`.',
+        name=title or file.parent.name,
+        parameters=sum(parameter.numel() for parameter in model.parameters()) / 1e6,
+    )
+    if provenance:
+        text += '\n## Where it comes from\n\n' + ''.join(f'* {line}\n' for line in provenance)
+    if metrics:
+        text += '\n## Results\n\n| metric | value |\n|---|---|\n'
+        text += ''.join(f'| {name} | {value:.4g} |\n' for name, value in metrics.items())
+    file.write_text(text, encoding='utf-8')

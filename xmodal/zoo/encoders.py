@@ -1,0 +1,54 @@
+"""Encoders of others that a config names as the start of its own: ``pretrained='zoo:NAME'``.
+
+They are listed as ``Encoders`` in ``configs/emkum/metafile.yml``.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from xmodal.files import explain_errors, read_text
+from xmodal.version import __version__
+from xmodal.weights import WEIGHT_SOURCES
+from xmodal.zoo.download import cache_folder, download, once
+from xmodal.zoo.metafile import CONFIGS
+
+_LAYOUT = '{Encoders: [{Name: …, Weights: …}, …]}'
+
+
+def read_encoders() -> dict[str, str]:
+    """URLs of encoders by their names."""
+    file = CONFIGS / 'emkum' / 'metafile.yml'
+    with explain_errors(file, _LAYOUT):
+        content = yaml.safe_load(read_text(file))
+        return {encoder['Name']: encoder['Weights'] for encoder in content['Encoders']}
+
+
+@WEIGHT_SOURCES.register_module(name='zoo')
+def find_encoder(name: str) -> Path:
+    """Downloads and converts an encoder of data2vec 2.0 once.
+
+    Returns:
+        A checkpoint (images), or a folder as transformers reads it (texts).
+
+    Raises:
+        FileNotFoundError: when there is no encoder of this name, or its authors moved the file.
+        FileError: when the file cannot be read without running its code.
+    """
+    encoders = read_encoders()
+    if name not in encoders:
+        raise FileNotFoundError(f'the zoo has no encoder of this name, only {sorted(encoders)}')
+    url = encoders[name]
+    source = download(url, cache_folder() / 'downloads' / f'{name}-{url.rsplit("/", 1)[-1]}')
+    folder = cache_folder() / 'converted' / f'{name}-{__version__}'
+    result = 'text' if name.endswith('-text') else 'image.pth'
+
+    def convert() -> None:
+        from xmodal.converters.data2vec2 import convert_file  # takes seconds to import
+
+        with TemporaryDirectory(dir=folder.parent) as new:
+            convert_file(source, Path(new) / 'all' / result)
+            (Path(new) / 'all').rename(folder)
+
+    return once(folder, convert) / result

@@ -1,0 +1,117 @@
+"""A model in a folder: ``config.py``, ``model.safetensors``, vocabulary and model card.
+
+A folder needs nothing outside of itself but this package, on disk and on the Hugging Face hub. Its
+config is read as data: no code of it runs, because it may come from a stranger.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config, ConfigDict
+
+import xmodal
+from xmodal.errors import ConfigError
+from xmodal.files import read_text
+
+CONFIG, WEIGHTS, CARD = 'config.py', 'model.safetensors', 'README.md'
+HERE = '{{ fileDirname }}'  # MMEngine's word for the folder of a config
+_SHIPPED = Path(xmodal.__file__).parent / 'zoo' / 'weights'
+_HUB_NAME = re.compile(r'[\w.-]+/[\w.-]+')
+
+
+def find_folder(name: str | Path) -> Path | None:
+    """The folder of a model: a path, the name of one in the package, or one on the hub.
+
+    Returns:
+        A folder with a config and weights; None when the name is of something else.
+
+    Raises:
+        FileNotFoundError: when the hub has no such model, or cannot be reached.
+    """
+    for folder in (Path(name), _SHIPPED / name):
+        if (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file():
+            return folder
+    if _HUB_NAME.fullmatch(str(name)) and not Path(name).exists():
+        return _from_hub(str(name))
+    return None
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    files = [CONFIG, WEIGHTS, CARD, '*.txt', '*.json']
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=files))
+    except Exception as error:  # of the hub, of HTTP, of the disk
+        raise FileNotFoundError(
+            f"'{name}' is no folder of a model, and the hub says: {str(error).splitlines()[0]}"
+        ) from error
+    if not (folder / CONFIG).is_file() or not (folder / WEIGHTS).is_file():
+        raise FileNotFoundError(
+            f"'{name}' on the hub has no {CONFIG} or no {WEIGHTS}: it is no model of xmodal"
+        )
+    return folder
+
+
+def read_folder(folder: Path) -> Config:
+    """Reads the config of a folder without running it.
+
+    Raises:
+        ConfigError: when it has something else than values, or a ``type`` of another package.
+    """
+    file = folder / CONFIG
+    text = read_text(file).replace(HERE, folder.resolve().as_posix())
+    values = {}
+    try:
+        for statement in ast.parse(text).body:
+            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+                raise ValueError(f'line {statement.lineno} is no assignment')
+            values[statement.targets[0].id] = _value(statement.value)
+    except (SyntaxError, ValueError, AttributeError, RecursionError) as error:
+        raise ConfigError(
+            f'{file}: {error}. The config of a folder is read, not run: it has assignments of '
+            'numbers, texts, lists and dict(…) alone'
+        ) from error
+    _require_own_types(file, values)
+    return Config(values, filename=str(file))
+
+
+def _value(node: ast.expr) -> Any:
+    """The value of ``dict(a=…)``, or of a literal that may have such dicts in it."""
+    if isinstance(node, ast.Call):
+        if getattr(node.func, 'id', None) != 'dict' or node.args:
+            raise ValueError(f'line {node.lineno} calls a function')
+        return {keyword.arg: _value(keyword.value) for keyword in node.keywords}
+    if isinstance(node, ast.List | ast.Tuple):
+        items = [_value(item) for item in node.elts]
+        return items if isinstance(node, ast.List) else tuple(items)
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {ast.literal_eval(key): _value(value) for key, value in pairs}
+    return ast.literal_eval(node)
+
+
+def _require_own_types(file: Path, values: dict) -> None:
+    """A dotted type is imported when it is built: it may be of this package alone."""
+    if 'custom_imports' in values:
+        raise ConfigError(
+            f'{file} has custom_imports, and the folder of a model may not name code: import its '
+            'modules first, and leave out this key'
+        )
+    for section in sections(values):
+        name = section.get('type')
+        if isinstance(name, str) and '.' in name and not name.startswith('xmodal.'):
+            raise ConfigError(f"{file}: type='{name}' is of another package than xmodal")
+
+
+def sections(value: Any) -> Iterator[dict | ConfigDict]:
+    """All dicts in a value, at any depth, the outer ones first."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from sections(item)

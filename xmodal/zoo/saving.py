@@ -1,0 +1,115 @@
+"""Writes a model to a folder, and a folder to the hub."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.config import Config
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from xmodal.models.base import MomentumModel
+from xmodal.registry import MODELS
+from xmodal.version import __version__
+from xmodal.weights import find_weights
+from xmodal.zoo.card import write_card
+from xmodal.zoo.folder import CARD, CONFIG, HERE, WEIGHTS, read_folder, sections
+
+_KEYS = ('model', 'test_dataloader', 'test_cfg', 'test_evaluator', 'default_scope')
+
+
+def save_pretrained(
+    model: nn.Module,
+    config: Config,
+    folder: str | Path,
+    dtype: torch.dtype | None = None,
+    card: Mapping[str, Any] | None = None,
+) -> Path:
+    """Writes a model to a folder that ``from_pretrained`` reads.
+
+    Momentum teachers and queues are left out. What the config names by a path (vocabularies,
+    answer lists) is copied, and encoders do not look for the weights that they started from.
+
+    Args:
+        model: the model.
+        config: its config; its test set defines the preprocessing of images and texts.
+        folder: where to; it may exist.
+        dtype: of the weights in the file; None for what they have. They are read as float32.
+        card: what the model card says beside the config; see :func:`write_card`.
+
+    Returns:
+        The folder.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    content = Config({key: config[key] for key in _KEYS if config.get(key) is not None}).copy()
+    _make_portable(content.model, model, folder)
+    (folder / CONFIG).write_text(content.pretty_text, encoding='utf-8')
+    weights = _portable_weights(model, read_folder(folder), dtype)
+    save_file(weights, folder / WEIGHTS, {'format': 'pt', 'xmodal': __version__})
+    write_card(folder / CARD, content, model, **(card or {}))
+    return folder
+
+
+def push_to_hub(folder: str | Path, name: str, private: bool = False) -> str:
+    """Uploads a folder to the Hugging Face hub, with the token of ``hf auth login``.
+
+    Args:
+        folder: that :func:`save_pretrained` wrote.
+        name: ``user/name`` of the repository, which is made if it does not exist.
+        private: whether a new repository is.
+
+    Returns:
+        The URL of the commit.
+    """
+    from huggingface_hub import HfApi
+
+    api = HfApi(library_name='xmodal', library_version=__version__)
+    api.create_repo(name, private=private, exist_ok=True)
+    return api.upload_folder(repo_id=name, folder_path=folder, commit_message='Model of xmodal')
+
+
+def _portable_weights(
+    model: nn.Module, config: Config, dtype: torch.dtype | None
+) -> dict[str, Tensor]:
+    """The weights of a model that a folder's config builds."""
+    portable, weights = MODELS.build(config.model), model.state_dict()
+    for name, value in portable.state_dict().items():
+        if weights[name].shape == value.shape:  # an empty queue has another one
+            value.copy_(weights[name])
+    # A copy: safetensors refuses tensors that share memory, as tied weights do.
+    return {
+        name: value.to(dtype if dtype and value.is_floating_point() else value.dtype, copy=True)
+        for name, value in portable.state_dict().items()
+    }
+
+
+def _make_portable(section: dict, model: nn.Module, folder: Path) -> None:
+    """Changes the config of a model so that it needs no file outside of a folder."""
+    if isinstance(model, MomentumModel):
+        section.momentum = None
+    if hasattr(model, 'queue'):
+        section.queue_length = 0
+    preprocessor = section.get('data_preprocessor', {})
+    if 'pretrained' in preprocessor.get('tokenizer', {}):
+        tokenizer, key = preprocessor.tokenizer, 'data_preprocessor.tokenizer.pretrained'
+        source = Path(find_weights(tokenizer.pretrained, key))
+        if source.is_file():
+            tokenizer.pretrained = str(source)  # copied below
+        else:
+            model.data_preprocessor.tokenizer.save_pretrained(folder)
+            tokenizer.pretrained = HERE
+    for part in sections(section):
+        if part is not preprocessor.get('tokenizer'):
+            part.pop('pretrained', None)
+        for key, value in part.items():
+            if isinstance(value, str) and Path(value).is_file():
+                shutil.copyfile(value, folder / Path(value).name)
+                part[key] = f'{HERE}/{Path(value).name}'
+    text = section.get('backbone', section).get('text_encoder', {})
+    if isinstance(text.get('config'), str):
+        encoder = getattr(model, 'backbone', model).text_encoder
+        text.config = json.loads(encoder.config.to_json_string(use_diff=True))
