@@ -22,7 +22,7 @@ def client(inferencer, tiny_world, tmp_path):
     photos = tmp_path / 'photos'
     photos.mkdir()
     for number, colour in enumerate(('red', 'blue', 'green')):
-        Image.new('RGB', (40, 40), colour).save(photos / f'<script>{number}.png')
+        Image.new('RGB', (32, 32), colour).save(photos / f'<script>{number}.png')
     (tmp_path / 'secret.png').write_bytes(b'secret')
     index = ImageIndex(tmp_path / 'index', inferencer)
     index.update(photos, progress=False)
@@ -43,10 +43,10 @@ def test_a_query_finds_and_shows_images(client):
     assert len(hits) == 3 and '/' not in hits[0]['path']
     for kind in ('thumbnail', 'image'):
         answer = client.get(f'/{kind}/{hits[0]["id"]}')
-        assert Image.open(io.BytesIO(answer.content)).size == (40, 40)
+        assert Image.open(io.BytesIO(answer.content)).size == (32, 32)
     words = client.get(f'/api/words/{hits[0]["id"]}', params={'text': 'a red ring'}).json()
     assert [word['word'] for word in words] == ['', 'a', 'red', 'ring']
-    (first, *_) = client.post('/api/search', content=png((40, 40), 'blue')).json()
+    (first, *_) = client.post('/api/search', content=png((32, 32), 'blue')).json()
     assert first['path'] == '<script>1.png' and first['score'] == pytest.approx(1, abs=2e-3)
     assert client.post('/api/search', params={'like': first['id']}).json()[0] == first
 
@@ -67,7 +67,7 @@ def test_no_path_reaches_a_file(client, path):
 @pytest.mark.parametrize(
     'body',
     [b'x', b'\x89PNG\r\n\x1a\n' + bytes(100), b'GIF89a', b'<svg onload="alert(1)">', b'\0' * 1000,
-     png((40, 40))[:60], png((30_000, 30_000)), bytes((20 << 20) + 1)],
+     png((32, 32))[:60], png((30_000, 30_000)), bytes((20 << 20) + 1)],
 )  # fmt: skip
 def test_bad_uploads_are_refused(client, body):
     answer = client.post('/api/search', content=body)
