@@ -20,6 +20,8 @@ def test_there_is_one_of_each_key():
 
 @pytest.mark.parametrize('text', EXAMPLES, ids=range(len(EXAMPLES)))
 def test_an_example_is_a_config_with_keys_that_are_read(text, tmp_path, tiny_world):
+    if 'lora=' in text:
+        pytest.importorskip('peft', reason="LoRA needs the extra: pip install -e '.[lora]'")
     file = tmp_path / 'mine.py'
     file.write_text(text.replace("'configs/", f"'{Path.cwd()}/configs/"))
     config = Config.fromfile(file)

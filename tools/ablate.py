@@ -38,7 +38,7 @@ from xmodal.ablation import (
     to_markdown,
 )
 from xmodal.ablation.verdict import MARGIN
-from xmodal.engine.command_line import at_least
+from xmodal.engine.command_line import at_least, not_negative
 from xmodal.engine.errors import ConfigError, run_or_explain
 
 
@@ -70,7 +70,7 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument(
         '--margin',
-        type=float,
+        type=not_negative,
         default=MARGIN,
         help='points within which rows are equivalent (default: 1)',
     )

@@ -1,6 +1,7 @@
 """Keys of fine-tuning, in every family: frozen parts, layer-wise rates, LoRA."""
 
 from copy import deepcopy
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -16,6 +17,9 @@ from xmodal.lora import merge_lora
 from xmodal.models.backbones import BertTextEncoder
 from xmodal.registry import MODELS
 
+needs_peft = pytest.mark.skipif(
+    not find_spec('peft'), reason="LoRA needs the extra: pip install -e '.[lora]'"
+)
 FAMILIES = ('acerpe', 'emkum', 'lxmert', 'sgraf')
 # A part of each family and its linear layers; SAF multiplies weights without calling the layers.
 PARTS = {
@@ -100,6 +104,7 @@ def test_a_wrong_layer_decay_is_a_sentence(family_config):
         NoDecayConstructor(cfg, dict(layer_decay=0.5))(model)
 
 
+@needs_peft
 @pytest.mark.parametrize('family', FAMILIES)
 def test_of_a_part_with_lora_its_matrices_alone_learn_and_merge_into_the_weights(
     family, family_config, tmp_path
@@ -149,6 +154,7 @@ def read_batch(config):
     return next(iter(build_runner(config).build_dataloader(loader)))
 
 
+@needs_peft
 def test_a_linear_layer_with_lora_is_its_equation():
     encoder = dict(type='RegionEncoder', feature_dims=6, embed_dims=5)
     layer = MODELS.build({**encoder, 'lora': dict(r=2, lora_alpha=6, target_modules='projection')})
@@ -165,6 +171,7 @@ def test_a_linear_layer_with_lora_is_its_equation():
     }
 
 
+@needs_peft
 def test_pretrained_weights_are_loaded_beside_the_matrices(tmp_path):
     small = dict(
         vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
@@ -183,6 +190,7 @@ def test_pretrained_weights_are_loaded_beside_the_matrices(tmp_path):
     assert any('lora_A' in name for name in encoder.state_dict())
 
 
+@needs_peft
 def test_a_run_with_lora_starts_from_one_without_resumes_exactly_and_becomes_one_without(
     tiny_config, tmp_path, monkeypatch
 ):
@@ -225,6 +233,7 @@ def test_a_run_with_lora_starts_from_one_without_resumes_exactly_and_becomes_one
         assert torch.equal(found[bias], source[bias])
 
 
+@needs_peft
 @pytest.mark.parametrize(
     ('lora', 'message'),
     [

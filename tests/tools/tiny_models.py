@@ -83,7 +83,9 @@ def write_weights(folder: Path, words: Path) -> None:
 
     # As tools/model_converters/data2vec2.py writes them, and as BEiT-2's are published.
     data = folder / 'data'
-    bert = BertForPreTraining(BertConfig(vocab_size=byte_pairs.get_vocab_size(), **BERT)).bert
+    bert = BertForPreTraining(
+        BertConfig(vocab_size=byte_pairs.get_vocab_size(), pad_token_id=1, **BERT)
+    ).bert
     bert.save_pretrained(data / 'data2vec2/text')
     encoder = ViTImageEncoder(image_size=224, post_norm=True, **VIT)
     weights = {f'image_encoder.{name}': value for name, value in encoder.state_dict().items()}

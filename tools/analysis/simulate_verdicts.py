@@ -20,7 +20,7 @@ from xmodal.ablation.paired import LEVEL, paired_difference
 from xmodal.ablation.simulation import resampled_groups, simulated_model
 from xmodal.ablation.spending import look_levels
 from xmodal.ablation.verdict import MARGIN, Verdict, judge
-from xmodal.engine.command_line import at_least
+from xmodal.engine.command_line import at_least, not_negative
 from xmodal.engine.errors import run_or_explain
 from xmodal.evaluation.queries import Queries, read_queries
 
@@ -32,8 +32,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--metrics', nargs='+', default=['mean_recall'], help='of the figure')
     parser.add_argument('--seeds', type=at_least(2), nargs='+', default=[3], help='of each row')
     parser.add_argument('--tables', type=at_least(1), default=200)
-    parser.add_argument('--shift', type=float, default=0.0, help='a true difference, in points')
-    parser.add_argument('--margin', type=float, default=MARGIN, help='of "equivalent"')
+    parser.add_argument(
+        '--shift', type=not_negative, default=0.0, help='a true difference, in points'
+    )
+    parser.add_argument('--margin', type=not_negative, default=MARGIN, help='of "equivalent"')
     parser.add_argument(
         '--until-decided', type=at_least(3), metavar='MAX', help='add seeds one at a time'
     )

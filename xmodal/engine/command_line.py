@@ -1,6 +1,7 @@
 """Arguments of the tools. Nothing here imports PyTorch, so that ``--help`` is quick."""
 
 import argparse
+import math
 from collections.abc import Callable
 
 from mmengine.config import DictAction
@@ -25,6 +26,13 @@ def at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return whole
+
+
+def not_negative(text: str) -> float:
+    """The type of an argument that is a number of at least 0, for ``argparse``."""
+    if not text.isascii() or not 0 <= float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f'expected a number of at least 0, got {text}')
+    return float(text)
 
 
 class Options(DictAction):
