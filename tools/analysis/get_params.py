@@ -29,6 +29,7 @@ from xmodal.benchmark import (
     write_placeholder_words,
 )
 from xmodal.engine.command_line import at_least
+from xmodal.engine.components import sections
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
@@ -90,7 +91,7 @@ def replace_files(model: ConfigDict, args: argparse.Namespace, folder: Path) -> 
             raise FileNotFoundError(f'text_encoder.config={pretrained} does not exist: download it')
         text.config = ROBERTA
         yield f'the sizes of RoBERTa-base, because {pretrained} does not exist'
-    for section in sections(model):
+    for _, section in sections(model):
         file = section.get('answer_list')
         if isinstance(file, str) and (args.answers or not Path(file).is_file()):
             answers = args.answers or 9500
@@ -100,14 +101,6 @@ def replace_files(model: ConfigDict, args: argparse.Namespace, folder: Path) -> 
             )
             if section is not model:  # a model that generates answers has no parameters for them
                 yield f'{answers} answers instead of those of {file}'
-
-
-def sections(config: ConfigDict) -> Iterator[ConfigDict]:
-    """Yields a config and all nested ones."""
-    yield config
-    for value in config.values():
-        if isinstance(value, dict):
-            yield from sections(value)
 
 
 def count_parameters(model: nn.Module) -> Counter[str]:

@@ -22,17 +22,16 @@ from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from xmodal.datasets.detected_image import DetectedImage
-from xmodal.datasets.image_file import BrokenImageError
+from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError
 from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.transforms import AlbefAugment, build_pipeline
 from xmodal.datasets.transforms.regions import view_id
 from xmodal.engine.command_line import ShowDefaults, at_least
+from xmodal.engine.components import sections
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
-
-SUFFIXES = ('.jpg', '.jpeg', '.png', '.webp', '.bmp')
 
 
 def parse_args() -> argparse.Namespace:
@@ -95,7 +94,7 @@ def find_load_regions(config: Config) -> dict:
     """
     content = config.to_dict()
     loaders = [content.get(f'{step}_dataloader') for step in ('train', 'val', 'test')]
-    for section in _dicts(loaders):
+    for _, section in sections(loaders):
         if section.get('type') == 'LoadRegions' and section.get('extractor'):
             return section
     raise ValueError(
@@ -116,14 +115,16 @@ def find_images(paths: list[Path]) -> list[Path]:
         if not path.exists():
             raise FileNotFoundError(f'{path}: no such file or folder')
         found = path.rglob('*') if path.is_dir() else [path]
-        for file in sorted(x for x in found if x.suffix.lower() in SUFFIXES):
+        for file in sorted(x for x in found if x.suffix.lower() in IMAGE_SUFFIXES):
             if files.setdefault(file.stem, file) != file:
                 raise ValueError(
                     f'{files[file.stem]} and {file} have one stem, which is the id of an image in '
                     'a store: write them to stores of their own (--out)'
                 )
     if not files:
-        raise FileNotFoundError(f'{", ".join(map(str, paths))}: no image ({", ".join(SUFFIXES)})')
+        raise FileNotFoundError(
+            f'{", ".join(map(str, paths))}: no image ({", ".join(IMAGE_SUFFIXES)})'
+        )
     return list(files.values())
 
 
@@ -196,16 +197,6 @@ def main() -> None:
     for reason in broken:
         print(f'skipped: {reason}')
     print(f'{out}: {writer.images} images, {writer.regions} regions, {len(broken)} skipped')
-
-
-def _dicts(value: object) -> Iterator[dict]:
-    """A value's dicts, outer ones first."""
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _dicts(item)
 
 
 if __name__ == '__main__':

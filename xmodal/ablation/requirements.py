@@ -9,6 +9,7 @@ from transformers.utils import cached_file
 
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.runs import Run
+from xmodal.engine.components import sections
 from xmodal.packaged import find_file
 
 # Keys that name a file, files or a folder: below the `data_root` next to them, or as they are.
@@ -59,7 +60,7 @@ def missing_files(run: Run) -> Iterator[str]:
 
 def _missing_data(config: object) -> Iterator[str]:
     """Files and folders of datasets, metrics and heads."""
-    for section in _dicts(config):
+    for _, section in sections(config):
         root = section.get('data_root', '')
         for key in _BELOW_ROOT:
             yield from _absent(Path(root, name) for name in _names(section.get(key)))
@@ -76,13 +77,13 @@ def _missing_data(config: object) -> Iterator[str]:
 
 def _missing_vocabulary(preprocessor: dict) -> Iterator[str]:
     """The word pieces of a tokenizer."""
-    for section in _dicts(preprocessor):
+    for _, section in sections(preprocessor):
         yield from _absent_model(section.get('pretrained'), 'vocabulary', _VOCABULARIES)
 
 
 def _missing_weights(model: dict) -> Iterator[str]:
     """Pretrained weights, and sizes that are a model's."""
-    for section in _dicts(model):
+    for _, section in sections(model):
         weights, sizes = section.get('pretrained'), section.get('config')
         if weights is True:
             weights = timm.get_pretrained_cfg(section['arch']).hf_hub_id
@@ -113,13 +114,3 @@ def _names(value: object) -> list[str]:
     """A name, or a list of them; other values name no file."""
     names = value if isinstance(value, list) else [value]
     return [name for name in names if isinstance(name, str)]
-
-
-def _dicts(value: object) -> Iterator[dict]:
-    """A value's dicts, outer ones first."""
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _dicts(item)

@@ -85,11 +85,16 @@ class Inferencer:
         """
         require_images(images)
         # A model cannot encode no image: it encodes one, of which none is returned.
-        prepared = self._prepare(images if len(images) else [_BLANK], [''] * max(len(images), 1))
-        encoded = self.model.encode_image(prepared['inputs'].images)
+        samples = self._samples(images if len(images) else [_BLANK], [''] * max(len(images), 1))
+        return _first(self.encode_samples(samples), len(images))
+
+    @torch.no_grad()
+    def encode_samples(self, samples: list[dict]) -> Encoded:
+        """Encodes the images of B samples, which the pipeline has made."""
+        encoded = self.model.encode_image(self._collate(samples)['inputs'].images)
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.image_vectors(encoded))
-        return _first(encoded, len(images))
+        return encoded
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
@@ -204,7 +209,8 @@ class Inferencer:
         require_pairs(images, texts)
         if not len(images):
             return []
-        batch = self._prepare(images, [self.clean_text(text) for text in texts])
+        samples = self._samples(images, [self.clean_text(text) for text in texts])
+        batch = self._collate(samples)
         return self.model(**batch, mode='predict')
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
@@ -212,14 +218,18 @@ class Inferencer:
         with self._lock:
             return self.model.data_preprocessor.tokenize([self.clean_text(text) for text in texts])
 
-    def _prepare(
+    def _samples(
         self, images: Sequence[ImageLike | Sequence[ImageLike]], texts: Sequence[str]
-    ) -> dict:
-        """Returns the ``inputs`` and ``data_samples`` of the model."""
+    ) -> list[dict]:
+        """What the pipeline makes of images and texts."""
         samples = []
         for index, (image, text) in enumerate(zip(images, texts, strict=True)):
             results = {'image_id': index, 'sample_index': index, 'text': text}
             samples.append(self.pipeline(results | image_fields(image, f'images[{index}]')))
+        return samples
+
+    def _collate(self, samples: list[dict]) -> dict:
+        """Returns the ``inputs`` and ``data_samples`` of the model."""
         with self._lock:
             return self.model.data_preprocessor(self.collate(samples), False)
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from xmodal.datasets.base import SampleDataset
+from xmodal.datasets.image_file import IMAGE_SUFFIXES
 from xmodal.fields import Fields
 from xmodal.files import explain_errors, read_json
 from xmodal.packaged import find_file
 from xmodal.registry import DATASETS
-
-SUFFIXES = frozenset({'.jpg', '.jpeg', '.png', '.bmp', '.webp'})
 
 
 @DATASETS.register_module()
@@ -79,7 +78,9 @@ class ClassFolderDataset(SampleDataset):
 
 def _is_image(entry: os.DirEntry) -> bool:
     return (
-        _is_visible(entry.name) and Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file()
+        _is_visible(entry.name)
+        and Path(entry.name).suffix.lower() in IMAGE_SUFFIXES
+        and entry.is_file()
     )
 
 

@@ -36,7 +36,7 @@ def check_components(config: Config) -> None:
         ConfigError: names the dotted key, its value and what was expected.
     """
     registered = _registered()
-    for path, section in _sections(config):
+    for path, section in sections(config):
         name = section.get('type', '')
         if not isinstance(name, str) and not callable(name) and path:
             raise ConfigError(f'{config.filename}: {path}.type={shortened(name)}, expected a name')
@@ -79,10 +79,10 @@ def _plain(name: str | Callable) -> str:
     return name.rpartition('.')[2] if isinstance(name, str) else ''
 
 
-def _sections(value: object, path: str = '') -> Iterator[tuple[str, dict]]:
+def sections(value: object, path: str = '') -> Iterator[tuple[str, dict]]:
     """The dicts in a config and the config itself, with their dotted keys."""
     if isinstance(value, dict | Config):
         yield path, value
     items = value.items() if isinstance(value, dict | Config) else ()
     for key, item in enumerate(value) if isinstance(value, list | tuple) else items:
-        yield from _sections(item, f'{path}.{key}'.lstrip('.'))
+        yield from sections(item, f'{path}.{key}'.lstrip('.'))

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from math import nan
+from math import isnan, nan
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 from mmengine.dist import all_gather_object, is_main_process
@@ -118,6 +119,11 @@ class TaskMetric(BaseMetric):
 def in_percent(hits: Sequence[float]) -> list[float]:
     """Hits, each from 0 to 1, in percent."""
     return [100.0 * hit for hit in hits]
+
+
+def means(columns: dict[str, Sequence[float]]) -> dict[str, float]:
+    """The figures that results query by query come to: the means over the queries that count."""
+    return {name: fmean(x for x in column if not isnan(x)) for name, column in columns.items()}
 
 
 def where(values: Sequence[float], counts: Sequence[bool]) -> list[float]:

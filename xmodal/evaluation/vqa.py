@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from xmodal.datasets.answers import normalize_answer
-from xmodal.evaluation.task import TaskMetric, in_percent, where
+from xmodal.evaluation.task import TaskMetric, in_percent, means, where
 from xmodal.registry import METRICS
 
 
@@ -150,16 +150,7 @@ class SoftAnswerMetric(VqaMetric):
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """``overall`` and by answer type, in percent; none if no question has a label."""
-        if not any(record['answers'] for record in records):
-            return {}
-        groups: dict[str, list[float]] = {'overall': []}
-        for record in records:
-            label = dict(zip(record['answers'], record['answer_weights'], strict=True))
-            score = 100 * label.get(record['predicted'], 0.0)
-            groups['overall'].append(score)
-            if record['answer_type']:
-                groups.setdefault(record['answer_type'], []).append(score)
-        return {group: fmean(scores) for group, scores in groups.items()}
+        return means(self.query_columns(records))
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The score of each answer, over all questions and by answer type."""

@@ -2,7 +2,7 @@
 
 import torch
 
-from xmodal.evaluation.task import TaskMetric, in_percent
+from xmodal.evaluation.task import TaskMetric, in_percent, means
 from xmodal.registry import METRICS
 
 TOP_K = (1, 5)
@@ -34,10 +34,7 @@ class ZeroShotMetric(TaskMetric):
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """``top1`` and ``top5``."""
-        return {
-            f'top{k}': 100 * sum(r['label'] in r['best'][:k] for r in records) / len(records)
-            for k in TOP_K
-        }
+        return means(self.query_columns(records))
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether the class is among the first."""

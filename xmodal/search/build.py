@@ -4,7 +4,6 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +15,7 @@ from tqdm import tqdm
 
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.files import name_in_errors
-from xmodal.search.catalogue import Catalogue, IndexedImage
-from xmodal.search.model import image_vectors
+from xmodal.search.catalogue import Catalogue, IndexedImage, Seen
 from xmodal.search.sources import Entry
 
 _TAKEN = (36867, 306)  # EXIF: DateTimeOriginal, in its own part, and DateTime
@@ -84,6 +82,7 @@ def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
 def encode_entries(
     inferencer: Any,
     entries: Sequence[Entry],
+    seen: Seen,
     catalogue: Catalogue,
     vectors: Path,
     batch_size: int = 64,
@@ -98,13 +97,14 @@ def encode_entries(
     Args:
         inferencer: encodes.
         entries: new and changed ones.
+        seen: what the catalogue knows: see :meth:`Catalogue.seen`.
         catalogue: of the index.
         vectors: file of float16 rows.
         batch_size: images that are encoded and entered at once.
         workers: processes that decode.
         progress: shows a bar with images a second.
     """
-    hashes = {path: known[2] for path, known in catalogue.seen().items()}
+    hashes = {path: known[2] for path, known in seen.items()}
     loader = DataLoader(
         _Images(entries, hashes, inferencer.pipeline),
         batch_size,
@@ -140,9 +140,7 @@ def _encode(inferencer: Any, samples: list[dict]) -> Iterator[np.ndarray]:
     shapes = {tuple(getattr(sample['inputs'], 'shape', ())) for sample in samples}
     groups = [samples] if len(shapes) == 1 else [[sample] for sample in samples]
     for group in groups:
-        batch = inferencer.model.data_preprocessor(inferencer.collate(group), False)
-        encoded = inferencer.model.encode_image(batch['inputs'].images)
-        yield image_vectors(encoded, inferencer.model).float().cpu().numpy()
+        yield inferencer.encode_samples(group).embedding.float().cpu().numpy()
 
 
 def _append(file: Path, rows: np.ndarray, first: int) -> None:
@@ -155,8 +153,8 @@ def _append(file: Path, rows: np.ndarray, first: int) -> None:
         os.fsync(output.fileno())
 
 
-def changed(entries: Sequence[Entry], seen: dict) -> tuple[list[Entry], list[str]]:
+def changed(entries: Sequence[Entry], seen: Seen) -> tuple[list[Entry], list[str]]:
     """The entries to encode, by size and time, and the paths that are gone."""
     paths = {entry.path for entry in entries}
     new = [e for e in entries if seen.get(e.path, (None,))[:2] != (e.size, e.mtime)]
-    return new, [path for path in chain(seen) if path not in paths]
+    return new, [path for path in seen if path not in paths]

@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS broken (
 CREATE TABLE IF NOT EXISTS state (rows INTEGER NOT NULL);
 INSERT INTO state SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM state);
 """
+Seen = dict[str, tuple[int, int, str | None]]  # size, time and hash by path
 _COLUMNS = 'id, path, file, start, size, mtime, hash, width, height, taken'
 
 
@@ -102,7 +103,7 @@ class Catalogue:
         with self._open() as connection:
             return connection.execute('SELECT rows FROM state').fetchone()[0]
 
-    def seen(self) -> dict[str, tuple[int, int, str | None]]:
+    def seen(self) -> Seen:
         """Size, time and hash of each known image by its path; no hash for a broken one."""
         with self._open() as connection:
             broken = connection.execute('SELECT path, size, mtime, NULL FROM broken').fetchall()

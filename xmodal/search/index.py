@@ -97,10 +97,11 @@ class ImageIndex:
                 self._write_manifest(engine, str(source), about)
             self._require_model()
             self.catalogue.create()
-            new, gone = changed(entries, self.catalogue.seen())
+            seen = self.catalogue.seen()
+            new, gone = changed(entries, seen)
             vectors = self.folder / VECTORS
             encode_entries(
-                self.inferencer, new, self.catalogue, vectors, batch_size, workers, progress
+                self.inferencer, new, seen, self.catalogue, vectors, batch_size, workers, progress
             )
             self.catalogue.remove(gone)
             if engine or not self._is_current():

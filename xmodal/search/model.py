@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from xmodal.search.query import Query
-from xmodal.structures import Encoded, Tokens
 from xmodal.visualization.grad_cam import grad_cam
 
 
@@ -36,13 +34,6 @@ def require_vectors(inferencer: Any) -> None:
             f'{type(inferencer.model).__name__} compares tokens and gives no vectors: search needs '
             'a model with ITC or a dual encoder'
         )
-
-
-def image_vectors(encoded: Encoded | Tokens, model: torch.nn.Module) -> Tensor:
-    """The vectors of encoded images, (B, d)."""
-    if isinstance(encoded, Tokens):
-        return model.similarity.image_vectors(encoded)
-    return encoded.embedding
 
 
 def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:

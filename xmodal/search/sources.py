@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from xmodal.datasets.image_file import BrokenImageError, read_image_bytes
+from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError, read_image_bytes
 from xmodal.errors import FileError
 from xmodal.files import read_json, reads
 
-SUFFIXES = frozenset(('.jpg', '.jpeg', '.png', '.webp', '.bmp', '.tif', '.tiff', '.gif'))
+SUFFIXES = (*IMAGE_SUFFIXES, '.tif', '.tiff', '.gif')
 
 
 class Entry(NamedTuple):

@@ -6,13 +6,13 @@ config is read as data: no code of it runs, because it may come from a stranger.
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 
 import xmodal
+from xmodal.engine.components import sections
 from xmodal.errors import ConfigError
 from xmodal.files import read_text
 
@@ -101,17 +101,7 @@ def _require_own_types(file: Path, values: dict) -> None:
             f'{file} has custom_imports, and the folder of a model may not name code: import its '
             'modules first, and leave out this key'
         )
-    for section in sections(values):
+    for _, section in sections(values):
         name = section.get('type')
         if isinstance(name, str) and '.' in name and not name.startswith('xmodal.'):
             raise ConfigError(f"{file}: type='{name}' is of another package than xmodal")
-
-
-def sections(value: Any) -> Iterator[dict | ConfigDict]:
-    """All dicts in a value, at any depth, the outer ones first."""
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from sections(item)

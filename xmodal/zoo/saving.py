@@ -11,12 +11,13 @@ from mmengine.config import Config
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from xmodal.engine.components import sections
 from xmodal.models.base import MomentumModel
 from xmodal.registry import MODELS
 from xmodal.version import __version__
 from xmodal.weights import find_weights
 from xmodal.zoo.card import write_card
-from xmodal.zoo.folder import CARD, CONFIG, HERE, WEIGHTS, read_folder, sections
+from xmodal.zoo.folder import CARD, CONFIG, HERE, WEIGHTS, read_folder
 
 _KEYS = ('model', 'test_dataloader', 'test_cfg', 'test_evaluator', 'default_scope')
 
@@ -102,7 +103,7 @@ def _make_portable(section: dict, model: nn.Module, folder: Path) -> None:
         else:
             model.data_preprocessor.tokenizer.save_pretrained(folder)
             tokenizer.pretrained = HERE
-    for part in sections(section):
+    for _, part in sections(section):
         if part is not preprocessor.get('tokenizer'):
             part.pop('pretrained', None)
         for key, value in part.items():

@@ -5,6 +5,13 @@
 #   pretrain/{coco,vg,sbu,cc3m}/…jpg                 the images
 _base_ = '../loaders.py'
 
+ann_files_4m = [
+    'albef/coco.json',
+    'albef/vg.json',
+    'albef/sbu.json',
+    'albef/cc3m_train.json',
+    'albef/cc3m_val.json',
+]
 train_pipeline = [
     dict(type='LoadImage'),
     dict(type='AlbefAugment', size=256, scale=(0.2, 1.0), num_ops=2, magnitude=7),  # RandAugment
@@ -19,13 +26,7 @@ train_dataloader = dict(
         captions='each',  # 5.1M pairs an epoch, of 4.0M images
         data_root='data/',
         data_prefix=dict(image='pretrain'),
-        ann_file=[
-            'albef/coco.json',
-            'albef/vg.json',
-            'albef/sbu.json',
-            'albef/cc3m_train.json',
-            'albef/cc3m_val.json',
-        ],
+        ann_file=ann_files_4m,
         pipeline=train_pipeline,
     ),
 )

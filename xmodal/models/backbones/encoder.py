@@ -3,11 +3,22 @@
 import re
 from abc import ABC, abstractmethod
 
-from torch import nn
+from torch import Tensor, nn
 
 from xmodal.structures import Tokens
 
 _BLOCK = re.compile(r'(?:^|\.)(?:blocks|layers?)\.(\d+)\.')
+
+
+def require_image_size(images: Tensor, image_size: int) -> None:
+    """Raises ValueError where images (B, 3, H, W) are not squares of ``image_size`` pixels."""
+    height, width = images.shape[-2:]
+    if (height, width) != (image_size, image_size):
+        raise ValueError(
+            f'images are {height} x {width} pixels, and image_encoder.image_size={image_size}: '
+            f"bring them to it in the pipeline (dict(type='ResizeImage', size={image_size})), or "
+            'change the other'
+        )
 
 
 class Encoder(nn.Module, ABC):

@@ -9,7 +9,7 @@ from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
 from xmodal.checkpoint_file import read_checkpoint
-from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.backbones.encoder import Encoder, require_image_size
 from xmodal.models.layers import ConvStem, PostNormBlock
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
@@ -128,18 +128,12 @@ class ViTImageEncoder(Encoder):
         Raises:
             ValueError: when the images are of another size.
         """
-        height, width = images.shape[-2:]
-        if (height, width) != (self.image_size, self.image_size):
-            raise ValueError(
-                f'images are {height} x {width} pixels, and '
-                f'image_encoder.image_size={self.image_size}: bring them to it in the pipeline '
-                f"(dict(type='ResizeImage', size={self.image_size})), or change the other"
-            )
+        require_image_size(images, self.image_size)
         patches = self.vit.patch_embed(images)
         if patch_mask is not None:
             patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
         embeddings = self.vit.norm_pre(self.vit._pos_embed(patches))
-        return Tokens(embeddings, grid_size=(height // self.patch_size, width // self.patch_size))
+        return Tokens(embeddings, grid_size=(self.image_size // self.patch_size,) * 2)
 
     def encode(self, tokens: Tokens) -> Tokens:
         """The L blocks and the last norm."""

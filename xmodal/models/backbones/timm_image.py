@@ -3,7 +3,7 @@
 from timm.models import group_parameters
 from torch import Tensor, cat, nn
 
-from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.backbones.encoder import Encoder, require_image_size
 from xmodal.models.backbones.timm_grid import TimmGrid
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
@@ -61,13 +61,7 @@ class TimmImageEncoder(Encoder):
         Raises:
             ValueError: when the images are of another size.
         """
-        height, width = images.shape[-2:]
-        if (height, width) != (self.image_size, self.image_size):
-            raise ValueError(
-                f'images are {height} x {width} pixels, and image_encoder.image_size='
-                f"{self.image_size}: bring them to it in the pipeline (dict(type='ResizeImage', "
-                f'size={self.image_size})), or change the other'
-            )
+        require_image_size(images, self.image_size)
         cells, summary = self.grid.encode(images)
         tokens = self.summary_projection(summary)[:, None], self.cell_projection(cells)
         side = round(cells.shape[1] ** 0.5)
