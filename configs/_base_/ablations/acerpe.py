@@ -65,20 +65,30 @@ presets = {
             pretrain=dict(
                 config=configs + 'pretrain_shapes.py', after='contrast', takes=pre_training,
                 options={
-                    'custom_hooks': [], 'train_cfg.max_epochs': 3,
+                    'custom_hooks': [], 'train_cfg.max_epochs': 2,
                     'optim_wrapper.optimizer.lr': 5e-4, 'param_scheduler.1.begin': 0,
                 },
             ),
-            # Two epochs of one caption a scene: two fifths of what retrieval_shapes.py takes.
+            # An epoch of one caption a scene: a fifth of what retrieval_shapes.py takes.
             retrieval=dict(
                 config=configs + 'retrieval_shapes.py', after='pretrain', takes=position,
                 options={
-                    'train_cfg.max_epochs': 2, 'train_dataloader.dataset.captions': 'sample',
+                    'train_cfg.max_epochs': 1, 'train_dataloader.dataset.captions': 'sample',
                 },
             ),
-            snli_ve=dict(config=configs + 'snli_ve_shapes.py', after='pretrain', takes=position),
-            nlvr2=dict(config=configs + 'nlvr2_shapes.py', after='pretrain', takes=position),
-            vqa=dict(config=configs + 'vqa_shapes.py', after='pretrain', takes=position),
+            # Two epochs of the tasks, which take five to eight alone.
+            snli_ve=dict(
+                config=configs + 'snli_ve_shapes.py', after='pretrain', takes=position,
+                options={'train_cfg.max_epochs': 2},
+            ),
+            nlvr2=dict(
+                config=configs + 'nlvr2_shapes.py', after='pretrain', takes=position,
+                options={'train_cfg.max_epochs': 2},
+            ),
+            vqa=dict(
+                config=configs + 'vqa_shapes.py', after='pretrain', takes=position,
+                options={'train_cfg.max_epochs': 2},
+            ),
             grounding=dict(
                 config=configs + 'grounding_shapes.py', after='pretrain', takes=position
             ),
