@@ -33,9 +33,12 @@ def parse_args() -> argparse.Namespace:
             '--index', type=Path, default=Path('work_dirs/index'), help='folder of the index'
         )
     for command in (index, query, serve):
-        command.add_argument('--config', help='of the model (default: that of the index)')
         command.add_argument(
-            '--checkpoint', help='of the model (default: the last one of work_dirs/CONFIG)'
+            '--config', help='of the model, or its name (default: that of the index)'
+        )
+        command.add_argument(
+            '--checkpoint',
+            help='of the model (default: the last one of work_dirs/CONFIG, or that of the name)',
         )
         command.add_argument('--device', default='cpu', help='of the model')
     index.add_argument('source', help='folder, pattern, .csv, .json of ALBEF, or .tar')
@@ -63,22 +66,20 @@ def parse_args() -> argparse.Namespace:
 def open_index(args: argparse.Namespace) -> tuple:
     """The index with its model, and what the manifest says about the model."""
     from xmodal.apis import ImageIndex, Inferencer
-    from xmodal.engine.launch import read_config
     from xmodal.search.index import read_manifest
 
     if args.config is None:
         manifest = read_manifest(args.index)
         args.config = manifest['config']
         args.checkpoint = args.checkpoint or manifest['checkpoint']
-    if args.checkpoint is None:
+    if args.checkpoint is None and Path(args.config).suffix == '.py':
         last = Path('work_dirs', Path(args.config).stem, 'last_checkpoint')
         if not last.exists():
             raise FileNotFoundError(f'{last} is missing: give --checkpoint')
         args.checkpoint = last.read_text().strip()
-    config = read_config(args.config)
-    scorer = config.get('test_cfg', {}).get('scorer', {})
-    inferencer = Inferencer(config, args.checkpoint, args.device)
-    about = {'config': str(args.config), 'checkpoint': str(args.checkpoint)}
+    inferencer = Inferencer(args.config, args.checkpoint, args.device)
+    scorer = inferencer.config.get('test_cfg', {}).get('scorer', {})
+    about = {'config': args.config, 'checkpoint': args.checkpoint}
     return ImageIndex(args.index, inferencer, scorer.get('add_similarity', False)), about
 
 

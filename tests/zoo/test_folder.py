@@ -1,11 +1,15 @@
 """A model in a folder: written, read, and never run."""
 
+import json
+
+import cv2
 import pytest
 import torch
 from mmengine.config import Config
 
 from xmodal.apis import Inferencer, load_model, save_pretrained
 from xmodal.errors import ConfigError
+from xmodal.export.run import read_run
 from xmodal.registry import MODELS
 from xmodal.zoo.folder import find_folder, read_folder
 
@@ -68,6 +72,25 @@ def test_a_card_says_what_is_known(trained, tmp_path):
     assert text.startswith('---\nlibrary_name: xmodal\nlicense: apache-2.0\n')
     for part in ('About it.', '| R@1 | 12.35 |', '| rank | 2 |', '* Commit abc'):
         assert part in text
+
+
+def test_the_card_of_a_run_shows_its_training(trained, tmp_path):
+    config, model, _ = trained
+    run, folder = tmp_path / 'run', tmp_path / 'model'
+    (run / '1/vis_data').mkdir(parents=True)
+    rows = [{'step': i, 'loss': 9.0 - i, 'lr': 1e-3, 'base_lr': 1e-3, 'eta': i} for i in range(5)]
+    log = ''.join(json.dumps(row) + '\n' for row in rows)
+    (run / '1/vis_data/scalars.json').write_text(log)
+    config.dump(run / 'tiny.py')
+    torch.save({'state_dict': model.state_dict(), 'meta': {'epoch': 2}}, run / 'epoch_2.pth')
+    (run / 'last_checkpoint').write_text(str(run / 'epoch_2.pth'))
+    exported = read_run(str(run))
+    axes = exported.card['figures']['Training'].axes
+    drawn = {a.get_title('left'): a.lines[0].get_ydata() for a in axes if a.get_visible()}
+    assert drawn.keys() == {'loss', 'lr'} and list(drawn['loss']) == [9, 8, 7, 6, 5]
+    save_pretrained(exported.model, exported.config, folder, card=exported.card)
+    assert '![Training](training.png)' in (folder / 'README.md').read_text()
+    assert cv2.imread(str(folder / 'training.png')).std() > 0
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.files import read_json
+from xmodal.visualization.figures import draw_curves, read_scalars, select_curves
 from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
 
 
@@ -53,6 +54,8 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
         tests = sorted(folder.glob('test/*/*.json'))
         metrics_file = metrics_file or (tests[-1] if tests else None)
         card = _describe(config, checkpoint)
+        if any(folder.glob('*/vis_data/scalars.json')):
+            card['figures'] = {'Training': draw_curves(select_curves(read_scalars(folder)))}
     else:
         config, weights = locate(name)
         checkpoint = checkpoint or weights

@@ -1,4 +1,4 @@
-"""Figures of the report, as strings to embed in an HTML page."""
+"""Figures of the report and of model cards."""
 
 import base64
 import io
@@ -9,6 +9,7 @@ from pathlib import Path
 import cv2
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 COLOUR = '#3b6fd4'
@@ -38,17 +39,42 @@ def read_scalars(work_dir: Path) -> dict[str, list[tuple[int, float]]]:
     return {name: sorted(points.items()) for name, points in scalars.items()}
 
 
+def select_curves(
+    scalars: dict[str, list[tuple[int, float]]],
+) -> dict[str, list[tuple[int, float]]]:
+    """Returns what a training is judged by, of all that it logs: losses first, then statistics."""
+    parts = ('loss', 'mean_recall', 'accuracy', 'share', 'hinge', 'temperature', 'lr')
+    names = [name for name in sorted(scalars) if not name.startswith('base_')]
+    order = dict.fromkeys(name for part in parts for name in names if part in name)
+    return {name: scalars[name] for name in order if len(scalars[name]) > 1}
+
+
 def draw_curve(name: str, points: list[tuple[int, float]]) -> str:
     """Draws a small curve over the iterations, as SVG."""
     figure = Figure(figsize=(3.4, 1.9), layout='constrained')
-    axes = figure.subplots()
+    _plot_curve(figure.subplots(), name, points)
+    return to_svg(figure)
+
+
+def draw_curves(curves: dict[str, list[tuple[int, float]]], columns: int = 3) -> Figure:
+    """Draws small curves over the iterations, side by side."""
+    rows = -(-len(curves) // columns)
+    figure = Figure(figsize=(3.4 * columns, 1.9 * rows), layout='constrained')
+    panels = figure.subplots(rows, columns, squeeze=False).flat
+    for (name, points), axes in zip(curves.items(), panels, strict=False):
+        _plot_curve(axes, name, points)
+    for axes in panels:  # those left over
+        axes.set_visible(False)
+    return figure
+
+
+def _plot_curve(axes: Axes, name: str, points: list[tuple[int, float]]) -> None:
     axes.plot(*zip(*points, strict=True), color=COLOUR, linewidth=1.6)
     axes.set_title(name, loc='left', fontsize=9, color='#555')
     axes.tick_params(labelsize=7, colors='#777', length=0)
     axes.grid(axis='y', color='#ddd', linewidth=0.6)
     for side in axes.spines.values():
         side.set_visible(False)
-    return to_svg(figure)
 
 
 def draw_scales(records: list[dict]) -> list[Figure]:

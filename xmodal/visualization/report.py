@@ -11,7 +11,13 @@ from mmengine.config import Config
 from torch import nn
 
 from xmodal.datasets.base import evenly_spaced
-from xmodal.visualization.figures import draw_curve, draw_scales, read_scalars, to_svg
+from xmodal.visualization.figures import (
+    draw_curve,
+    draw_scales,
+    read_scalars,
+    select_curves,
+    to_svg,
+)
 from xmodal.visualization.grad_cam import layer_index
 from xmodal.visualization.heat_maps import FUNCTION_WORDS, Encode, draw_heat_maps
 from xmodal.visualization.retrieval_examples import (
@@ -56,12 +62,7 @@ def write_report(
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
     """
     layer_name = _name_layer(model, encode, layer)
-    scalars = read_scalars(work_dir)
-    curves = [
-        draw_curve(name, points)
-        for name, points in sorted(scalars.items(), key=lambda item: _order(item[0]))
-        if _order(name) < 9 and len(points) > 1
-    ]
+    curves = select_curves(read_scalars(work_dir))
     # Spread evenly over the set, not the best ones.
     num_images = len(rankings['images'])
     queries = np.linspace(0, num_images - 1, num_examples + 2).astype(int)[1:-1].tolist()
@@ -81,7 +82,7 @@ def write_report(
         chance=chance_recall(rankings),
         num_images=num_images,
         num_texts=len(rankings['texts']),
-        curves=curves,
+        curves=[draw_curve(name, points) for name, points in curves.items()],
         text_to_image=[text_to_image_example(rankings, image, has_files) for image in queries],
         image_to_text=[image_to_text_example(rankings, image, has_files) for image in queries],
         heat_maps=heat_maps,
@@ -127,15 +128,6 @@ def metric_stages(metrics: dict[str, float]) -> list[Stage]:
         return [Stage('', '')]
     names = [name.removesuffix('/mean_recall') for name in metrics if name.endswith('/mean_recall')]
     return [Stage(f'{name}/', f', {name}') for name in names]
-
-
-def _order(name: str) -> int:
-    """Returns where a curve is shown: losses first, then statistics; 9 for not at all."""
-    shown = ('loss', 'mean_recall', 'accuracy', 'share', 'hinge', 'temperature', 'lr')
-    for index, part in enumerate(shown):
-        if part in name and not name.startswith('base_'):
-            return index
-    return 9
 
 
 def _template() -> jinja2.Template:

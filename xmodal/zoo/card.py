@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from mmengine.config import Config
 from torch import nn
 
@@ -37,8 +38,9 @@ def write_card(
     license: str = 'apache-2.0',
     metrics: Mapping[str, float] | None = None,
     provenance: Sequence[str] = (),
+    figures: Mapping[str, Figure] | None = None,
 ) -> None:
-    """Writes a model card, ``README.md``, with the head that the hub reads.
+    """Writes a model card, ``README.md``, with the head that the hub reads, and its figures.
 
     Args:
         file: where to.
@@ -49,6 +51,7 @@ def write_card(
         license: of the weights, by the hub's names.
         metrics: of a test, by name.
         provenance: how the weights were made, a line each: commit, commands, data.
+        figures: by title; each becomes a PNG beside the card.
     """
     kind = config.model.type
     text = _TEMPLATE.format(
@@ -64,4 +67,8 @@ def write_card(
     if metrics:
         text += '\n## Results\n\n| metric | value |\n|---|---|\n'
         text += ''.join(f'| {name} | {value:.4g} |\n' for name, value in metrics.items())
+    for heading, figure in (figures or {}).items():
+        image = file.with_name(f'{heading.lower()}.png')
+        figure.savefig(image, dpi=120)
+        text += f'\n## {heading}\n\n![{heading}]({image.name})\n'
     file.write_text(text, encoding='utf-8')
