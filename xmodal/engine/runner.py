@@ -17,6 +17,7 @@ from xmodal.engine.hooks.preemption import leave_signals_to_training, signals_re
 from xmodal.engine.keys import check_dataloader
 from xmodal.engine.legacy import current_names
 from xmodal.engine.memory import recompute_activations, recompute_gelu
+from xmodal.engine.optim.ratios import keep_ratios
 from xmodal.engine.processes import end_with_launcher
 from xmodal.engine.resume import require_whole_run
 from xmodal.engine.sharding import ShardedModel, equalize_batches
@@ -127,7 +128,10 @@ class XModalRunner(Runner):
     def build_param_scheduler(self, scheduler: list | dict) -> list:
         """Builds the schedules, except those that would begin after the end of a short run."""
         schedules = [scheduler] if isinstance(scheduler, dict) else scheduler
-        return super().build_param_scheduler([s for s in schedules if self._is_reached(s)])
+        reached = [s for s in schedules if self._is_reached(s)]
+        return super().build_param_scheduler(
+            [keep_ratios(s, self.optim_wrapper) if isinstance(s, dict) else s for s in reached]
+        )
 
     def _is_reached(self, schedule: dict | _ParamScheduler) -> bool:
         if isinstance(schedule, _ParamScheduler):  # built already, when a run is resumed

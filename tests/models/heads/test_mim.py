@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from xmodal.models.heads import MIMHead
 
@@ -67,3 +68,15 @@ def test_visible_pixels_add_nothing_to_the_loss():
 def test_a_wrong_option_is_named(wrong, message):
     with pytest.raises(ValueError, match=message):
         make_head(**wrong)
+
+
+def test_an_image_encoder_that_masks_no_patches_is_refused():
+    class Regions(nn.Module):
+        def embed(self, images):
+            return images
+
+    model = nn.Module()
+    model.backbone = nn.Module()
+    model.backbone.image_encoder = Regions()
+    with pytest.raises(ValueError, match="heads.mim masks patches, which Regions can't"):
+        make_head().check(model)

@@ -4,6 +4,7 @@ import math
 
 from mmengine.optim import OptimWrapper, _ParamScheduler
 
+from xmodal.engine.optim.ratios import SCALE
 from xmodal.errors import ConfigError
 from xmodal.registry import PARAM_SCHEDULERS
 
@@ -23,6 +24,8 @@ class AlbefLR(_ParamScheduler):
 
     The warm-up is a part of epoch 0. If this epoch is shorter than the warm-up, the rate jumps to
     the cosine at the start of epoch 1, in the reference as here.
+
+    Parameter groups with a share of the rate (``layer_decay``) have that share of w and m, too.
 
     Built with ``convert_to_iter_based=True``: the rate depends on the iteration and on the epoch.
 
@@ -65,7 +68,9 @@ class AlbefLR(_ParamScheduler):
         """The rate of each parameter group in the coming iteration."""
         epoch = self.last_step // self.epoch_length
         rate_of = self._warm_up if epoch == 0 else self._cosine
-        return [rate_of(rate) for rate in self.base_values]
+        scales = [group.get(SCALE, 1.0) for group in self.optimizer.param_groups]
+        pairs = zip(self.base_values, scales, strict=True)
+        return [scale * rate_of(rate / scale) for rate, scale in pairs]
 
     def _warm_up(self, rate: float) -> float:
         step = max(self.last_step - 1, 0) // _ITERATIONS_A_STEP

@@ -6,6 +6,7 @@ from collections import defaultdict
 from mmengine.optim import OptimWrapper
 from torch import nn
 
+from xmodal.engine.optim.ratios import SCALE
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
@@ -87,7 +88,7 @@ class NoDecayConstructor:
         if is_undecayed:
             group['weight_decay'] = 0.0
         if scale != 1:
-            group['lr'] = scale * self.optimizer_cfg['lr']
+            group |= {'lr': scale * self.optimizer_cfg['lr'], SCALE: scale}
         return group
 
 

@@ -1,6 +1,7 @@
 """Masked image modelling (SimMIM)."""
 
 import math
+from inspect import signature
 
 import torch
 from torch import Tensor, nn
@@ -59,6 +60,15 @@ class MIMHead(PretrainHead):
         scale = self.block // self.patch_size
         patches = squares.repeat_interleave(scale, 1).repeat_interleave(scale, 2)
         return patches[:, : height // self.patch_size, : width // self.patch_size].flatten(1)
+
+    def check(self, model: nn.Module) -> None:
+        """Raises ValueError where the image encoder masks no patches."""
+        encoder = model.backbone.image_encoder
+        if 'patch_mask' not in signature(encoder.embed).parameters:
+            raise ValueError(
+                f"heads.mim masks patches, which {type(encoder).__name__} can't: set "
+                'heads.mim=None, or take a ViTImageEncoder'
+            )
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
         """``loss_mim``: patches from the rest and, after fusion, the text."""

@@ -1,0 +1,58 @@
+"""Schedules keep the ratios that layer-wise decay makes, step by step and when a run is resumed."""
+
+import pytest
+import torch
+from mmengine.config import Config, ConfigDict
+from runs import assert_same_end, call_at, load, stop, train
+from torch import nn
+
+from xmodal.engine.optim.ratios import keep_ratios
+from xmodal.errors import ConfigError
+
+ALBEF = [
+    dict(
+        type='AlbefLR', warmup_lr=1e-5, warmup_steps=1, eta_min=1e-5, end=2,
+        convert_to_iter_based=True,
+    )
+]  # fmt: skip
+COSINE = [
+    dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2),
+    dict(type='CosineAnnealingLR', eta_min=1e-5, convert_to_iter_based=True, T_max=2),
+]
+
+
+@pytest.mark.parametrize('schedules', [ALBEF, COSINE], ids=['albef', 'cosine'])
+def test_ratios_are_kept_and_those_of_a_resumed_run_too(tiny_config, tmp_path, schedules):
+    tiny_config.optim_wrapper.paramwise_cfg = dict(layer_decay=0.1)
+    tiny_config.param_scheduler = [ConfigDict(schedule) for schedule in schedules]
+    seen = []
+
+    def note(runner):
+        groups = runner.optim_wrapper.param_groups
+        top = next(group['lr'] for group in groups if 'lr_scale' not in group)
+        seen.append(top)
+        for group in groups:
+            assert group['lr'] == pytest.approx(top * group.get('lr_scale', 1.0), rel=1e-9)
+        assert {round(group.get('lr_scale', 1.0), 6) for group in groups} >= {0.01, 0.1, 1.0}
+
+    hooks = [*tiny_config.custom_hooks, *(call_at(i, note) for i in (0, 1, 4, 5, 7))]
+    whole = Config(dict(tiny_config, custom_hooks=hooks, work_dir=str(tmp_path / 'whole')))
+    train(whole)
+    assert len(set(seen)) > 1
+    parted = Config(dict(whole, work_dir=str(tmp_path / 'parted')))
+    with pytest.raises(KeyboardInterrupt):
+        train(parted, custom_hooks=[*tiny_config.custom_hooks, call_at(5, stop)])
+    train(parted, resume=True)
+    files = [tmp_path / name / 'epoch_2.pth' for name in ('whole', 'parted')]
+    assert_same_end(*files)
+    ends = [group['lr'] for group in load(files[0])['optimizer']['param_groups']]
+    assert max(ends) / min(ends) > 40
+
+
+def test_a_schedule_with_one_lowest_rate_for_all_is_refused():
+    optimizer = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=1.0)
+    schedule = dict(type='PolyLR', eta_min=0.1)
+    assert keep_ratios(schedule, optimizer) == schedule
+    optimizer.param_groups[0]['lr_scale'] = 0.5
+    with pytest.raises(ConfigError, match='PolyLR has one eta_min'):
+        keep_ratios(schedule, optimizer)
