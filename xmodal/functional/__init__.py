@@ -16,6 +16,7 @@ from xmodal.functional.anchors import (
     multi_group_similarity,
     soft_shrink,
 )
+from xmodal.functional.late_interaction import late_interaction
 from xmodal.functional.norms import l1_normalize, l2_normalize
 from xmodal.functional.paths import relative_box_distance, relative_distance
 from xmodal.functional.sketches import centroid_distance, sketch, soft_assignment
@@ -37,6 +38,7 @@ __all__ = [
     'contextual_terms',
     'l1_normalize',
     'l2_normalize',
+    'late_interaction',
     'margin_contrast',
     'multi_group_similarity',
     'fill_unreachable',

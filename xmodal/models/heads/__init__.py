@@ -1,6 +1,7 @@
 """Heads: one objective or one task each."""
 
 from xmodal.models.heads.anchor import AnchorHead
+from xmodal.models.heads.anchor_contrast import AnchorContrastHead
 from xmodal.models.heads.answer_decoder import AnswerDecoder
 from xmodal.models.heads.answer_table import AnswerTableHead
 from xmodal.models.heads.classification import ClassificationHead, PooledClassificationHead
@@ -14,6 +15,7 @@ from xmodal.models.heads.objects import ObjectHead
 from xmodal.models.heads.pretrain_head import PretrainHead, PretrainHeads
 
 __all__ = [
+    'AnchorContrastHead',
     'AnchorHead',
     'AnswerDecoder',
     'AnswerTableHead',

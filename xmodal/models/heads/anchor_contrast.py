@@ -1,0 +1,60 @@
+"""A contrast of the similarities that anchors are made of; not in the papers."""
+
+from torch import Tensor, nn
+
+from xmodal import functional as F
+from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.losses import contrastive_loss
+from xmodal.registry import MODELS
+from xmodal.structures import PretrainStep
+
+
+@MODELS.register_module()
+class AnchorContrastHead(PretrainHead):
+    """Trains words and the patches that show what they mean to agree, without boxes.
+
+    Eq. 3 of ACE-RPE compares the outputs of two encoders, and nothing else in its objective makes
+    a word similar to one patch rather than to another. Here an image and a text are compared by
+    these very similarities: the mean over the words of that to the nearest patch
+    (:func:`xmodal.functional.late_interaction`), in the place of the cosine of ITC. Patches need no
+    near word: most show what no caption tells. Negatives are those of the rank's batch. The head
+    has no weights.
+
+    Args:
+        temperature: of the softmax over the batch.
+    """
+
+    order = 1
+
+    def __init__(self, temperature: float = 0.03) -> None:
+        super().__init__()
+        self.temperature = temperature
+
+    def check(self, model: nn.Module) -> None:
+        """Raises ValueError where the position has no groups of similarities."""
+        position = model.backbone.position
+        if not hasattr(position, 'groups'):
+            raise ValueError(
+                'model.heads has an AnchorContrastHead, which trains the similarities of '
+                f"backbone.position=dict(type='ace_rpe'), found {type(position).__name__}"
+            )
+
+    def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
+        """``loss_anchors``; ``anchors_accuracy``, how often the nearest text is the image's."""
+        image, text = step.image.tokens, step.text.tokens
+        first = int(model.backbone.image_encoder.has_cls)
+        similarity = F.late_interaction(
+            image.embeddings[:, first:],
+            text.embeddings[:, 1:],
+            model.backbone.position.groups,
+            image.full_mask()[:, first:],
+            text.attention_mask[:, 1:],
+        )
+        logits, positives = similarity / self.temperature, step.batch.identities.positives()
+        of_images = contrastive_loss(logits, positives)
+        of_texts = contrastive_loss(logits.T, positives.T)
+        nearest = logits.argmax(1, keepdim=True)
+        return {
+            'loss_anchors': (of_images + of_texts).mean() / 2,
+            'anchors_accuracy': positives.gather(1, nearest).float().mean(),
+        }
