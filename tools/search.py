@@ -45,6 +45,9 @@ def parse_args() -> argparse.Namespace:
     index.add_argument('--batch-size', type=at_least(1), default=64, help='images at once')
     index.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
     index.add_argument('--engine', choices=['flat', 'hnsw', 'ivfpq'], help='default: by size')
+    index.add_argument(
+        '--dtype', choices=['float16', 'float32'], help='of a new index (default: float16)'
+    )
     query.add_argument('text', nargs='?', help="a sentence; 'A and not B' leaves B out")
     query.add_argument('--image', type=Path, help='more like this image')
     query.add_argument('-k', type=at_least(1), default=10, help='number of images')
@@ -86,7 +89,7 @@ def open_index(args: argparse.Namespace) -> tuple:
 def run_index(args: argparse.Namespace) -> None:
     """Makes or renews an index."""
     index, about = open_index(args)
-    index.update(args.source, args.batch_size, args.workers, args.engine, **about)
+    index.update(args.source, args.batch_size, args.workers, args.engine, args.dtype, **about)
     run_info(argparse.Namespace(index=args.index, json=False))
 
 

@@ -2,9 +2,7 @@
 
 import hashlib
 import io
-import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +12,9 @@ from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from xmodal.datasets.image_file import BrokenImageError
-from xmodal.files import name_in_errors
 from xmodal.search.catalogue import Catalogue, IndexedImage, Seen
 from xmodal.search.sources import Entry
+from xmodal.search.vectors import VectorFile
 
 _TAKEN = (36867, 306)  # EXIF: DateTimeOriginal, in its own part, and DateTime
 _EXIF_PART = 0x8769
@@ -84,7 +82,7 @@ def encode_entries(
     entries: Sequence[Entry],
     seen: Seen,
     catalogue: Catalogue,
-    vectors: Path,
+    vectors: VectorFile,
     batch_size: int = 64,
     workers: int = 0,
     progress: bool = True,
@@ -99,7 +97,7 @@ def encode_entries(
         entries: new and changed ones.
         seen: what the catalogue knows: see :meth:`Catalogue.seen`.
         catalogue: of the index.
-        vectors: file of float16 rows.
+        vectors: their file.
         batch_size: images that are encoded and entered at once.
         workers: processes that decode.
         progress: shows a bar with images a second.
@@ -118,13 +116,13 @@ def encode_entries(
 
 
 @torch.no_grad()
-def enter(inferencer: Any, batch: list[Decoded], catalogue: Catalogue, vectors: Path) -> None:
+def enter(inferencer: Any, batch: list[Decoded], catalogue: Catalogue, vectors: VectorFile) -> None:
     """Encodes a batch and enters it."""
     new = [item for item in batch if item.sample is not None]
     first = catalogue.rows()
     if new:
         rows = np.concatenate(list(_encode(inferencer, [item.sample for item in new])))
-        _append(vectors, rows.astype(np.float16), first)
+        vectors.write(rows, first)
     images = []
     for row, item in enumerate(new, first):
         e = item.entry
@@ -141,16 +139,6 @@ def _encode(inferencer: Any, samples: list[dict]) -> Iterator[np.ndarray]:
     groups = [samples] if len(shapes) == 1 else [[sample] for sample in samples]
     for group in groups:
         yield inferencer.encode_samples(group).embedding.float().cpu().numpy()
-
-
-def _append(file: Path, rows: np.ndarray, first: int) -> None:
-    """Writes rows from a row on; what a killed process wrote there is overwritten."""
-    with name_in_errors(file), open(file, 'r+b' if file.exists() else 'w+b') as output:
-        output.truncate(first * rows.shape[1] * rows.itemsize)
-        output.seek(0, os.SEEK_END)
-        output.write(rows.tobytes())
-        output.flush()
-        os.fsync(output.fileno())
 
 
 def changed(entries: Sequence[Entry], seen: Seen) -> tuple[list[Entry], list[str]]:

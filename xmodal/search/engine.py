@@ -31,7 +31,7 @@ class Engine:
 
     Args:
         faiss_index: over the vectors ``matrix[ids]``, in that order.
-        matrix: all vectors, float16 (N, d), usually memory-mapped.
+        matrix: all vectors, float16 or float32 (N, d), usually memory-mapped.
         ids: rows of the matrix that may be found, ascending, (K,) int64.
         kind: of ``KINDS``.
     """
@@ -52,7 +52,9 @@ class Engine:
             raise ValueError(f'engine={kind!r}, expected one of {", ".join(KINDS)}')
         width = matrix.shape[1]
         product = faiss.METRIC_INNER_PRODUCT
-        if kind == 'flat':  # float16 as on the disk, so that it is exact
+        if kind == 'flat' and matrix.dtype == np.float32:
+            index = faiss.IndexFlatIP(width)
+        elif kind == 'flat':  # float16 as on the disk, so that it is exact
             index = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, product)
         elif kind == 'hnsw':
             index = faiss.index_factory(width, 'HNSW32_SQfp16', product)

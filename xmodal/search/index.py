@@ -22,8 +22,10 @@ from xmodal.search.model import (
 )
 from xmodal.search.query import Hit, Query
 from xmodal.search.sources import find_entries
+from xmodal.search.vectors import VectorFile
 
-MANIFEST, CATALOGUE, VECTORS = 'manifest.json', 'catalogue.sqlite', 'vectors.f16'
+MANIFEST, CATALOGUE = 'manifest.json', 'catalogue.sqlite'
+VECTORS = {'float16': 'vectors.f16', 'float32': 'vectors.f32'}
 IDS = 'ids.npy'
 _RERANK_BATCH = 64
 
@@ -71,6 +73,7 @@ class ImageIndex:
         batch_size: int = 64,
         workers: int = 0,
         engine: str | None = None,
+        dtype: str | None = None,
         progress: bool = True,
         **about: str,
     ) -> None:
@@ -84,22 +87,26 @@ class ImageIndex:
             batch_size: images that are encoded at once.
             workers: processes that decode.
             engine: 'flat', 'hnsw' or 'ivfpq'; None chooses by the number of images.
+            dtype: of the vectors of a new index: 'float16', the default, or 'float32', twice as
+                large, with which rankings are those of the retrieval test without any rounding.
             progress: shows a bar.
             **about: for the manifest, as the model's config and checkpoint.
 
         Raises:
             FileNotFoundError: when the source has no images; the index stays as it is.
             RuntimeError: when another process updates it.
+            ValueError: for another dtype than the index has.
         """
         entries = find_entries(str(source))
         with exclusive_dir(self.folder):
             if not (self.folder / MANIFEST).exists():
-                self._write_manifest(engine, str(source), about)
+                self._write_manifest(engine, str(source), dtype or 'float16', about)
             self._require_model()
+            dtype = self._require_dtype(dtype)
             self.catalogue.create()
             seen = self.catalogue.seen()
             new, gone = changed(entries, seen)
-            vectors = self.folder / VECTORS
+            vectors = VectorFile(self.folder / VECTORS[dtype], dtype)
             encode_entries(
                 self.inferencer, new, seen, self.catalogue, vectors, batch_size, workers, progress
             )
@@ -109,13 +116,25 @@ class ImageIndex:
                 built.write(self._engine_file())
                 with atomic_write(self.folder / IDS) as path, open(path, 'wb') as output:
                     np.save(output, built.ids)
-                self._write_manifest(built.kind, str(source), about)
+                self._write_manifest(built.kind, str(source), dtype, about)
         with self._lock:
             self._engine = None
 
-    def _write_manifest(self, engine: str | None, source: str, about: dict[str, str]) -> None:
+    def _require_dtype(self, dtype: str | None) -> str:
+        found = read_manifest(self.folder).get('dtype', 'float16')
+        if dtype not in (None, found):
+            raise ValueError(
+                f'{self.folder} has vectors of {found}, and {dtype} was asked for: leave out '
+                '--dtype, or give another --index'
+            )
+        return found
+
+    def _write_manifest(
+        self, engine: str | None, source: str, dtype: str, about: dict[str, str]
+    ) -> None:
         content = dict(about, fingerprint=self.fingerprint, width=self.width, source=source)
-        write_json(self.folder / MANIFEST, {**content, 'engine': engine}, indent=1)
+        content |= {'dtype': dtype, 'engine': engine}
+        write_json(self.folder / MANIFEST, content, indent=1)
 
     def _is_current(self) -> bool:
         """Whether the structure has the images of the catalogue; after a kill it may not."""
@@ -130,14 +149,10 @@ class ImageIndex:
         return self.folder / 'engine.faiss'
 
     def _matrix(self) -> np.ndarray:
-        """The vectors on the disk, float16 (N, d)."""
-        rows = self.catalogue.rows()
-        if not rows:
-            return np.zeros((0, self.width), np.float16)
-        file = self.folder / VECTORS
-        if not file.exists() or file.stat().st_size < rows * self.width * 2:
-            raise FileError(f'{file} is shorter than the catalogue says: make the index anew')
-        return np.memmap(file, np.float16, 'r', shape=(rows, self.width))
+        """The vectors on the disk, (N, d)."""
+        dtype = self._require_dtype(None)
+        file = VectorFile(self.folder / VECTORS[dtype], dtype)
+        return file.read(self.catalogue.rows(), self.width)
 
     @property
     def engine(self) -> Engine:

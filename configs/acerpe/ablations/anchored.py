@@ -1,5 +1,6 @@
-# Do anchors help that find what words mean? Rows of Table 1, and the contrast of anchors beside
-# ITC, from the first stage on. Uniform has the contrast without any location. No table of the paper.
+# Do anchors help that find what words mean? Rows of Table 1, and the contrast of anchors
+# beside ITC from the first stage on. Uniform has the contrast without any location. No table of the
+# paper.
 _base_ = '../../_base_/ablations/acerpe.py'
 
 title = 'Anchors by a contrast of words and patches'

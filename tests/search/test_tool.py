@@ -1,0 +1,95 @@
+"""tools/search.py: what it prints, the sheet that it writes, and its errors."""
+
+import html
+import json
+import re
+import sys
+
+import pytest
+from PIL import Image
+
+from tools import search
+from xmodal.engine.errors import run_or_explain
+
+pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
+
+
+@pytest.fixture
+def call(inferencer, tmp_path, monkeypatch, capsys):
+    """Calls the tool with the small model, in an empty folder, and returns what it prints."""
+    inferencer.config.dump(tmp_path / 'tiny.py')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('COLUMNS', '200')
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, 'argv', ['search.py', *arguments])
+        try:
+            search.main()
+        finally:
+            output = capsys.readouterr().out
+        return output
+
+    return run
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Three photographs, one with a name of HTML, and one that is none."""
+    folder = tmp_path / 'photos'
+    folder.mkdir()
+    for name, colour in (('a', 'red'), ('b', 'blue'), ('<b>&', 'green')):
+        Image.new('RGB', (32, 32), colour).save(folder / f'{name}.png')
+    (folder / 'no.jpg').write_bytes(b'none')
+    return folder
+
+
+@pytest.fixture
+def indexed(call, photos):
+    """What indexing printed."""
+    model = ['--config', 'tiny.py', '--checkpoint', 'weights.pth']
+    return call('index', 'photos', *model, '--workers', '0', '--batch-size', '2')
+
+
+def test_an_index_says_what_it_has(indexed, call):
+    for part in ('engine', 'flat', 'images', '3', 'left out', '1', 'no.jpg'):
+        assert part in indexed
+    facts = json.loads(call('info', '--json'))
+    assert facts['images'] == 3 and facts['config'] == 'tiny.py' and facts['dtype'] == 'float16'
+    assert [path for path, _ in facts['broken']] == ['photos/no.jpg']
+
+
+def test_a_query_is_a_table_json_and_a_sheet(indexed, call, tmp_path):
+    table = call('query', 'a red ring', '--rerank', '2')
+    hits = json.loads(call('query', 'a red ring', '--rerank', '2', '--json', '--html', 'hits.html'))
+    assert len(hits) == 3 and [hit['match'] is None for hit in hits] == [False, False, True]
+    rows = [line for line in table.splitlines() if '.png' in line]
+    for row, hit in zip(rows, hits, strict=True):
+        assert hit['path'] in row and f'{hit["score"]:.3f}' in row and '32 × 32' in row
+    sheet = (tmp_path / 'hits.html').read_text()
+    shown = re.findall(r'<img src="data:image/png;base64,[^"]+" alt=""><figcaption>(.*?)<', sheet)
+    assert [html.unescape(text).split(' ', 1)[1] for text in shown] == [hit['path'] for hit in hits]
+    assert '<b>' not in sheet and 'http' not in sheet
+
+
+def test_an_image_and_filters_are_queries_too(indexed, call):
+    (best,) = json.loads(call('query', '--image', 'photos/b.png', '-k', '1', '--json'))
+    assert best['path'] == 'photos/b.png' and best['score'] == pytest.approx(1, abs=2e-3)
+    found = json.loads(call('query', 'a ring and not a disc', '--path', 'a.png', '--json'))
+    assert [hit['path'] for hit in found] == ['photos/a.png']
+    assert json.loads(call('query', 'a ring', '--min-width', '33', '--json')) == []
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['query', 'a'], 'work_dirs/index has no index: make one with tools/search.py index'),
+        (['index', 'nowhere', '--config', 'tiny.py', '--checkpoint', 'weights.pth'], 'nowhere: no'),
+        (['index', 'photos', '--config', 'tiny.py'], 'work_dirs/tiny/last_checkpoint is missing'),
+        (['index', 'photos', '--config', 'no-such-model'], 'no-such-model'),
+    ],
+)
+def test_what_is_missing_is_a_sentence(call, photos, arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        run_or_explain(lambda: call(*arguments))
+    error = capsys.readouterr().err
+    assert message in error and 'Traceback' not in error
