@@ -7,6 +7,7 @@ import pytest
 import timm
 import torch
 from PIL import Image
+from torchvision.models import get_model
 
 from tools.dataset_converters import extract_regions
 from xmodal.datasets.image_file import BrokenImageError
@@ -165,3 +166,32 @@ def test_random_crops_are_stored_beside_each_image_and_drawn_in_training(photos,
     assert sum(counts) == 300 and min(counts) > 70
     with pytest.raises(ValueError, match=r'views=4, and .*store has 3 of each image'):
         LoadRegions(str(folder), views=4)
+
+
+def test_a_detector_writes_boxes_and_classes_of_images_of_their_own_size(
+    photos, monkeypatch, tmp_path
+):
+    config, images, folder = photos
+    name = 'fasterrcnn_mobilenet_v3_large_320_fpn'
+    torch.manual_seed(0)
+    detector = get_model(name, weights=None, weights_backbone=None, num_classes=4)
+    torch.save(detector.state_dict(), tmp_path / 'detector.pth')
+    extractor = dict(
+        type='DetectorExtractor', detector=name, pretrained=str(tmp_path / 'detector.pth'),
+        max_regions=6, min_score=0.0,
+    )  # fmt: skip
+    step = dict(type='LoadRegions', store=str(folder), extractor=extractor)
+    config.write_text(f'test_dataloader = dict(dataset=dict(pipeline=[{step!r}]))')
+    run(monkeypatch, config, images)
+    stored = RegionStore(folder)['image5']
+    pixels = torch.from_numpy(np.array(Image.open(images / 'below/image5.png')))
+    (expected,) = MODELS.build(extractor).extract([pixels.permute(2, 0, 1)], ['image5'])
+    assert len(stored.features) == 6 and torch.equal(stored.labels.objects, expected.labels.objects)
+    torch.testing.assert_close(stored.boxes, expected.boxes, atol=1e-4, rtol=0)
+    torch.testing.assert_close(stored.features, expected.features, atol=1e-2, rtol=1e-2)
+    new = tmp_path / 'new.png'
+    (images / 'below/image5.png').rename(new)
+    found = LoadRegions(str(folder), extractor)({'img_path': str(new)})['regions']
+    torch.testing.assert_close(found.boxes, expected.boxes)
+    with pytest.raises(ValueError, match='--views 2: DetectorExtractor takes whole images'):
+        run(monkeypatch, config, images, '--views', '2')

@@ -32,6 +32,7 @@ from xmodal.engine.components import sections
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
+from xmodal.structures import ObjectLabels
 
 
 def parse_args() -> argparse.Namespace:
@@ -53,18 +54,19 @@ def parse_args() -> argparse.Namespace:
 
 
 class Images(Dataset):
-    """Decoded images of one size with their paths and sizes, or the reason why one is broken.
+    """Decoded images with their paths and sizes, or the reason why one is broken.
 
     Args:
         paths: of images and views: 0 is the image, the others are random crops of it, the same in
             every run, with 20 % of its area or more.
-        image_size: height and width.
+        image_size: height and width; None for those of each image, which has no crops then.
     """
 
-    def __init__(self, paths: list[tuple[Path, int]], image_size: int) -> None:
+    def __init__(self, paths: list[tuple[Path, int]], image_size: int | None) -> None:
         self.paths, self.image_size = paths, image_size
         self.load = build_pipeline([dict(type='LoadImage')])
-        self.resize = build_pipeline([dict(type='ResizeImage', size=image_size)])
+        steps = [] if image_size is None else [dict(type='ResizeImage', size=image_size)]
+        self.resize = build_pipeline(steps)
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -139,11 +141,13 @@ def extract(
 
 
 def _regions(extractor: nn.Module, items: list[dict], device: str) -> Iterator[DetectedImage]:
-    features, boxes = extractor(torch.stack([item['img'] for item in items]).to(device))
-    features, boxes = features.cpu().numpy(), boxes.cpu().numpy()
-    for item, rows in zip(items, features, strict=True):
-        pixels = boxes * np.array(item['size'] * 2, np.float32)
-        yield DetectedImage(item['image_id'], *item['size'], rows, pixels)
+    images = [item['img'].to(device) for item in items]
+    found = extractor.extract(images, [item['image_id'] for item in items])
+    for item, regions in zip(items, found, strict=True):
+        pixels = regions.boxes.cpu().numpy() * np.array(item['size'] * 2, np.float32)
+        labels = regions.labels and ObjectLabels(*(x.cpu().numpy() for x in regions.labels))
+        features = regions.features.cpu().numpy()
+        yield DetectedImage(item['image_id'], *item['size'], features, pixels, labels)
 
 
 def write(
@@ -186,6 +190,10 @@ def main() -> None:
         paths, out = paths[rank::processes], Path(out) / f'part_{rank}'
     views = [(path, view) for path in paths for view in range(args.views)]
     extractor = MODELS.build(section['extractor'])
+    if args.views > 1 and extractor.image_size is None:
+        raise ValueError(
+            f'--views {args.views}: {type(extractor).__name__} takes whole images; leave it out'
+        )
     sources = {
         'extractor': section['extractor'],
         'images': [len(paths), paths[0].name, paths[-1].name],

@@ -84,18 +84,16 @@ class LoadRegions(BaseTransform):
         return self._extract(path, content)
 
     def _extract(self, path: str, content: bytes | None) -> Regions:
-        image = self._resize(LoadImage()({'img_path': path, 'img_bytes': content}))['img']
-        features, boxes = self.extractor(image[None])
-        return Regions(features[0], torch.ones(len(boxes), dtype=torch.bool), boxes)
+        results = LoadImage()({'img_path': path, 'img_bytes': content})
+        if self.extractor.image_size is not None:
+            results = ResizeImage(self.extractor.image_size)(results)
+        (regions,) = self.extractor.extract([results['img']], [Path(path).stem])
+        return regions
 
     @cached_property
     def extractor(self) -> nn.Module:
         """The extractor, built when the first image needs it: most data sets need none."""
         return MODELS.build(self.extractor_config)
-
-    @cached_property
-    def _resize(self) -> ResizeImage:
-        return ResizeImage(self.extractor.image_size)
 
 
 def view_id(image_id: str, view: int) -> str:

@@ -1,5 +1,7 @@
 """The feature map of any image model of ``timm``."""
 
+from collections.abc import Sequence
+
 import timm
 import torch
 from mmengine.logging import print_log
@@ -8,6 +10,7 @@ from timm.models import load_state_dict
 from torch import Tensor, nn
 
 from xmodal.registry import MODELS
+from xmodal.structures import Regions
 from xmodal.weights import find_weights
 
 _KEY = 'pretrained'
@@ -202,6 +205,12 @@ class GridExtractor(TimmGrid):
         """The features of B images, and the boxes that all of them have."""
         features = super().forward(self.normalize(images))
         return features, _cells(features.shape[1]).to(features)
+
+    def extract(self, images: Sequence[Tensor], image_ids: Sequence[str]) -> list[Regions]:
+        """The regions of each image, uint8 (3, H, W) of ``image_size``."""
+        features, boxes = self(torch.stack(list(images)))
+        mask = torch.ones(len(boxes), dtype=torch.bool, device=boxes.device)
+        return [Regions(rows, mask, boxes) for rows in features]
 
 
 def _cells(count: int) -> Tensor:

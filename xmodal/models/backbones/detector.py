@@ -1,0 +1,186 @@
+"""Regions of photographs by a detector of ``torchvision``."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from mmengine.logging import print_log
+from torch import Tensor, nn
+from torchvision.models import detection as detectors
+from torchvision.models import get_model, list_models
+
+from xmodal.checkpoint_file import read_checkpoint
+from xmodal.fields import read_object
+from xmodal.files import reads
+from xmodal.registry import MODELS
+from xmodal.structures import ObjectLabels, Regions
+from xmodal.weights import find_weights
+
+_NAMES = [name for name in list_models(module=detectors) if 'rcnn' in name]
+_CLASSES = 'roi_heads.box_predictor.cls_score.bias'
+
+
+@MODELS.register_module()
+class DetectorExtractor(nn.Module):
+    """The objects that a Faster, Mask or Keypoint R-CNN finds, or the boxes that are given.
+
+    It is frozen, and in eval mode. The features of a box are those that its class is predicted
+    from (Anderson et al., CVPR 2018): pooled anew from the final box, 1,024 of them. Labels are the
+    classes and their scores; there are no attributes, whose confidences are 0. An image in which
+    nothing is found has one region, the whole of it, of class 0 (background).
+
+    Args:
+        detector: name in torchvision, such as 'fasterrcnn_resnet50_fpn_v2'.
+        pretrained: True for torchvision's weights, a file of them, or a source of one
+            (:mod:`xmodal.weights`). The file says how many classes there are.
+        max_regions: the best so many of an image.
+        min_score: regions of a lower score are left out.
+        boxes: COCO's ``instances_*.json`` whose boxes are the regions, in place of found ones; the
+            stem of ``file_name`` is the id of an image.
+
+    Raises:
+        FileNotFoundError: when the weights can be neither read nor downloaded.
+        ValueError: when there is no such detector, or no weights, or they are another detector's.
+    """
+
+    image_size = None  # the detector brings images to its size
+
+    def __init__(
+        self,
+        detector: str,
+        pretrained: bool | str,
+        max_regions: int = 36,
+        min_score: float = 0.2,
+        boxes: str | None = None,
+    ) -> None:
+        super().__init__()
+        if detector not in _NAMES:
+            raise ValueError(
+                f"extractor.detector='{detector}', expected one of torchvision's with boxes of "
+                f'regions: {", ".join(_NAMES)}'
+            )
+        if not pretrained:
+            raise ValueError(
+                f"extractor.pretrained={pretrained!r}: the regions of '{detector}' without weights "
+                'would be random; name a file of weights, or True to download them'
+            )
+        weights = _read_weights(detector, pretrained)
+        self.model = get_model(
+            detector,
+            weights=None,
+            weights_backbone=None,
+            num_classes=len(weights[_CLASSES]) if _CLASSES in weights else 91,
+            box_detections_per_img=max_regions,
+            box_score_thresh=min_score,
+        )
+        _load(self.model, weights, detector, pretrained)
+        self.requires_grad_(False).eval()
+        self.given = None if boxes is None else _read_boxes(boxes)
+
+    def train(self, mode: bool = True) -> 'DetectorExtractor':
+        """Stays in eval mode."""
+        return super().train(False)
+
+    @torch.inference_mode()
+    def extract(self, images: Sequence[Tensor], image_ids: Sequence[str]) -> list[Regions]:
+        """The regions of each image.
+
+        Args:
+            images: uint8 (3, H, W), of any sizes.
+            image_ids: of the images.
+
+        Raises:
+            ValueError: when an image has no given boxes.
+        """
+        batch, _ = self.model.transform([image.float() / 255 for image in images])
+        maps = self.model.backbone(batch.tensors)
+        corners = [_corner(size, batch.tensors) for size in batch.image_sizes]
+        if self.given is None:
+            boxes, scores, labels = self._find(batch, maps, corners)
+        else:
+            shares = [self._given(*pair) for pair in zip(image_ids, images, strict=True)]
+            boxes = [share[0] * corner for share, corner in zip(shares, corners, strict=True)]
+            scores, labels = [share[1] for share in shares], [share[2] for share in shares]
+        features = self._pool(maps, boxes, batch).split([len(box) for box in boxes])
+        shares = [box / corner for box, corner in zip(boxes, corners, strict=True)]
+        return [_regions(*parts) for parts in zip(features, shares, scores, labels, strict=True)]
+
+    def _find(self, batch, maps, corners) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        heads = self.model.roi_heads
+        proposals, _ = self.model.rpn(batch, maps)
+        predicted = heads.box_predictor(self._pool(maps, proposals, batch))
+        found = heads.postprocess_detections(*predicted, proposals, batch.image_sizes)
+        boxes, scores, labels = map(list, found)
+        for i, corner in enumerate(corners):
+            if not len(boxes[i]):
+                boxes[i] = corner[None] * corner.new_tensor([0, 0, 1, 1])
+                scores[i], labels[i] = corner.new_zeros(1), labels[i].new_zeros(1)
+        return boxes, scores, labels
+
+    def _pool(self, maps, boxes: Sequence[Tensor], batch) -> Tensor:
+        heads = self.model.roi_heads
+        return heads.box_head(heads.box_roi_pool(maps, list(boxes), batch.image_sizes))
+
+    def _given(self, image_id: str, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Boxes as shares of an image, scores of 1, and classes."""
+        if image_id not in self.given:
+            raise ValueError(f"extractor.boxes has no box of the image '{image_id}'")
+        boxes, labels = zip(*self.given[image_id], strict=True)
+        size = _corner(image.shape[1:], image.float())
+        shares = (size.new_tensor(boxes) / size).clamp(0, 1)
+        return shares, size.new_ones(len(boxes)), size.new_tensor(labels).long()
+
+
+def _corner(size: Sequence[int], like: Tensor) -> Tensor:
+    """Width, height, width, height of height and width."""
+    height, width = size
+    return like.new_tensor([width, height] * 2)
+
+
+def _regions(features: Tensor, boxes: Tensor, scores: Tensor, labels: Tensor) -> Regions:
+    mask = torch.ones(len(boxes), dtype=torch.bool, device=boxes.device)
+    none = torch.zeros_like(labels)
+    found = ObjectLabels(labels, scores, none, none.float())
+    return Regions(features, mask, boxes, found)
+
+
+def _read_weights(detector: str, pretrained: bool | str) -> dict[str, Tensor]:
+    key = f'extractor.pretrained={pretrained!r}'
+    if isinstance(pretrained, str):
+        content = read_checkpoint(find_weights(pretrained, 'extractor.pretrained'))
+        return content.get('state_dict', content.get('model', content))
+    try:
+        return get_model(detector, weights='DEFAULT').state_dict()
+    except Exception as error:  # the network raises many kinds
+        raise FileNotFoundError(
+            f"{key}: the weights of '{detector}' can't be downloaded: {error}\nName a file of them"
+        ) from error
+
+
+def _load(
+    model: nn.Module, weights: dict[str, Tensor], detector: str, pretrained: bool | str
+) -> None:
+    known = model.state_dict()
+    fitting = [n for n, x in known.items() if n in weights and weights[n].shape == x.shape]
+    if len(fitting) < len(known):
+        raise ValueError(
+            f"extractor.pretrained={pretrained!r} has {len(weights)} tensors, and '{detector}' "
+            f'{len(known)}: {len(fitting)} fit. They are of another detector: name the one they '
+            'belong to'
+        )
+    model.load_state_dict({name: weights[name] for name in known})
+    print_log(f"extractor.pretrained={pretrained!r}: loaded all of '{detector}'", 'current')
+
+
+@reads("COCO's instances")
+def _read_boxes(file: str | Path) -> dict[str, list[tuple[list[float], int]]]:
+    """Boxes x1, y1, x2, y2 in pixels and their classes, by the stem of the image."""
+    content = read_object(Path(file))
+    names = {x.integer('id'): Path(x.name('file_name')).stem for x in content.objects('images')}
+    boxes = defaultdict(list)
+    for instance in content.objects('annotations'):
+        left, top, width, height = instance.items('bbox')
+        box = [left, top, left + width, top + height]
+        boxes[names[instance.integer('image_id')]].append((box, instance.integer('category_id')))
+    return boxes
