@@ -15,6 +15,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         'gqa': ['GqaDataset'],
         'instances': ['InstanceDataset'],
         'lxmert': ['LxmertPretrainDataset', 'LxmertQuestionDataset', 'LxmertReasoningDataset'],
+        'minimal_pairs': [
+            'AroDataset',
+            'AroOrderDataset',
+            'SugarCrepeDataset',
+            'VsrDataset',
+            'WinogroundDataset',
+        ],
         'phrases': ['EntitiesDataset', 'PhraseListDataset'],
         'precomp': ['PrecompDataset'],
         'reasoning': ['REASONING_CLASSES', 'AlbefReasoningDataset', 'Nlvr2Dataset', 'NlvrDataset'],

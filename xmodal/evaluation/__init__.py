@@ -11,6 +11,7 @@ from xmodal.evaluation.scores import (
     read_scores,
     write_scores,
 )
+from xmodal.evaluation.skills import SkillMetric, StatementMetric, WinogroundMetric
 from xmodal.evaluation.vqa import SoftAnswerMetric, VqaMetric, score_submission, vqa_accuracy
 from xmodal.evaluation.zero_shot import ZeroShotMetric
 
@@ -23,8 +24,11 @@ __all__ = [
     'ReasoningMetric',
     'RetrievalMetric',
     'ScoreMatrix',
+    'SkillMetric',
     'SoftAnswerMetric',
+    'StatementMetric',
     'VqaMetric',
+    'WinogroundMetric',
     'ZeroShotMetric',
     'average_scores',
     'evaluate_gallery',

@@ -19,9 +19,10 @@ from xmodal.datasets.shapes.exporters import EXPORTERS
 from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
+from xmodal.datasets.shapes.skills import write_skills
 from xmodal.files import exclusive_dir, name_in_errors
 
-FORMAT_VERSION = 9  # increase it with every change of the content of a build
+FORMAT_VERSION = 10  # increase it with every change of the content of a build
 SMALLEST_IMAGE = 32
 LARGEST_IMAGE = 4096
 
@@ -99,6 +100,7 @@ def _build(folder: Path, spec: WorldSpec, workers: int) -> None:
         pool.close()
         pool.join()
     write_class_folders(folder / 'classes', spec.seed, spec.size)
+    write_skills(folder / 'skills', spec.seed, spec.test, spec.size)
     unfinished.rename(folder / 'meta.json')
 
 

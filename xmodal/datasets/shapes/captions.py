@@ -14,8 +14,7 @@ from xmodal.datasets.shapes.grammar import (
     FORK_PATTERNS,
     PAIR_PATTERNS,
     WORDINGS,
-    plural,
-    with_article,
+    fill_pattern,
 )
 from xmodal.datasets.shapes.scene import OPPOSITE, SPLITS, Scene, direction, is_held_out
 from xmodal.datasets.shapes.statements import (
@@ -102,17 +101,13 @@ class _CaptionGenerator:
     ) -> tuple[str, Statement]:
         """The wording of relations between referents, and its statement."""
         mentions = tuple(self._describe(referent) for referent in referents)
-        parts = {}
-        for letter, mention in zip('abc', mentions, strict=False):
-            definite, indefinite = self._phrases(mention)
-            parts |= {letter: indefinite, letter.upper(): definite}
-        for suffix, mention in zip(('', '_b', '_c'), mentions, strict=False):
-            is_single = mention.count == 1
-            parts |= {f'is{suffix}': 'is' if is_single else 'are'}
-            parts |= {f'lies{suffix}': 'lies' if is_single else 'lie'}
-        for letter, (name, _) in zip('rs', relations, strict=False):
-            parts[letter] = self._say(name)
-        return self._pick(patterns).format(**parts), Statement(mentions, relations)
+        adjectives = [
+            [self._say(name) for name in (mention.size, mention.texture) if name]
+            for mention in mentions
+        ]
+        directions = [self._say(name) for name, _ in relations]
+        text = fill_pattern(self._pick(patterns), mentions, adjectives, directions)
+        return text, Statement(mentions, relations)
 
     def _describe(self, referent: Referent) -> Description:
         """Always names colour and shape; size and texture sometimes, or when they are needed."""
@@ -124,16 +119,6 @@ class _CaptionGenerator:
             description = Description(obj.shape, obj.colour, size, texture, len(referent))
             if description.referents(self.scene) == [referent]:
                 return description
-
-    def _phrases(self, mention: Description) -> tuple[str, str]:
-        """The noun phrase with its definite and its indefinite article."""
-        adjectives = [self._say(name) for name in (mention.size, mention.texture) if name]
-        noun = plural(mention.shape) if mention.count > 1 else mention.shape
-        phrase = ' '.join([*adjectives, mention.colour, noun])
-        if mention.count > 1:
-            phrase = f'{COUNT_WORDS[mention.count]} {phrase}'
-            return f'the {phrase}', phrase
-        return f'the {phrase}', with_article(phrase)
 
     def _say(self, name: str) -> str:
         return self._pick(WORDINGS.get(name, (name,)))

@@ -1,6 +1,9 @@
 """The grammar of captions: sentence patterns, wordings, and the vocabulary."""
 
+from collections.abc import Sequence
+
 from xmodal.datasets.shapes.scene import COLOURS, DIRECTIONS, SHAPES
+from xmodal.datasets.shapes.statements import Description
 
 SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 COUNT_WORDS = {2: 'two', 3: 'three'}
@@ -66,6 +69,37 @@ def plural(shape: str) -> str:
 def with_article(noun: str) -> str:
     """A noun phrase with its indefinite article."""
     return f'{"an" if noun[0] in "aeiou" else "a"} {noun}'
+
+
+def fill_pattern(
+    pattern: str,
+    mentions: Sequence[Description],
+    adjectives: Sequence[Sequence[str]],
+    directions: Sequence[str],
+) -> str:
+    """The sentence of a pattern.
+
+    Args:
+        pattern: one of the patterns above.
+        mentions: the descriptions of its first, second and third phrase.
+        adjectives: of each mention, the words for size and texture, in the order of the phrase.
+        directions: the words for its first and second relation.
+    """
+    parts = dict(zip('rs', directions, strict=False))
+    names = zip('abc', ('', '_b', '_c'), mentions, adjectives, strict=False)
+    for letter, suffix, mention, words in names:
+        is_single = mention.count == 1
+        noun = mention.shape if is_single else plural(mention.shape)
+        phrase = ' '.join([*words, mention.colour, noun])
+        if not is_single:
+            phrase = f'{COUNT_WORDS[mention.count]} {phrase}'
+        parts |= {
+            letter: with_article(phrase) if is_single else phrase,
+            letter.upper(): f'the {phrase}',
+            f'is{suffix}': 'is' if is_single else 'are',
+            f'lies{suffix}': 'lies' if is_single else 'lie',
+        }
+    return pattern.format(**parts)
 
 
 def vocabulary() -> list[str]:

@@ -160,6 +160,21 @@ def sample_scene(seed: int, split: str, index: int) -> Scene:
         kinds = _sample_kinds(rng, len(kinds))
 
 
+def sample_skill_scene(seed: int, index: int) -> Scene:
+    """A scene for minimal pairs: five objects of which two, for odd indices three, look alike.
+
+    No scene of a split is one of them, and none shows a held-out composition.
+    """
+    rng = np.random.default_rng([seed, len(SPLITS), index])
+    num_alike = 2 + index % 2
+    while True:
+        alike, *others = _distinct_kinds(rng, 6 - num_alike)
+        scene = _arrange([alike] * num_alike + others, index, rng)
+        is_valid = scene is not None and _is_describable(scene)
+        if is_valid and not has_held_out_composition(scene):
+            return scene
+
+
 def _counterparts(
     scene: Scene, index: int, ground: tuple[int, int, int], rng: np.random.Generator
 ) -> list[Scene]:
@@ -180,12 +195,16 @@ def sample_ground(rng: np.random.Generator) -> tuple[int, int, int]:
 def _sample_kinds(rng: np.random.Generator, count: int | None = None) -> list[tuple[str, str]]:
     """Shape and colour of each object, two to six of them when no count is given."""
     count = count or int(rng.integers(2, 7))
-    indices = rng.permutation(len(SHAPES) * len(COLOURS))[:count]
-    kinds = [(SHAPES[i % len(SHAPES)], list(COLOURS)[i // len(SHAPES)]) for i in indices]
+    kinds = _distinct_kinds(rng, count)
     if count >= 4 and rng.random() < ALIKE_SHARE:
         num_alike = int(rng.integers(2, count - 1)) if count == 5 else 2
         kinds[:num_alike] = [kinds[0]] * num_alike
     return kinds
+
+
+def _distinct_kinds(rng: np.random.Generator, count: int) -> list[tuple[str, str]]:
+    indices = rng.permutation(len(SHAPES) * len(COLOURS))[:count]
+    return [(SHAPES[i % len(SHAPES)], list(COLOURS)[i // len(SHAPES)]) for i in indices]
 
 
 def _is_describable(scene: Scene) -> bool:

@@ -2,7 +2,13 @@
 
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.datasets.transforms.augment import AlbefAugment
-from xmodal.datasets.transforms.geometry import CropObject, RandomFlip, ResizeImage, SplitImage
+from xmodal.datasets.transforms.geometry import (
+    CropBox,
+    CropObject,
+    RandomFlip,
+    ResizeImage,
+    SplitImage,
+)
 from xmodal.datasets.transforms.loading import LoadImage
 from xmodal.datasets.transforms.multi_image import ForEachImage, TwoViews
 from xmodal.datasets.transforms.packing import PackImageText, PackRegionText, build_pipeline
@@ -11,6 +17,7 @@ from xmodal.datasets.transforms.regions import LoadRegions
 __all__ = [
     'AlbefAugment',
     'BrokenImageError',
+    'CropBox',
     'CropObject',
     'SplitImage',
     'ForEachImage',

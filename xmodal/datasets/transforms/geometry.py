@@ -7,6 +7,7 @@ import torch
 from mmcv.transforms import BaseTransform
 from torchvision.transforms import InterpolationMode, v2
 
+from xmodal.datasets.image_file import BrokenImageError
 from xmodal.registry import TRANSFORMS
 
 _SIDES = re.compile(r'\b(left|right)(most|ward|wards|hand)?\b')
@@ -45,6 +46,29 @@ class RandomFlip(BaseTransform):
         words = ' '.join([results['text'], *results.get('answers', ())])
         if not _SIDES.search(words) and torch.rand(()) < self.probability:
             results['img'] = results['img'].flip(-1)
+        return results
+
+
+@TRANSFORMS.register_module()
+class CropBox(BaseTransform):
+    """Cuts the image to its ``box``: ``img`` (3, H, W) becomes (3, height, width).
+
+    What of the box is beyond the edges is left out.
+
+    Raises:
+        BrokenImageError: when all of it is.
+    """
+
+    def transform(self, results: dict) -> dict:
+        """Changes ``img``; ``box`` is x, y, width and height, whole pixels."""
+        x, y, width, height = results['box']
+        cropped = results['img'][:, max(y, 0) : max(y + height, 0), max(x, 0) : max(x + width, 0)]
+        if not cropped.numel():
+            raise BrokenImageError(
+                f'{results["img_path"]} has {tuple(results["img"].shape[1:])} pixels, and its box '
+                f'{results["box"]} (x, y, width, height) is beyond them'
+            )
+        results['img'] = cropped
         return results
 
 

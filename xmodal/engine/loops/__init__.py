@@ -2,6 +2,7 @@
 
 from xmodal.engine.loops.composite import CompositeEvalLoop
 from xmodal.engine.loops.grounding import GroundingLoop
+from xmodal.engine.loops.minimal_pairs import MinimalPairLoop
 from xmodal.engine.loops.retrieval import RetrievalLoop
 from xmodal.engine.loops.scorers import AllPairsScorer, ITMReranker, Scorer
 from xmodal.engine.loops.train import ResumableEpochTrainLoop
@@ -12,6 +13,7 @@ __all__ = [
     'ResumableEpochTrainLoop',
     'GroundingLoop',
     'ITMReranker',
+    'MinimalPairLoop',
     'RetrievalLoop',
     'Scorer',
     'CompositeEvalLoop',

@@ -1,0 +1,136 @@
+"""Readers of minimal pairs, on files in the layouts in which the benchmarks are published."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from xmodal.datasets import (
+    AroDataset,
+    AroOrderDataset,
+    SugarCrepeDataset,
+    VsrDataset,
+    WinogroundDataset,
+)
+from xmodal.datasets.transforms import BrokenImageError, CropBox
+
+SUGARCREPE = {
+    '0': {
+        'filename': '000000085329.jpg',
+        'caption': 'A man at a laptop.',
+        'negative_caption': 'A man at a table.',
+    },
+    '7': {'filename': 'b.jpg', 'caption': 'Two dogs', 'negative_caption': 'Two cats'},
+}
+RELATION = [
+    {
+        'image_id': '2322999', 'image_path': '2322999.jpg', 'relation_name': 'to the left of',
+        'bbox_x': 1, 'bbox_y': 2, 'bbox_w': 5, 'bbox_h': 3,
+        'true_caption': 'the dog is to the left of the cat',
+        'false_caption': 'the cat is to the left of the dog',
+    }
+]  # fmt: skip
+ATTRIBUTION = [
+    {
+        'image_id': '1', 'image_path': '1.jpg', 'attributes': ['white', 'open'],
+        'obj1_name': 'door', 'obj2_name': 'cup',
+        'bbox_x': 0, 'bbox_y': 0, 'bbox_w': 5, 'bbox_h': 3,
+        'true_caption': 'the open door and the white cup',
+        'false_caption': 'the white door and the open cup',
+    }
+]  # fmt: skip
+ORDER = [
+    {
+        'image': 'val2014/COCO_val2014_000000391895.jpg',
+        'caption_options': ['a man rides', 'man a rides', 'a man rides', 'rides man a', 'rides a'],
+    }
+]
+WINOGROUND = {
+    'id': 0, 'image_0': 'ex_0_img_0', 'image_1': 'ex_0_img_1',
+    'caption_0': 'an old person kisses a young person',
+    'caption_1': 'a young person kisses an old person',
+    'tag': 'Adjective-Age', 'secondary_tag': '', 'num_main_preds': 1, 'collapsed_tag': 'Object',
+}  # fmt: skip
+VSR = {
+    'image': '000000266622.jpg',
+    'image_link': 'http://images.cocodataset.org/train2017/000000266622.jpg',
+    'caption': 'The bowl is at the left side of the banana.',
+    'label': 1,
+    'relation': 'at the left side of',
+    'annotator_id': 2,
+    'vote_true_validator_id': '[13, 2, 1]',
+}
+
+
+def write(folder, file, content, images):
+    for image in images:
+        (folder / 'images' / image).parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(folder / 'images' / image), np.zeros((8, 8, 3), np.uint8))
+    (folder / file).write_text(content)
+
+
+def samples(dataset):
+    return [dataset.get_data_info(index, None) for index in range(len(dataset))]
+
+
+def build(reader, folder, files):
+    return reader(files, data_root=str(folder), data_prefix={'image': 'images'}, test_mode=True)
+
+
+def test_a_file_of_sugarcrepe_is_a_skill(tmp_path):
+    for name in ('add_att', 'swap_obj'):
+        images = ['000000085329.jpg', 'b.jpg']
+        write(tmp_path, f'{name}.json', json.dumps(SUGARCREPE), images)
+    found = samples(build(SugarCrepeDataset, tmp_path, ['add_att.json', 'swap_obj.json']))
+    assert [(s['skill'], s['pair_id']) for s in found] == [
+        ('add_att', 'add_att-0'), ('add_att', 'add_att-7'),
+        ('swap_obj', 'swap_obj-0'), ('swap_obj', 'swap_obj-7'),
+    ]  # fmt: skip
+    assert found[0]['text'] == ['a man at a laptop', 'a man at a table']
+    assert found[0]['label'] == 0 and found[0]['img_path'].endswith('images/000000085329.jpg')
+    assert found[0]['image_id'] == found[2]['image_id'] != found[1]['image_id']
+
+
+def test_aro_names_relations_and_pairs_of_attributes_and_the_part_of_the_image(tmp_path):
+    write(tmp_path, 'visual_genome_relation.json', json.dumps(RELATION), ['2322999.jpg'])
+    write(tmp_path, 'visual_genome_attribution.json', json.dumps(ATTRIBUTION), ['1.jpg'])
+    (relation,) = samples(build(AroDataset, tmp_path, 'visual_genome_relation.json'))
+    (attribution,) = samples(build(AroDataset, tmp_path, 'visual_genome_attribution.json'))
+    assert relation['skill'] == 'to the left of' and attribution['skill'] == 'white_open'
+    assert relation['text'][0] == 'the dog is to the left of the cat' and relation['label'] == 0
+    pixels = torch.arange(48).view(1, 6, 8)
+    cropped = CropBox()({'img': pixels, 'img_path': 'x', 'box': relation['box']})['img']
+    assert cropped.tolist() == [[[row * 8 + x for x in range(1, 6)] for row in range(2, 5)]]
+    with pytest.raises(BrokenImageError, match=r'x has \(6, 8\) pixels.*\[8, 0, 3, 3\]'):
+        CropBox()({'img': pixels, 'img_path': 'x', 'box': [8, 0, 3, 3]})
+
+
+def test_an_order_that_is_the_caption_is_no_false_one(tmp_path):
+    write(tmp_path, 'coco_order.json', json.dumps(ORDER), [ORDER[0]['image']])
+    (found,) = samples(build(AroOrderDataset, tmp_path, 'coco_order.json'))
+    assert found['text'] == ['a man rides', 'man a rides', 'rides man a', 'rides a']
+    assert found['label'] == 0 and found['skill'] == 'order'
+
+
+def test_an_example_of_winoground_is_two_samples_of_one_group(tmp_path):
+    images = ['ex_0_img_0.png', 'ex_0_img_1.png']
+    write(tmp_path, 'examples.jsonl', json.dumps(WINOGROUND) + '\n', images)
+    first, second = samples(build(WinogroundDataset, tmp_path, 'examples.jsonl'))
+    assert first['text'] == second['text'] == [WINOGROUND['caption_0'], WINOGROUND['caption_1']]
+    assert (first['label'], second['label']) == (0, 1)
+    assert first['group'] == second['group'] == '0' and first['pair_id'] != second['pair_id']
+    assert second['img_path'].endswith('ex_0_img_1.png') and first['skill'] == 'Object'
+
+
+def test_a_statement_of_vsr_is_one_text_with_its_truth(tmp_path):
+    lines = [VSR, {**VSR, 'label': 0}]
+    content = ''.join(json.dumps(line) + '\n' for line in lines)
+    write(tmp_path, 'test.jsonl', content, [VSR['image']])
+    true, false = samples(build(VsrDataset, tmp_path, 'test.jsonl'))
+    assert true['text'] == ['the bowl is at the left side of the banana']
+    assert (true['label'], false['label']) == (1, 0) and true['skill'] == VSR['relation']
+    (tmp_path / 'test.jsonl').write_text(json.dumps({**VSR, 'label': 2}))
+    with pytest.raises(ValueError, match='line 1: label is 2, expected 0 or 1'):
+        build(VsrDataset, tmp_path, 'test.jsonl')

@@ -1,0 +1,75 @@
+"""The loop of minimal pairs, on the files of the embedded world."""
+
+import json
+
+import pytest
+import torch
+
+from xmodal.engine.blind import blind
+from xmodal.engine.launch import build_runner
+from xmodal.engine.queries import keep_queries, query_results
+from xmodal.engine.wrappers import unwrap
+from xmodal.evaluation.queries import figure
+
+SKILLS = ('attribute', 'relation', 'count', 'binding', 'object')
+
+
+@pytest.fixture
+def runner(tiny_config, relocated, tiny_world):
+    """A random model with the test of the config of skills."""
+    torch.manual_seed(0)
+    loop = relocated('configs/acerpe/skills_shapes.py', tiny_world).test_cfg
+    loop.dataloader.update(num_workers=0, batch_size=7)
+    tiny_config.test_cfg = loop
+    return build_runner(tiny_config)
+
+
+@torch.no_grad()
+def literal_hits(model, world):
+    """Whether each true caption wins, pair by pair, of vectors and of fusion."""
+    from xmodal.datasets.image_file import read_image
+
+    hits = {}
+    for skill in SKILLS:
+        for key, item in json.loads((world / f'skills/{skill}.json').read_text()).items():
+            pixels = torch.from_numpy(read_image(world / 'skills/images' / item['filename']))
+            pixels = (pixels.permute(2, 0, 1)[None].float() - 127.5) / 63.75
+            image = model.encode_image(pixels)
+            scores = []
+            for caption in (item['caption'], item['negative_caption']):
+                text = model.encode_text(*model.data_preprocessor.tokenize([caption]))
+                cosine = float(image.embedding[0] @ text.embedding[0])
+                fused = model.match(image.tokens, text.tokens, torch.tensor([[0, 0]]))
+                scores.append((cosine, float(fused)))
+            (cosine, match), (false_cosine, false_match) = scores
+            hits[f'{skill}-{key}'] = cosine > false_cosine, match > false_match
+    return hits
+
+
+def test_it_scores_each_image_with_its_texts_by_vectors_and_by_fusion(runner, tiny_world):
+    keep_queries(runner.test_loop)
+    figures = runner.test()
+    hits = literal_hits(unwrap(runner.model).eval(), tiny_world)
+    results = query_results(runner.test_loop)
+    (queries,) = results.values()
+    assert sorted(queries.ids.tolist()) == sorted(hits)
+    for skill in SKILLS:
+        for way, name in enumerate(('vectors', 'fusion')):
+            of_skill = [hit[way] for key, hit in hits.items() if key.startswith(skill)]
+            expected = 100 * sum(of_skill) / len(of_skill)
+            assert figures[f'{name}/{skill}'] == pytest.approx(expected)
+            assert figure(results, f'{name}/{skill}') == pytest.approx(expected)
+    assert figures['chance/mean'] == 50
+
+
+def test_without_texts_all_tie_which_counts_against_the_model(runner):
+    blind(runner.test_loop, 'text', unwrap(runner.model).data_preprocessor)
+    assert runner.test()['vectors/mean'] == 0
+
+
+def test_a_model_without_a_matching_head_has_vectors_alone(tiny_config, runner):
+    tiny_config.model.heads.itm = None
+    tiny_config.work_dir += '_vectors'
+    tiny_config.experiment_name = 'vectors'
+    figures = build_runner(tiny_config).test()
+    assert {name.split('/')[0] for name in figures} == {'vectors', 'chance'}
