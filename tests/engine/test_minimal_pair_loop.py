@@ -2,8 +2,12 @@
 
 import json
 
+import cv2
+import numpy as np
 import pytest
 import torch
+from minimal_pair_files import ATTRIBUTION, ORDER, RELATION, SUGARCREPE, VSR, WINOGROUND
+from mmengine.config import Config
 
 from xmodal.engine.blind import blind
 from xmodal.engine.launch import build_runner
@@ -73,3 +77,77 @@ def test_a_model_without_a_matching_head_has_vectors_alone(tiny_config, runner):
     tiny_config.experiment_name = 'vectors'
     figures = build_runner(tiny_config).test()
     assert {name.split('/')[0] for name in figures} == {'vectors', 'chance'}
+
+
+def to_lines(*items):
+    return ''.join(json.dumps(item) + '\n' for item in items)
+
+
+# By config: its annotation files, its images, and the figures that it must have.
+CATEGORIES = (
+    'replace_obj',
+    'replace_att',
+    'replace_rel',
+    'swap_obj',
+    'swap_att',
+    'add_obj',
+    'add_att',
+)
+PROBES = {
+    'sugarcrepe': (
+        {f'sugarcrepe/{name}.json': json.dumps(SUGARCREPE) for name in CATEGORIES},
+        [f'coco/val2017/{item["filename"]}' for item in SUGARCREPE.values()],
+        CATEGORIES,
+    ),
+    'aro_relation': (
+        {'aro/visual_genome_relation.json': json.dumps(RELATION)},
+        ['aro/images/2322999.jpg'],
+        ['to the left of'],
+    ),
+    'aro_attribution': (
+        {'aro/visual_genome_attribution.json': json.dumps(ATTRIBUTION * 25)},
+        ['aro/images/1.jpg'],
+        ['white_open'],
+    ),
+    'aro_order': (
+        {'aro/coco_order.json': json.dumps(ORDER)},
+        [f'coco/{ORDER[0]["image"]}'],
+        ['order'],
+    ),
+    'winoground': (
+        {'winoground/examples.jsonl': to_lines(WINOGROUND)},
+        [f'winoground/images/ex_0_img_{side}.png' for side in (0, 1)],
+        ['text', 'image', 'group'],
+    ),
+    'vsr': (
+        {'vsr/random/test.jsonl': to_lines(VSR, {**VSR, 'image': 'b.jpg', 'label': 0})},
+        [f'vsr/images/{name}' for name in (VSR['image'], 'b.jpg')],
+        ['accuracy', 'auc'],
+    ),
+}
+
+
+@pytest.mark.parametrize('name', PROBES)
+def test_the_config_of_a_public_set_reads_its_files_and_fills_each_figure(
+    name, tiny_config, tmp_path
+):
+    files, images, expected = PROBES[name]
+    for file, content in files.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(content)
+    for seed, image in enumerate(images):
+        (tmp_path / image).parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(seed).integers(0, 255, (20, 30, 3), np.uint8)
+        cv2.imwrite(str(tmp_path / image), pixels)
+    config = Config.fromfile(f'configs/acerpe/{name}.py')
+    config.test_dataloader.num_workers = 0
+    config.test_dataloader.dataset.data_root = str(tmp_path)
+    for transform in config.test_dataloader.dataset.pipeline:
+        if transform.type == 'ResizeImage':
+            transform.size = 32
+    for key in ('test_dataloader', 'test_evaluator', 'test_cfg'):
+        tiny_config[key] = config[key]
+    tiny_config.experiment_name = name
+    figures = build_runner(tiny_config).test()
+    for way in ('vectors', 'fusion', 'chance'):
+        assert {f'{way}/{figure}' for figure in expected} <= figures.keys()

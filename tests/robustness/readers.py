@@ -718,6 +718,122 @@ READERS = [
         of('InstanceDataset', 'objects.json', tags=['cat', 'dog', 'red', 'old']),
     ),
     Reader(
+        'SugarCrepeDataset',
+        'replace_obj.json',
+        {
+            str(n): {'filename': f'{n}.png', 'caption': f'a {n}', 'negative_caption': f'the {n}'}
+            for n in (0, 1)
+        },
+        {
+            '': UNIQUE,
+            '*': RECORD,
+            '*.filename': PICTURE,
+            '*.caption': TEXT,
+            '*.negative_caption': TEXT,
+        },
+        of('SugarCrepeDataset', 'replace_obj.json'),
+    ),
+    Reader(
+        'AroDataset',
+        'relation.json',
+        [
+            {
+                'image_path': f'{n}.png',
+                'relation_name': f'on {n}',
+                'true_caption': f'a {n}',
+                'false_caption': f'the {n}',
+                **{f'bbox_{side}': 1 + n for side in 'xywh'},
+            }
+            for n in (0, 1)
+        ],
+        {
+            '': UNIQUE,
+            '*': RECORD,
+            '*.image_path': PICTURE,
+            '*.relation_name': NAME,
+            '*.true_caption': TEXT,
+            '*.false_caption': TEXT,
+            '*.bbox_x': SIZE,
+            '*.bbox_w': SIZE,
+        },
+        of('AroDataset', 'relation.json'),
+    ),
+    Reader(
+        'AroDataset, attributes',
+        'attribution.json',
+        [
+            {
+                'image_path': f'{n}.png',
+                'attributes': ['white', f'{n}'],
+                'true_caption': f'a {n}',
+                'false_caption': f'the {n}',
+                **{f'bbox_{side}': 1 + n for side in 'xywh'},
+            }
+            for n in (0, 1)
+        ],
+        {
+            '': UNIQUE,
+            '*': RECORD,
+            '*.attributes': LIST,
+            '*.attributes.1': TEXT | {'missing'},
+        },
+        of('AroDataset', 'attribution.json'),
+    ),
+    Reader(
+        'AroOrderDataset',
+        'order.json',
+        [{'image': f'{n}.png', 'caption_options': [f'a {n}', f'{n} a', f'{n}']} for n in (0, 1)],
+        {
+            '': UNIQUE,
+            '*': RECORD,
+            '*.image': PICTURE,
+            '*.caption_options': LIST,
+            '*.caption_options.1': TEXT | {'missing'},
+        },
+        of('AroOrderDataset', 'order.json'),
+    ),
+    Reader(
+        'WinogroundDataset',
+        'examples.jsonl',
+        [
+            {
+                'id': n,
+                'image_0': '0',
+                'image_1': '1',
+                'caption_0': f'a {n}',
+                'caption_1': f'{n} a',
+                'collapsed_tag': 'Object',
+            }
+            for n in (0, 1)
+        ],
+        {
+            '*': RECORD,
+            '*.id': ID,
+            '*.image_1': {TRAIN: NAME - {'outside'}, TEST: {"another's"}},
+            '*.caption_0': TEXT,
+            '*.collapsed_tag': OPTIONAL_TEXT,
+        },
+        of('WinogroundDataset', 'examples.jsonl'),
+        dump=to_lines,
+    ),
+    Reader(
+        'VsrDataset',
+        'vsr.jsonl',
+        [
+            {'image': f'{n}.png', 'caption': f'a {n}', 'label': n, 'relation': f'on {n}'}
+            for n in (0, 1)
+        ],
+        {
+            '*': RECORD,
+            '*.image': PICTURE,
+            '*.caption': TEXT,
+            '*.label': {'one', "another's"},
+            '*.relation': TEXT,
+        },
+        of('VsrDataset', 'vsr.jsonl'),
+        dump=to_lines,
+    ),
+    Reader(
         'class names, list',
         'names.json',
         ['tench', 'fish'],
