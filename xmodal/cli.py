@@ -50,6 +50,7 @@ GROUPS = {
         'ensemble': 'analysis/ensemble.py',
         'evaluate-vqa': 'analysis/evaluate_vqa.py',
         'anchor-statistics': 'analysis/anchor_statistics.py',
+        'deletion-curves': 'analysis/deletion_curves.py',
         'audit-dataset': 'analysis/audit_dataset.py',
         'draw-sizes': 'analysis/draw_sizes.py',
         'get-params': 'analysis/get_params.py',

@@ -775,7 +775,7 @@ READERS = [
             '': UNIQUE,
             '*': RECORD,
             '*.attributes': LIST,
-            '*.attributes.1': TEXT | {'missing'},
+            '*.attributes.1': TEXT,
         },
         of('AroDataset', 'attribution.json'),
     ),

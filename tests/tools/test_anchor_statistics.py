@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from tools.analysis import anchor_statistics
-from tools.analysis.anchor_statistics import location_statistics, named_patches, pair_statistics
+from tools.analysis.anchor_statistics import location_statistics, pair_statistics
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
+from xmodal.visualization.word_maps import named_patches
 
 
 @pytest.fixture

@@ -40,12 +40,34 @@ def heat_maps(page):
 def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run):
     _, write = run
     first, last, default = write('--layer', '0'), write('--layer', '-1'), write()
+    assert '<h2>Skills' not in first
     assert 'fusion layer 1 of 2' in first and 'fusion layer 2 of 2' in last
     assert len(heat_maps(first)) >= 8  # four texts, each as a whole and some of its words
     assert heat_maps(default) == heat_maps(first) != heat_maps(last)
     assert heat_maps(write('--layer', '1')) == heat_maps(last)
     with pytest.raises(ValueError, match='layer=2, expected -2 to 1: the number .* is 2'):
         write('--layer', '2')
+
+
+def test_the_radar_is_there_where_the_skills_were_tested(run):
+    config, write = run
+    shares = {'colour': 81.25, 'place': -3.5, 'number': 12.5}
+    metrics = {
+        f'{way}/attainable/{k}': v for way in ('vectors', 'fusion') for k, v in shares.items()
+    }
+    metrics |= {'vectors/attainable/mean': 99.75, 'chance/colour': 50.0}
+    Path(config.work_dir, 'skills.json').write_text(json.dumps(metrics))
+    page = write()
+    assert '<h2>Skills' in page
+    rows = re.findall(r'<tr><td>(\w+)</td><td>(\S+)</td><td>(\S+)</td></tr>', page)
+    assert rows == [
+        ('colour', '81.2', '81.2'),
+        ('place', '-3.5', '-3.5'),
+        ('number', '12.5', '12.5'),
+    ]
+    assert '99.8' not in page
+    with pytest.raises(FileNotFoundError):
+        write('--skills', f'{config.work_dir}/other.json')
 
 
 def test_the_words_of_a_text_that_are_anchors_are_red(run):

@@ -2,7 +2,10 @@
 
 import json
 
-from xmodal.visualization.figures import read_scalars
+import numpy as np
+import pytest
+
+from xmodal.visualization.figures import draw_radar, read_scalars
 
 
 def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_path):
@@ -19,3 +22,13 @@ def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_p
         'mean_recall': [(2, 50.0)],
         'step': [(1, 1), (2, 2)],
     }
+
+
+def test_a_radar_has_a_spoke_for_each_skill_and_nothing_below_the_centre():
+    ways = {'vectors': {'a': 50.0, 'b': 120.0, 'c': -10.0, 'd': 10.0}}
+    (axes,) = draw_radar(ways).axes
+    (line,) = axes.lines
+    angles, radii = line.get_data()
+    assert angles == pytest.approx([0, np.pi / 2, np.pi, 3 * np.pi / 2, 0])
+    assert radii == pytest.approx([50, 100, 0, 10, 50])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ['a', 'b', 'c', 'd']

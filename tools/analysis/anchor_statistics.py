@@ -10,7 +10,6 @@ the caption of the next image. With --instances: the area under the ROC curve of
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 
@@ -24,14 +23,12 @@ from xmodal.benchmark import make_parser, make_table
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import location_auc, patches_in_boxes
-from xmodal.fields import read_object
-from xmodal.files import reads
+from xmodal.evaluation.location import location_auc
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
-from xmodal.visualization.grad_cam import grad_cam
+from xmodal.visualization.word_maps import SIMILARITY, read_objects, word_maps, words_on_objects
 
 BATCH = 50
 
@@ -79,29 +76,6 @@ def _mean_over_tokens(values: Tensor, tokens: Tokens) -> Tensor:
     return (values * real)[:, 1:].sum(1) / real[:, 1:].sum(1)
 
 
-def named_patches(
-    words: list[str],
-    objects: list[tuple[set[str], list[float]]],
-    grid_size: tuple[int, int],
-    patch_size: int,
-) -> Iterator[tuple[int, Tensor]]:
-    """Yields each word that names objects, with their patches, (h, w) bool.
-
-    Words whose objects have no patch or all of them are left out.
-
-    Args:
-        words: N words, without padding.
-        objects: the words that name an object, and its box x, y, width, height in pixels.
-        grid_size: h and w.
-        patch_size: in pixels.
-    """
-    for index, word in enumerate(words):
-        boxes = [box for tags, box in objects if word in tags]
-        on_object = patches_in_boxes(boxes, grid_size, patch_size)
-        if on_object.any() and not on_object.all():
-            yield index, on_object
-
-
 def location_statistics(
     maps: dict[str, Tensor], anchors: Tensor, index: int, on_object: Tensor
 ) -> dict[str, float]:
@@ -129,38 +103,6 @@ def location_statistics(
     return statistics
 
 
-def word_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
-    """The maps of words: S_G of Eq. 3, -P of Eq. 7, and Grad-CAM of each layer that has them.
-
-    Returns:
-        By name, (B, h, w, N, G), and (B, h, w, N) for Grad-CAM.
-    """
-    relation = model.relate(image, text)
-    maps = {
-        'AUC of the similarity S': relation.similarity[:, 1:, 1:],
-        'AUC of the nearness -P': -relation.distance[:, 1:, 1:],
-    }
-    maps = {name: values.unflatten(1, image.grid_size) for name, values in maps.items()}
-    if model.matching_head is not None:
-        # In the last layer only [CLS] has a map.
-        for layer in range(model.backbone.fusion.depth - 1):
-            words, _ = grad_cam(model, image, text, layer)
-            maps[f'AUC of Grad-CAM, layer {layer}'] = words[:, 1:].permute(0, 2, 3, 1)
-    return maps
-
-
-@reads("COCO's instances")
-def read_objects(file: Path) -> dict[int, list[tuple[set[str], list[float]]]]:
-    """Reads the names, attributes and boxes of the objects of each image."""
-    content = read_object(file)
-    names = {item.integer('id'): item.name('name') for item in content.objects('categories')}
-    objects = defaultdict(list)
-    for instance in content.objects('annotations'):
-        tags = {names[instance.integer('category_id')], *instance.texts('attributes', [])}
-        objects[instance.integer('image_id')].append((tags, instance.items('bbox')))
-    return objects
-
-
 @torch.no_grad()
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """Returns means over matched and mismatched pairs, and of the words that name objects."""
@@ -175,7 +117,6 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = FUNCTIONS.get(config.test_dataloader.collate_fn.type)
     objects = read_objects(args.instances) if args.instances else {}
-    tokenizer = model.data_preprocessor.tokenizer
     sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
     located = defaultdict(list)
     for start in tqdm(range(0, min(args.images, len(dataset)), BATCH), 'images'):
@@ -191,16 +132,11 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
             for name, values in pair_statistics(model, image, paired).items():
                 sums[kind][name].append(values)
         maps = word_maps(model, image, text) if objects else {}
-        for row, ids in enumerate(batch.input_ids[:, 1:] if objects else ()):
-            words = tokenizer.convert_ids_to_tokens(ids[batch.attention_mask[row, 1:]].tolist())
-            shown = objects.get(int(batch.image_ids[row]), [])
-            patch_size = batch.images.shape[-1] // image.grid_size[1]
+        for row, index, patches in words_on_objects(model, batch, image, objects):
             of_pair = {name: values[row] for name, values in maps.items()}
-            anchors = anchor_mask(of_pair['AUC of the similarity S'], position.delta)
-            for index, patches in named_patches(words, shown, image.grid_size, patch_size):
-                found = location_statistics(of_pair, anchors, index, patches)
-                for name, value in found.items():
-                    located[name].append(value)
+            anchors = anchor_mask(of_pair[SIMILARITY], position.delta)
+            for name, value in location_statistics(of_pair, anchors, index, patches).items():
+                located[name].append(value)
     means = {
         kind: {name: float(torch.cat(parts).mean()) for name, parts in statistics.items()}
         for kind, statistics in sums.items()

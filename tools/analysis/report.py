@@ -4,6 +4,11 @@
         test_cfg.save_rankings=work_dirs/pretrain_shapes/rankings.json
     python tools/analysis/report.py work_dirs/pretrain_shapes [--layer -1]
 
+With minimal pairs, a radar of the skills of the model:
+
+    python tools/test.py configs/acerpe/skills_shapes.py CHECKPOINT \\
+        --metrics work_dirs/pretrain_shapes/skills.json
+
 The report is one self-contained file, WORK_DIR/report.html; an existing one is overwritten.
 """
 
@@ -25,6 +30,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('work_dir', type=Path, help='folder of a run that was trained and tested')
     parser.add_argument('--checkpoint', type=Path, help='default: the last one of the run')
     parser.add_argument('--rankings', type=Path, help='default: WORK_DIR/rankings.json')
+    parser.add_argument('--skills', type=Path, help='default: WORK_DIR/skills.json, if it is there')
     parser.add_argument(
         '--layer',
         type=int,
@@ -42,6 +48,13 @@ def read_rankings(file: Path) -> dict:
     for key in ('images', 'texts', 'text_to_image', 'ranked_images'):
         content.items(key)
     return {key: content.get(key) for key in content}
+
+
+@reads('metrics that tools/test.py --metrics wrote')
+def read_skills(file: Path) -> dict[str, float]:
+    """The metrics of a test of minimal pairs."""
+    content = read_object(file)
+    return {name: content.number(name) for name in content}
 
 
 def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
@@ -70,6 +83,8 @@ def main() -> None:
     args = parse_args()
     config_file, checkpoint, rankings = find_files(args.work_dir, args)
     rankings = read_rankings(rankings)
+    skills = args.skills or args.work_dir / 'skills.json'
+    skills = read_skills(skills) if args.skills or skills.is_file() else None
     config = read_config(config_file, 'test_dataloader')
     if 'pipeline' in config.test_dataloader.dataset:
         inferencer = Inferencer(config, checkpoint)
@@ -77,7 +92,9 @@ def main() -> None:
     else:  # precomputed region features: there are no image files to encode
         model, encode = load_model(config, checkpoint), None
     out = args.work_dir / 'report.html'
-    write_report(args.work_dir, config, model, rankings, out, encode, layer=args.layer)
+    write_report(
+        args.work_dir, config, model, rankings, out, encode, layer=args.layer, skills=skills
+    )
     print(f'{out}: open it in a browser')
 
 

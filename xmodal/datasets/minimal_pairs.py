@@ -90,7 +90,10 @@ class AroDataset(MinimalPairDataset):
         """One record per item of the list."""
         for index, item in enumerate(stream_objects(file)):
             if 'attributes' in item:
-                skill = '_'.join(item.texts('attributes'))
+                attributes = item.texts('attributes')
+                if len(attributes) != 2:
+                    raise item.error('attributes', 'two attributes')
+                skill = '_'.join(attributes)
             else:
                 skill = item.name('relation_name')
             texts = [item.text('true_caption'), item.text('false_caption')]

@@ -43,7 +43,7 @@ def select_curves(
     scalars: dict[str, list[tuple[int, float]]],
 ) -> dict[str, list[tuple[int, float]]]:
     """Returns what a training is judged by, of all that it logs: losses first, then statistics."""
-    parts = ('loss', 'mean_recall', 'accuracy', 'share', 'hinge', 'temperature', 'lr')
+    parts = ('loss', 'mean_recall', 'accuracy', 'auc', 'share', 'hinge', 'temperature', 'lr')
     names = [name for name in sorted(scalars) if not name.startswith('base_')]
     order = dict.fromkeys(name for part in parts for name in names if part in name)
     return {name: scalars[name] for name in order if len(scalars[name]) > 1}
@@ -103,6 +103,31 @@ def draw_scales(records: list[dict]) -> list[Figure]:
                 axes.legend(fontsize=7, frameon=False)
         figures.append(figure)
     return figures
+
+
+def draw_radar(ways: dict[str, dict[str, float]]) -> Figure:
+    """Draws how much of the attainable a model reaches, a spoke for each skill.
+
+    Args:
+        ways: by the way to score, the share of each skill in percent. A share below 0, worse than
+            chance, is drawn at the centre.
+    """
+    skills = list(next(iter(ways.values())))
+    angles = 2 * np.pi * np.arange(len(skills)) / len(skills)
+    figure = Figure(figsize=(4.6, 3.6), layout='constrained')
+    axes = figure.add_subplot(projection='polar')
+    for (way, shares), colour in zip(ways.items(), (COLOUR, '#e08a1e'), strict=False):
+        radii = np.clip([shares[skill] for skill in skills], 0, 100)
+        closed = np.append(angles, angles[0]), np.append(radii, radii[0])
+        axes.plot(*closed, color=colour, linewidth=1.6, label=f'by {way}')
+        axes.fill(*closed, color=colour, alpha=0.12)
+    axes.set_xticks(angles, skills, fontsize=9, color='#555')
+    axes.set_yticks([25, 50, 75, 100], ['', '50', '', '100'], fontsize=7, color='#777')
+    axes.set_ylim(0, 100)
+    axes.grid(color='#ddd', linewidth=0.6)
+    axes.spines['polar'].set_color('#ddd')
+    axes.legend(fontsize=8, frameon=False, loc='lower left', bbox_to_anchor=(-0.35, -0.1))
+    return figure
 
 
 def to_svg(figure: Figure) -> str:

@@ -13,6 +13,7 @@ from torch import nn
 from xmodal.datasets.base import evenly_spaced
 from xmodal.visualization.figures import (
     draw_curve,
+    draw_radar,
     draw_scales,
     read_scalars,
     select_curves,
@@ -44,6 +45,7 @@ def write_report(
     encode: Encode | None = None,
     num_examples: int = 4,
     layer: int | None = None,
+    skills: dict[str, float] | None = None,
 ) -> None:
     """Writes the report of a run.
 
@@ -57,6 +59,7 @@ def write_report(
             features, which has no image files.
         num_examples: number of queries shown for each direction.
         layer: index of the fusion layer of Grad-CAM, see :func:`layer_index`.
+        skills: metrics of ``SkillMetric``, for the radar; None for none.
 
     Raises:
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
@@ -82,6 +85,8 @@ def write_report(
         chance=chance_recall(rankings),
         num_images=num_images,
         num_texts=len(rankings['texts']),
+        skills=attainable_shares(skills or {}),
+        radar=_draw_radar(skills or {}),
         curves=[draw_curve(name, points) for name, points in curves.items()],
         text_to_image=[text_to_image_example(rankings, image, has_files) for image in queries],
         image_to_text=[image_to_text_example(rankings, image, has_files) for image in queries],
@@ -128,6 +133,21 @@ def metric_stages(metrics: dict[str, float]) -> list[Stage]:
         return [Stage('', '')]
     names = [name.removesuffix('/mean_recall') for name in metrics if name.endswith('/mean_recall')]
     return [Stage(f'{name}/', f', {name}') for name in names]
+
+
+def attainable_shares(metrics: dict[str, float]) -> dict[str, dict[str, float]]:
+    """Returns the shares of the attainable in the metrics of ``SkillMetric``, by way and skill."""
+    shares: dict[str, dict[str, float]] = {}
+    for name, value in metrics.items():
+        way, separator, skill = name.partition('/attainable/')
+        if separator and skill != 'mean':
+            shares.setdefault(way, {})[skill] = value
+    return shares
+
+
+def _draw_radar(metrics: dict[str, float]) -> str:
+    shares = attainable_shares(metrics)
+    return to_svg(draw_radar(shares)) if shares else ''
 
 
 def _template() -> jinja2.Template:

@@ -1,4 +1,4 @@
-# Public minimal pairs and statements, in their own files; docs/tasks/skills.md says how to get them:
+# Public minimal pairs and statements, in their own files (docs/tasks/skills.md):
 #
 #   data/sugarcrepe/{add,replace,swap}_*.json       data/coco/val2017/*.jpg
 #   data/aro/visual_genome_{relation,attribution}.json, coco_order.json   data/aro/images/*.jpg

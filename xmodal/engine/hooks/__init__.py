@@ -1,5 +1,6 @@
 """Hooks."""
 
+from xmodal.engine.hooks.anchor_auc import AnchorAucHook
 from xmodal.engine.hooks.broken_images import BrokenImageHook
 from xmodal.engine.hooks.checkpoint import ExactCheckpointHook
 from xmodal.engine.hooks.collapse import CollapseHook, NegativesWarmupHook
@@ -12,6 +13,7 @@ from xmodal.engine.hooks.seeding import IterationSeedHook
 from xmodal.engine.hooks.weight_ema import WeightEMAHook
 
 __all__ = [
+    'AnchorAucHook',
     'BrokenImageHook',
     'CollapseHook',
     'ExactCheckpointHook',

@@ -1,0 +1,82 @@
+"""The hook that logs whether anchors find what words name, against the literal area."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from xmodal.datasets.image_file import read_image
+from xmodal.engine.errors import ConfigError
+from xmodal.engine.launch import build_runner
+from xmodal.engine.wrappers import unwrap
+
+IMAGES = 4
+
+
+def literal_auc(model, world):
+    """The mean area over all words of the first captions that name something, patch by patch."""
+    content = json.loads((world / 'coco/instances_val.json').read_text())
+    names = {item['id']: item['name'] for item in content['categories']}
+    areas = []
+    for item in json.loads((world / 'albef/val.json').read_text())[:IMAGES]:
+        pixels = torch.from_numpy(read_image(world / item['image']))
+        pixels = (pixels.permute(2, 0, 1)[None].float() - 127.5) / 63.75
+        image = model.encode_image(pixels).tokens
+        caption = item['caption'][0]
+        text = model.encode_text(*model.data_preprocessor.tokenize([caption])).tokens
+        similarity = model.relate(image, text).similarity[0].mean(-1)
+        for position, word in enumerate(caption.split(), start=1):
+            boxes = [
+                one['bbox']
+                for one in content['annotations']
+                if one['image_id'] == item['image_id']
+                and word in (names[one['category_id']], *one['attributes'])
+            ]
+            on, beside = [], []
+            for patch in range(16):  # a grid of 4 x 4 patches of 8 pixels
+                x, y = 8 * (patch % 4) + 4, 8 * (patch // 4) + 4
+                inside = any(a <= x < a + w and b <= y < b + h for a, b, w, h in boxes)
+                (on if inside else beside).append(float(similarity[1 + patch, position]))
+            if on and beside:
+                wins = sum((a > b) + 0.5 * (a == b) for a in on for b in beside)
+                areas.append(wins / (len(on) * len(beside)))
+    return sum(areas) / len(areas)
+
+
+@pytest.fixture
+def config(tiny_config, tiny_world):
+    tiny_config.train_cfg.max_epochs = 1
+    instances = str(tiny_world / 'coco/instances_val.json')
+    hook = dict(type='AnchorAucHook', instances=instances, images=IMAGES)
+    tiny_config.custom_hooks = [*tiny_config.custom_hooks, hook]
+    return tiny_config
+
+
+@torch.no_grad()
+def test_the_log_has_the_area_of_the_named_objects(config, tiny_world):
+    runner = build_runner(config)
+    runner.train()
+    logs = Path(runner.work_dir).glob('*/vis_data/scalars.json')
+    rows = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    (logged,) = [row['anchor_auc'] for row in rows if 'anchor_auc' in row]
+    model = unwrap(runner.model).eval()
+    assert logged == pytest.approx(literal_auc(model, tiny_world), abs=1e-5)
+
+
+def test_weights_are_the_same_with_and_without_it(config):
+    states = []
+    for hooks in (config.custom_hooks, config.custom_hooks[:-1]):
+        config.custom_hooks = hooks
+        config.experiment_name = f'hooks_{len(hooks)}'
+        runner = build_runner(config)
+        runner.train()
+        states.append(unwrap(runner.model).state_dict())
+    for name, value in states[0].items():
+        assert torch.equal(value, states[1][name]), name
+
+
+def test_a_model_without_anchors_is_refused(config):
+    config.model.backbone.position = dict(type='NoPosition')
+    with pytest.raises(ConfigError, match="AnchorAucHook needs .*'AnchorRelativePosition'"):
+        build_runner(config).train()

@@ -1,0 +1,136 @@
+"""Deletes the patches that explain a match, best first, and measures how fast the match is lost.
+
+    python tools/analysis/deletion_curves.py configs/acerpe/pretrain_shapes.py \\
+        work_dirs/pretrain_shapes/epoch_9.pth
+
+Each test image is shown with its first caption. A map of the caption ranks the patches; more and
+more of them get the mean colour of the image, and the image is encoded and matched again. The area
+is the mean of the probability of a match over the share of deleted patches: an explanation that
+finds what the match rests on has a smaller one than patches deleted in random order.
+"""
+
+import argparse
+from collections import defaultdict
+
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from xmodal.apis import load_model
+from xmodal.benchmark import make_parser, make_table
+from xmodal.engine.command_line import at_least
+from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.launch import read_config
+from xmodal.models.necks import AnchorRelativePosition
+from xmodal.registry import DATASETS, FUNCTIONS
+from xmodal.structures import Tokens
+from xmodal.visualization.grad_cam import grad_cam
+from xmodal.visualization.word_maps import similarity_map
+
+BATCH = 50
+RANDOM = 'random order'
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = make_parser(__doc__)
+    parser.add_argument('config', help="config of a model with a head 'itm'")
+    parser.add_argument('checkpoint')
+    parser.add_argument('--images', type=at_least(2), default=200, help='number of test images')
+    parser.add_argument('--steps', type=at_least(1), default=9, help='steps from none to all')
+    return parser.parse_args()
+
+
+def caption_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
+    """Maps of a caption by name, (B, M): Grad-CAM of each layer, and the mean of S (Eq. 3)."""
+    maps = {
+        f'Grad-CAM, layer {layer}': grad_cam(model, image, text, layer)[1].flatten(1)
+        for layer in range(model.backbone.fusion.depth)
+    }
+    if isinstance(model.backbone.position, AnchorRelativePosition):
+        words = similarity_map(model, image, text).flatten(1, 2)
+        real = text.attention_mask[:, None, 1:].to(words)
+        maps['similarity S, mean of the words'] = (words * real).sum(-1) / real.sum(-1)
+    return maps
+
+
+@torch.no_grad()
+def deletion_curve(
+    model: nn.Module, images: Tensor, text: Tokens, order: Tensor, steps: int
+) -> Tensor:
+    """The probabilities of a match while patches are deleted.
+
+    Args:
+        model: in eval mode.
+        images: (B, 3, H, W), a square grid of patches.
+        text: encoded captions, one an image.
+        order: patches, those deleted first in front, (B, M).
+        steps: number of steps from none to all.
+
+    Returns:
+        (B, 1 + steps).
+    """
+    batch, count = order.shape
+    side = round(count**0.5)
+    mean = images.mean((2, 3), keepdim=True)
+    rank = order.argsort(1).view(batch, 1, side, side)
+    size = images.shape[-1] // side
+    rank = rank.repeat_interleave(size, 2).repeat_interleave(size, 3)
+    pairs = torch.arange(batch, device=images.device)[:, None].expand(-1, 2)
+    curve = []
+    for step in range(steps + 1):
+        shown = torch.where(rank < round(count * step / steps), mean, images)
+        logits = model.match_logits(model.encode_image(shown).tokens, text, pairs)
+        curve.append(logits.softmax(1)[:, 1])
+    return torch.stack(curve, 1)
+
+
+def area(curve: Tensor) -> Tensor:
+    """The area under curves over the share of deleted patches, (B, 1 + steps) to (B,)."""
+    return torch.trapezoid(curve, dx=1 / (curve.shape[1] - 1), dim=1)
+
+
+def measure(args: argparse.Namespace) -> dict[str, Tensor]:
+    """The areas of each image, (images,), by the name of what ranks the patches."""
+    config = read_config(args.config, 'test_dataloader')
+    model = load_model(config, args.checkpoint)
+    if model.matching_head is None:
+        raise ConfigError(f"{args.config}: model.heads has no 'itm', so that nothing is explained")
+    dataset = DATASETS.build(config.test_dataloader.dataset)
+    collate = FUNCTIONS.get(config.test_dataloader.collate_fn.type)
+    generator = torch.Generator().manual_seed(0)
+    areas = defaultdict(list)
+    count = min(args.images, len(dataset))
+    for start in tqdm(range(0, count, BATCH), 'images'):
+        samples = [dataset[index] for index in range(start, min(start + BATCH, count))]
+        for sample in samples:
+            sample['data_samples'].text = sample['data_samples'].text[:1]
+        batch = model.data_preprocessor(collate(samples), False)['inputs']
+        with torch.no_grad():
+            image = model.encode_image(batch.images).tokens
+            text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+            maps = caption_maps(model, image, text)
+        maps[RANDOM] = torch.rand(next(iter(maps.values())).shape, generator=generator)
+        for name, values in maps.items():
+            order = values.argsort(1, descending=True).to(batch.images.device)
+            curve = deletion_curve(model, batch.images, text, order, args.steps)
+            areas[name].append(area(curve).cpu())
+    return {name: torch.cat(parts) for name, parts in areas.items()}
+
+
+def main() -> None:
+    """Prints the table."""
+    args = parse_args()
+    areas = measure(args)
+    table = make_table(f'Deletion, {args.checkpoint}', '', 'area', 'minus random', '95 % interval')
+    for name, values in areas.items():
+        difference = values - areas[RANDOM]
+        mean, margin = float(difference.mean()), 1.96 * float(difference.std()) / len(values) ** 0.5
+        cells = [f'{mean:+.3f}', f'{mean - margin:+.3f} … {mean + margin:+.3f}']
+        table.add_row(name, f'{float(values.mean()):.3f}', *(cells if name != RANDOM else ['', '']))
+    Console(width=100).print(table)
+
+
+if __name__ == '__main__':
+    run_or_explain(main)

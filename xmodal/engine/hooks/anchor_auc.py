@@ -1,0 +1,76 @@
+"""Whether the anchors of ACE-RPE find what their words name, in the log of a run."""
+
+from statistics import fmean
+
+import torch
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
+
+from xmodal.engine.wrappers import unwrap
+from xmodal.errors import ConfigError
+from xmodal.evaluation.location import location_auc
+from xmodal.registry import HOOKS, MODELS
+from xmodal.visualization.word_maps import read_objects, similarity_map, words_on_objects
+
+BATCH = 50
+
+
+@HOOKS.register_module()
+class AnchorAucHook(Hook):
+    """Logs ``anchor_auc`` after each epoch: do the similarities of Eq. 3 find the named objects?
+
+    It is the area under the ROC curve of the similarity of a word to the patches, the mean over the
+    groups, against the boxes of the objects that the word names; the mean over all such words of
+    the first caption of some validation images. 0.5 says nothing, 1 is perfect.
+
+    Args:
+        instances: COCO instances of the validation images.
+        images: number of validation images.
+    """
+
+    def __init__(self, instances: str, images: int = 100) -> None:
+        self.objects, self.images = read_objects(instances), images
+
+    def before_train(self, runner: Runner) -> None:
+        """Checks the model and the run.
+
+        Raises:
+            ConfigError: when the model has no anchors, or the run no validation.
+        """
+        position = getattr(getattr(unwrap(runner.model), 'backbone', None), 'position', None)
+        if not isinstance(position, MODELS.get('AnchorRelativePosition')):
+            raise ConfigError(
+                'AnchorAucHook needs model.backbone.position=dict(type='
+                f"'AnchorRelativePosition'), found {type(position).__name__}: leave the hook out"
+            )
+        if runner.val_loop is None:
+            raise ConfigError('AnchorAucHook measures validation images: set val_dataloader')
+
+    @torch.no_grad()
+    def after_train_epoch(self, runner: Runner) -> None:
+        """Measures and logs.
+
+        Raises:
+            ConfigError: when no word of the captions names an object of the images.
+        """
+        model = runner.whole_model().eval()
+        loader = runner.val_loop.dataloader
+        count = min(self.images, len(loader.dataset))
+        areas = []
+        for start in range(0, count, BATCH):
+            samples = [loader.dataset[i] for i in range(start, min(start + BATCH, count))]
+            for sample in samples:
+                sample['data_samples'].text = sample['data_samples'].text[:1]
+            batch = model.data_preprocessor(loader.collate_fn(samples), False)['inputs']
+            image = model.encode_image(batch.images).tokens
+            text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+            maps = similarity_map(model, image, text).float().cpu()
+            for row, index, patches in words_on_objects(model, batch, image, self.objects):
+                areas.append(float(location_auc(maps[row, :, :, index], patches)))
+        if not areas:
+            raise ConfigError(
+                'AnchorAucHook: no word of the captions is a name or attribute of the instances of '
+                'its image: are hook.instances those of val_dataloader?'
+            )
+        runner.visualizer.add_scalars({'anchor_auc': fmean(areas)}, step=runner.iter)
+        runner.logger.info(f'anchor_auc: {fmean(areas):.3f} ({len(areas)} words, {count} images)')
