@@ -14,6 +14,7 @@ from xmodal.engine.wrappers import unwrap
 IMAGES = 4
 
 
+@torch.no_grad()
 def literal_auc(model, world):
     """The mean area over all words of the first captions that name something, patch by patch."""
     content = json.loads((world / 'coco/instances_val.json').read_text())
@@ -53,7 +54,6 @@ def config(tiny_config, tiny_world):
     return tiny_config
 
 
-@torch.no_grad()
 def test_the_log_has_the_area_of_the_named_objects(config, tiny_world):
     runner = build_runner(config)
     runner.train()

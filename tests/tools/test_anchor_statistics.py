@@ -9,8 +9,8 @@ import torch
 from tools.analysis import anchor_statistics
 from tools.analysis.anchor_statistics import location_statistics, pair_statistics
 from xmodal.engine.launch import build_runner
+from xmodal.evaluation.location import named_patches
 from xmodal.registry import MODELS
-from xmodal.visualization.word_maps import named_patches
 
 
 @pytest.fixture

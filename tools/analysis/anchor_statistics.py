@@ -23,14 +23,15 @@ from xmodal.benchmark import make_parser, make_table
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import location_auc
+from xmodal.evaluation.location import location_auc, read_objects, words_on_objects
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
-from xmodal.visualization.word_maps import SIMILARITY, read_objects, word_maps, words_on_objects
+from xmodal.visualization.grad_cam import grad_cam
 
 BATCH = 50
+SIMILARITY = 'AUC of the similarity S'
 
 
 def parse_args() -> argparse.Namespace:
@@ -101,6 +102,26 @@ def location_statistics(
         else:
             statistics[name] = float(auc)
     return statistics
+
+
+def word_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
+    """The maps of words: S_G of Eq. 3, -P of Eq. 7, and Grad-CAM of each layer that has them.
+
+    Returns:
+        By name, (B, h, w, N, G), and (B, h, w, N) for Grad-CAM.
+    """
+    relation = model.relate(image, text)
+    maps = {
+        SIMILARITY: relation.similarity[:, 1:, 1:],
+        'AUC of the nearness -P': -relation.distance[:, 1:, 1:],
+    }
+    maps = {name: values.unflatten(1, image.grid_size) for name, values in maps.items()}
+    if model.matching_head is not None:
+        # In the last layer only [CLS] has a map.
+        for layer in range(model.backbone.fusion.depth - 1):
+            words, _ = grad_cam(model, image, text, layer)
+            maps[f'AUC of Grad-CAM, layer {layer}'] = words[:, 1:].permute(0, 2, 3, 1)
+    return maps
 
 
 @torch.no_grad()

@@ -25,8 +25,8 @@ from xmodal.engine.launch import read_config
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
+from xmodal.visualization.anchors import similarity_map
 from xmodal.visualization.grad_cam import grad_cam
-from xmodal.visualization.word_maps import similarity_map
 
 BATCH = 50
 RANDOM = 'random order'

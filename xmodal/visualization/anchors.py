@@ -84,6 +84,12 @@ def word_anchors(
     return [WordAnchors(word, of_word) for word, of_word in zip(words, maps[0][0], strict=True)]
 
 
+def similarity_map(model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
+    """S_G of Eq. 3 of each word, the mean over the groups, (B, h, w, N)."""
+    similarity = model.relate(image, text).similarity[:, 1:, 1:]
+    return similarity.mean(-1).unflatten(1, image.grid_size)
+
+
 def find_position(model: nn.Module) -> nn.Module | None:
     """Returns the position of a model; None for a model that has no fusion encoder."""
     return getattr(getattr(model, 'backbone', None), 'position', None)

@@ -27,7 +27,6 @@ from xmodal.datasets.shapes.scene import (
     COLOURS,
     OPPOSITE,
     SHAPES,
-    SIZES,
     SPLITS,
     TEXTURES,
     Scene,
@@ -39,7 +38,7 @@ from xmodal.datasets.shapes.scene import (
 from xmodal.datasets.shapes.statements import Description, Statement
 from xmodal.files import write_json
 
-_VALUES = {'colour': tuple(COLOURS), 'size': tuple(SIZES), 'texture': TEXTURES, 'shape': SHAPES}
+_VALUES = {'colour': tuple(COLOURS), 'texture': TEXTURES, 'shape': SHAPES}
 
 
 class MinimalPair(NamedTuple):
@@ -136,9 +135,12 @@ def _word(pattern: str, statement: Statement, wording: int) -> str:
 
 
 def _change_attribute(statement: Statement, rng: np.random.Generator) -> Statement:
-    """Another colour, size or texture of one object, of those that are named."""
+    """Another colour, or texture if it is named, of one object.
+
+    Sizes stay: small objects find a place more often, so that "large" would more often be false.
+    """
     index = int(rng.integers(2))
-    named = [x for x in ('colour', 'size', 'texture') if getattr(statement.mentions[index], x)]
+    named = [x for x in ('colour', 'texture') if getattr(statement.mentions[index], x)]
     return _with_other(statement, index, _pick(named, rng), rng)
 
 

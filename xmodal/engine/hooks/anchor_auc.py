@@ -8,9 +8,9 @@ from mmengine.runner import Runner
 
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
-from xmodal.evaluation.location import location_auc
+from xmodal.evaluation.location import location_auc, read_objects, words_on_objects
 from xmodal.registry import HOOKS, MODELS
-from xmodal.visualization.word_maps import read_objects, similarity_map, words_on_objects
+from xmodal.visualization.anchors import similarity_map
 
 BATCH = 50
 
