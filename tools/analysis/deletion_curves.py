@@ -123,12 +123,13 @@ def main() -> None:
     """Prints the table."""
     args = parse_args()
     areas = measure(args)
-    table = make_table(f'Deletion, {args.checkpoint}', '', 'area', 'minus random', '95 % interval')
+    heading = 'minus random, 95 % interval'
+    table = make_table(f'Deletion, {args.checkpoint}', '', 'area', heading)
     for name, values in areas.items():
         difference = values - areas[RANDOM]
         mean, margin = float(difference.mean()), 1.96 * float(difference.std()) / len(values) ** 0.5
-        cells = [f'{mean:+.3f}', f'{mean - margin:+.3f} … {mean + margin:+.3f}']
-        table.add_row(name, f'{float(values.mean()):.3f}', *(cells if name != RANDOM else ['', '']))
+        cell = f'{mean:.3f} ± {margin:.3f}' if name != RANDOM else ''
+        table.add_row(name, f'{float(values.mean()):.3f}', cell)
     Console(width=100).print(table)
 
 
