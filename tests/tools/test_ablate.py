@@ -322,6 +322,19 @@ def test_a_stage_may_test_the_checkpoint_of_another_one_with_other_options(paper
     assert command[command.index('--metrics') + 1] == f'{dev.folder}/metrics.json'
 
 
+def test_another_test_may_have_a_config_of_its_own(paper):
+    add_test(paper)
+    (paper / 'probe.py').write_text(f"_base_ = '{paper}/task.py'\nprobe = True")
+    table = paper / 'ablations/table.py'
+    table.write_text(
+        table.read_text().replace("tests='task',", f"tests='task', config='{paper}/probe.py',")
+    )
+    plan = make_plan(paper)
+    task, dev = (plan.run_of(plan.table.rows[2], stage, 0) for stage in ('task', 'dev'))
+    assert dev.config.probe and 'probe' not in task.config and dev.source is task
+    assert Commands().test(dev)[2:4] == [f'{paper}/probe.py', f'{task.folder}/epoch_1.pth']
+
+
 def test_the_best_checkpoint_of_a_training_is_what_another_test_takes(paper):
     add_test(paper)
     plan = make_plan(paper, only=['none'])
@@ -338,8 +351,8 @@ def test_the_best_checkpoint_of_a_training_is_what_another_test_takes(paper):
         ("tests='task'", "tests='tusk'", "stage dev tests 'tusk' is unknown, expected one of pret"),
         (
             "tests='task'",
-            "tests='task', config='a'",
-            "stage dev takes no key 'config'; it takes te",
+            "tests='task', takes=[]",
+            "stage dev takes no key 'takes', did you mean 'tests'",
         ),
         ("task='full'", "dev='full'", "row 'late': stage 'dev' is unknown, expected one of pret"),
     ],

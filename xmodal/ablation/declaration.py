@@ -12,7 +12,7 @@ from xmodal.packaged import ROOT, find_file
 
 _TABLE_KEYS = ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows')
 _STAGE_KEYS = ('config', 'takes', 'after', 'options', 'ensemble')
-_TEST_KEYS = ('tests', 'options')
+_TEST_KEYS = ('tests', 'config', 'options')
 _ROW_KEYS = ('label', 'override', 'stages', 'paper', 'preset')
 
 
@@ -152,7 +152,11 @@ def _read_stage(where: str, name: str, declared: dict, before: dict[str, Stage])
         _check_name(f'{where} tests', tested, trainings)
         trained = trainings[tested]
         return trained._replace(
-            name=name, after=tested, options=trained.options | options, tests_only=True
+            name=name,
+            config=declared.get('config', trained.config),
+            after=tested,
+            options=trained.options | options,
+            tests_only=True,
         )
     return Stage(
         name,

@@ -69,6 +69,7 @@ presets = {
                     'optim_wrapper.optimizer.lr': 5e-4, 'param_scheduler.1.begin': 0,
                 },
             ),
+            skills=dict(tests='pretrain', config=configs + 'skills_shapes.py'),
             # An epoch of one caption a scene: a fifth of what retrieval_shapes.py takes.
             retrieval=dict(
                 config=configs + 'retrieval_shapes.py', after='pretrain', takes=position,

@@ -11,6 +11,8 @@ columns = {
         're-ranked: TR@1': ('retrieval', 'i2t/R@1'),
         're-ranked: IR@1': ('retrieval', 't2i/R@1'),
         're-ranked: mean recall': ('retrieval', 'mean_recall'),
+        'skills by vectors': ('skills', 'vectors/mean'),
+        'skills by fusion': ('skills', 'fusion/mean'),
     },
 }
 paper_columns = []

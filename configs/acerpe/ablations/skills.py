@@ -1,32 +1,18 @@
-# The rows of Table 1 by skill (docs/tasks/skills.md): one pre-training, tested on minimal pairs.
+# The rows of Table 1 by skill (docs/tasks/skills.md): its pre-trainings, tested on minimal pairs.
 # No table of the paper.
 _base_ = '../../_base_/ablations/acerpe.py'
 
 title = 'Cross-modal position, by skill'
-group = 'acerpe_skills'
 
-presets = dict(
-    _delete_=True,
-    shapes=dict(
-        label='on the embedded world',
-        stages=dict(
-            contrast=_base_.presets.shapes.stages.contrast,
-            # That of the other tables, with another test.
-            pretrain=dict(
-                _base_.presets.shapes.stages.pretrain, config='configs/acerpe/skills_shapes.py'
-            ),
-        ),
-    ),
-)
 columns = {
     'shapes': {
-        'attribute': ('pretrain', 'fusion/attribute'),
-        'relation': ('pretrain', 'fusion/relation'),
-        'count': ('pretrain', 'fusion/count'),
-        'binding': ('pretrain', 'fusion/binding'),
-        'object': ('pretrain', 'fusion/object'),
-        'mean': ('pretrain', 'fusion/mean'),
-        'by vectors: mean': ('pretrain', 'vectors/mean'),
+        'attribute': ('skills', 'fusion/attribute'),
+        'relation': ('skills', 'fusion/relation'),
+        'count': ('skills', 'fusion/count'),
+        'binding': ('skills', 'fusion/binding'),
+        'object': ('skills', 'fusion/object'),
+        'mean': ('skills', 'fusion/mean'),
+        'by vectors: mean': ('skills', 'vectors/mean'),
     },
 }
 paper_columns = []
