@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from xmodal.errors import FileError
 from xmodal.files import atomic_write
 
 FLAT_UP_TO = 300_000
-SAMPLE = 256  # training vectors of a list of IVF
-SECOND_PASS = 400  # candidates of an approximate search that are compared exactly
+SAMPLE = 64  # training vectors of a list of IVF
+SECOND_PASS = 400  # candidates of a rough search that are compared exactly
+FEW = 20_000  # images that a filter lets through: all of them are compared exactly
 KINDS = ('flat', 'hnsw', 'ivfpq')
 
 
@@ -22,7 +24,7 @@ def import_faiss():
 
 
 def choose_kind(count: int) -> str:
-    """What suits a number of vectors: exact up to 300,000, product quantization above."""
+    """What suits a number of vectors: exact up to 300,000, 4-bit product quantization above."""
     return 'flat' if count <= FLAT_UP_TO else 'ivfpq'
 
 
@@ -46,26 +48,12 @@ class Engine:
         Raises:
             ValueError: when there is no such kind.
         """
-        faiss = import_faiss()
         kind = kind or choose_kind(len(ids))
         if kind not in KINDS:
             raise ValueError(f'engine={kind!r}, expected one of {", ".join(KINDS)}')
-        width = matrix.shape[1]
-        product = faiss.METRIC_INNER_PRODUCT
-        if kind == 'flat' and matrix.dtype == np.float32:
-            index = faiss.IndexFlatIP(width)
-        elif kind == 'flat':  # float16 as on the disk, so that it is exact
-            index = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, product)
-        elif kind == 'hnsw':
-            index = faiss.index_factory(width, 'HNSW32_SQfp16', product)
-            index.hnsw.efConstruction, index.hnsw.efSearch = 80, 128
-        else:
-            lists = max(1, min(1 << int(np.log2(max(len(ids), 1)) / 2 + 1), len(ids) // 39))
-            codes = next(size for size in (64, 32, 16, 8, 4, 2, 1) if width % size == 0)
-            index = faiss.index_factory(width, f'IVF{lists},PQ{codes}', product)
-            index.nprobe = max(1, lists // 64)
+        index = _structure(kind, matrix, len(ids))
         if not index.is_trained:
-            size = min(len(ids), 100_000 if kind != 'ivfpq' else SAMPLE * index.nlist // 4)
+            size = min(len(ids), 16_384 if kind == 'hnsw' else SAMPLE * index.nlist)
             chosen = np.random.default_rng(0).choice(ids, size, replace=False)
             index.train(matrix[np.sort(chosen)].astype(np.float32))
         for start in range(0, len(ids), 1 << 16):
@@ -80,44 +68,71 @@ class Engine:
     def write(self, file: Path) -> None:
         """Writes the structure without the vectors of the matrix, complete or not at all."""
         with atomic_write(file) as path:
-            import_faiss().write_index(self.faiss_index, str(path))
+            try:
+                import_faiss().write_index(self.faiss_index, str(path))
+            except RuntimeError as error:  # names a line of C++
+                raise FileError(f'{file} cannot be written: is the disk full?') from error
 
     def search(
         self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The best ids of each query and their exact scores, best first.
 
+        FAISS finds candidates; the vectors on the disk rank them.
+
         Args:
             queries: float32 (Q, d).
             k: how many.
-            allowed: ids that may be found; None for all.
+            allowed: ids that may be found, ascending; None for all.
 
         Returns:
             For each query ids, int64, and scores, float32; fewer than k where there are fewer.
         """
-        faiss = import_faiss()
-        depth = k if self.kind == 'flat' else max(k, SECOND_PASS)
-        parameters = None
-        if allowed is not None:
-            places = np.searchsorted(self.ids, allowed)
-            selector = faiss.IDSelectorBatch(places)
-            parameters = {
-                'flat': faiss.SearchParameters,
-                'hnsw': faiss.SearchParametersHNSW,
-                'ivfpq': faiss.SearchParametersIVF,
-            }[self.kind](sel=selector)
-            if self.kind == 'hnsw':
-                parameters.efSearch = max(128, depth)
-            elif self.kind == 'ivfpq':
-                parameters.nprobe = self.faiss_index.nprobe
-        if not len(self.ids):
-            return [(self.ids, np.zeros(0, np.float32))] * len(queries)
-        depth = min(depth, len(self.ids))
-        _, found = self.faiss_index.search(queries, depth, params=parameters)
-        return [self._exact(q, row[row >= 0], k) for q, row in zip(queries, found, strict=True)]
+        if allowed is not None:  # the catalogue may know images that are newer than the structure
+            allowed = allowed[np.isin(allowed, self.ids, assume_unique=True)]
+        few = self.ids if allowed is None else allowed
+        if not len(self.ids) or (allowed is not None and len(allowed) <= FEW):
+            return [self._exact(query, few, k) for query in queries]
+        depth = min(k if self.kind == 'flat' else max(k, SECOND_PASS), len(few))
+        options = None if allowed is None else self._only(allowed)
+        _, found = self.faiss_index.search(queries, depth, params=options)
+        ids = [self.ids[np.sort(places[places >= 0])] for places in found]
+        return [self._exact(*pair, k) for pair in zip(queries, ids, strict=True)]
 
-    def _exact(self, query: np.ndarray, places: np.ndarray, k: int):
-        ids = self.ids[np.sort(places)]
+    def _only(self, allowed: np.ndarray):
+        """FAISS's parameters of a search among some ids."""
+        faiss = import_faiss()
+        mask = np.zeros(len(self.ids), bool)
+        mask[np.searchsorted(self.ids, allowed)] = True
+        selector = faiss.IDSelectorBitmap(np.packbits(mask, bitorder='little'))
+        if self.kind == 'flat':
+            return faiss.SearchParameters(sel=selector)
+        if self.kind == 'hnsw':
+            return faiss.SearchParametersHNSW(sel=selector, efSearch=SECOND_PASS)
+        return faiss.SearchParametersIVF(sel=selector, nprobe=self.faiss_index.nprobe)
+
+    def _exact(self, query: np.ndarray, ids: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         scores = self.matrix[ids].astype(np.float32) @ query
         best = np.argsort(-scores, kind='stable')[:k]
         return ids[best], scores[best]
+
+
+def _structure(kind: str, matrix: np.ndarray, count: int):
+    """An empty structure of FAISS for so many of the vectors."""
+    faiss = import_faiss()
+    width, product = matrix.shape[1], faiss.METRIC_INNER_PRODUCT
+    if kind == 'flat' and matrix.dtype == np.float32:
+        return faiss.IndexFlatIP(width)
+    if kind == 'flat':  # float16 as on the disk, so that it is exact
+        return faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, product)
+    if kind == 'hnsw':
+        index = faiss.index_factory(width, 'HNSW32_SQfp16', product)
+        index.hnsw.efConstruction, index.hnsw.efSearch = 80, SECOND_PASS
+        return index
+    # 4-bit codes of two dimensions each, which are compared in registers: a list is long and cheap.
+    lists = max(1, min(1 << int(np.log2(max(count, 1)) / 2 - 1), count // SAMPLE))
+    codes = width // 2 if width % 2 == 0 else width
+    index = faiss.index_factory(width, f'IVF{lists},PQ{codes}x4fsr', product)
+    index.cp.niter = 10
+    index.nprobe = max(1, lists // 16)
+    return index

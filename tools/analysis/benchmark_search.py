@@ -1,0 +1,186 @@
+"""Times search: how fast an index is made and renewed, and how well and fast FAISS finds.
+
+    python tools/analysis/benchmark_search.py vectors --count 10000000
+    python tools/analysis/benchmark_search.py images --count 10000
+
+``vectors`` draws vectors of length 1 from a mixture: 1000 centres, whose spread and that within
+them (0.7 of it) fall with 1 / √i along the i-th direction, as the spectrum of learned embeddings
+does. It builds what an index of so many images has, and asks for the best ten in a process of its
+own, one query after the other on one core. CPU time counts, because other processes do not add to
+it; pages of the vectors are in the memory of the system.
+
+``images`` indexes a folder of drawn images and compares images a second with those of the encoder
+alone on tensors that are ready, in alternating rounds; then it renews an index that is up to date.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from tqdm import tqdm
+
+from xmodal.benchmark import alternate, make_parser, make_table, median_ratio, seconds_of
+from xmodal.benchmark.memory import proportional_memory
+from xmodal.engine.command_line import at_least
+from xmodal.engine.errors import run_or_explain
+from xmodal.search.engine import KINDS, Engine
+
+CENTRES, WITHIN, CHUNK, BEST = 1000, 0.7, 1 << 16, 10
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = make_parser(__doc__)
+    commands = parser.add_subparsers(dest='command', required=True)
+    vectors, images = commands.add_parser('vectors'), commands.add_parser('images')
+    vectors.add_argument('--width', type=at_least(1), default=256, help='of a vector')
+    vectors.add_argument('--queries', type=at_least(1), default=100, help='number of queries')
+    vectors.add_argument('--engine', choices=KINDS, help='default: by the number of vectors')
+    images.add_argument('--model', default='acerpe-shapes', help='a name of the zoo')
+    images.add_argument('--side', type=at_least(1), default=96, help='of an image, in pixels')
+    images.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
+    images.add_argument('--repeats', type=at_least(1), default=3, help='rounds that count')
+    for command, count in ((vectors, 100_000), (images, 10_000)):
+        command.add_argument('--count', type=at_least(1), default=count, help='how many')
+        command.add_argument('--folder', help='for temporary files (default: of the system)')
+    return parser.parse_args()
+
+
+def draw(count: int, width: int, seed: int) -> Iterator[np.ndarray]:
+    """Vectors of the mixture, float32, in chunks; the mixture does not depend on the seed."""
+    mixture, random = np.random.default_rng(0), np.random.default_rng(seed)
+    scale = np.arange(1, width + 1, dtype=np.float32) ** -0.5
+    centres = mixture.standard_normal((CENTRES, width), np.float32)
+    turn = np.linalg.qr(mixture.standard_normal((width, width)))[0].astype(np.float32)
+    for start in range(0, count, CHUNK):
+        size = min(CHUNK, count - start)
+        noise = random.standard_normal((size, width), np.float32)
+        rows = ((centres[random.integers(0, CENTRES, size)] + WITHIN * noise) * scale) @ turn
+        yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def write_vectors(file: Path, count: int, queries: np.ndarray) -> np.ndarray:
+    """Writes float16 vectors, and returns the exact best of each query, (Q, 10)."""
+    scores = np.zeros((len(queries), 0), np.float32)
+    best = np.zeros((len(queries), 0), np.int64)
+    chunks = draw(count, queries.shape[1], seed=1)
+    with open(file, 'wb') as output:
+        for number, rows in enumerate(tqdm(chunks, 'drawing', -(-count // CHUNK))):
+            rows = rows.astype(np.float16)
+            output.write(rows.tobytes())
+            here = queries @ rows.astype(np.float32).T
+            ids = np.broadcast_to(np.arange(len(rows)) + number * CHUNK, here.shape)
+            scores, best = np.hstack([scores, here]), np.hstack([best, ids])
+            kept = np.argsort(-scores, 1, kind='stable')[:, :BEST]
+            scores, best = (np.take_along_axis(a, kept, 1) for a in (scores, best))
+    return best
+
+
+def ask(folder: Path, count: int, kind: str, queries: np.ndarray, best: np.ndarray) -> None:
+    """Measures queries in a process that has the engine alone, and prints a table."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    matrix = np.memmap(folder / 'vectors.f16', np.float16, 'r', shape=(count, queries.shape[1]))
+    engine = Engine.read(folder / 'engine.faiss', matrix, np.arange(count), kind)
+    engine.search(queries[:1], BEST)
+    cpu, wall, found = [], [], []
+    for query in queries:
+        starts = time.process_time(), time.perf_counter()
+        found.append(engine.search(query[None], BEST)[0][0])
+        cpu.append(time.process_time() - starts[0])
+        wall.append(time.perf_counter() - starts[1])
+    hits = sum(len(set(a) & set(b)) for a, b in zip(found, best.tolist(), strict=True))
+    memory = proportional_memory(['self'])
+    table = make_table(f'{count:,} vectors of {queries.shape[1]}, {kind}', '', '')
+    table.add_row('recall@10', f'{hits / best.size:.3f}')
+    table.add_row('CPU ms a query, mean', f'{1e3 * np.mean(cpu):.2f}')
+    table.add_row('CPU ms a query, 95th percentile', f'{1e3 * np.quantile(cpu, 0.95):.2f}')
+    table.add_row('ms a query, median', f'{1e3 * np.median(wall):.2f}')
+    table.add_row('resident, GB', f'{memory["Pss"] / 1e9:.2f}')
+    table.add_row('of it pages of files, GB', f'{memory["Pss_File"] / 1e9:.2f}')
+    table.add_row('bytes a vector of the structure', f'{_size(folder, "engine.faiss") / count:.0f}')
+    Console().print(table)
+
+
+def _size(folder: Path, name: str) -> int:
+    return (folder / name).stat().st_size
+
+
+def measure_vectors(args: argparse.Namespace, folder: Path) -> None:
+    """Draws, builds and asks."""
+    (queries,) = draw(args.queries, args.width, seed=2)
+    best = write_vectors(folder / 'vectors.f16', args.count, queries)
+    matrix = np.memmap(folder / 'vectors.f16', np.float16, 'r', shape=(args.count, args.width))
+    start = time.process_time()
+    engine = Engine.build(matrix, np.arange(args.count), args.engine)
+    engine.write(folder / 'engine.faiss')
+    print(f'built in {time.process_time() - start:.0f} CPU seconds')
+    arguments = folder, args.count, engine.kind, queries, best
+    del engine, matrix
+    process = get_context('spawn').Process(target=ask, args=arguments)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise RuntimeError('the process of the queries has failed')
+
+
+def measure_images(args: argparse.Namespace, folder: Path) -> None:
+    """Indexes drawn images, and renews the index."""
+    import cv2
+
+    from xmodal.apis import ImageIndex, Inferencer
+    from xmodal.search.build import _Images
+    from xmodal.search.sources import find_entries
+
+    random = np.random.default_rng(0)
+    for number in tqdm(range(args.count), 'drawing'):
+        part = folder / ('few' if number < args.count // 10 else 'rest')
+        part.mkdir(exist_ok=True)
+        blocks = random.integers(0, 256, (8, 8, 3), np.uint8)
+        size = args.side, args.side
+        cv2.imwrite(str(part / f'{number}.png'), cv2.resize(blocks, size, interpolation=0))
+    inferencer = Inferencer(args.model)
+    images = _Images(find_entries(str(folder / 'few')), {}, inferencer.pipeline)
+    samples = [images[number].sample for number in range(len(images))]
+    rounds = iter(range(1000))
+
+    def encode() -> None:
+        for start in range(0, len(samples), 64):
+            inferencer.encode_samples(samples[start : start + 64])
+
+    def index() -> None:
+        one = ImageIndex(folder / f'index{next(rounds)}', inferencer)
+        one.update(folder / 'few', workers=args.workers, progress=False)
+
+    timers = {'encoder': lambda: seconds_of(encode), 'index': lambda: seconds_of(index)}
+    seconds = alternate(timers, args.repeats)
+    whole = ImageIndex(folder / 'whole', inferencer)
+    first = seconds_of(lambda: whole.update(folder, workers=args.workers))
+    again = min(seconds_of(lambda: whole.update(folder, progress=False)) for _ in range(3))
+    table = make_table(f'{args.model}, images of {args.side} × {args.side}', '', '')
+    few = len(samples)
+    for name, values in seconds.items():
+        table.add_row(f'{name}, {few:,} images, images/s', f'{few / np.median(values):.0f}')
+    ratio = median_ratio(seconds['encoder'], seconds['index'])
+    table.add_row('index to encoder, median of the rounds', f'{ratio:.2f}')
+    table.add_row(f'index of {args.count:,} images, images/s', f'{args.count / first:.0f}')
+    table.add_row(f'the same again, {args.count:,} images, seconds', f'{again:.2f}')
+    Console().print(table)
+
+
+def main() -> None:
+    """Runs a command."""
+    args = parse_args()
+    measure = {'vectors': measure_vectors, 'images': measure_images}[args.command]
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        measure(args, Path(folder))
+
+
+if __name__ == '__main__':
+    run_or_explain(main)
