@@ -3,9 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, current_thread
 
+import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
+from PIL import Image
 
 from xmodal.apis import Inferencer, load_model
 from xmodal.engine.launch import build_runner
@@ -228,3 +230,35 @@ def test_a_model_for_inference_has_no_teacher(shrink, tmp_path):
     assert sum(p.numel() for p in model.parameters()) < 0.6 * sum(
         p.numel() for p in trained.parameters()
     )
+
+
+def test_any_number_of_images_of_any_kind_is_encoded_in_batches(prepare, tiny_world, capsys):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    paths = sorted(tiny_world.glob('images/test/*/*.png'))[:5]
+    images = [
+        str(paths[0]), paths[1], Image.open(paths[2]), np.asarray(Image.open(paths[3])),
+        paths[4].read_bytes(),
+    ]  # fmt: skip
+    expected = torch.cat([inferencer.encode_images([path]).embedding for path in paths])
+    sizes = []
+    encode = inferencer.encode_samples
+    inferencer.encode_samples = lambda samples: (sizes.append(len(samples)), encode(samples))[1]
+    inferencer.batch_size, inferencer.progress = 2, True
+    image = inferencer.encode_images(images)
+    assert sizes == [2, 2, 1] and len(image.tokens.embeddings) == 5
+    torch.testing.assert_close(image.embedding, expected, atol=1e-5, rtol=1e-5)
+    assert '5/5' in capsys.readouterr().err
+    with pytest.raises(OSError, match=r'images\[4\]'):  # its place among all, not in its batch
+        inferencer.encode_images([*paths[:4], b'no image'])
+    with ThreadPoolExecutor(4) as pool:
+        for embedding in pool.map(lambda _: inferencer.encode_images(images).embedding, range(8)):
+            assert embedding.equal(image.embedding)
+
+
+def test_empty_lists_give_empty_results(prepare):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    assert inferencer.similarity([], ['a', 'b']).shape == (0, 2)
+    assert inferencer.similarity([], []).shape == inferencer.match([], []).shape == (0, 0)
+    assert inferencer.encode_texts([]).embedding.shape[0] == 0
+    assert inferencer.heatmap([], []).shape[0] == 0
+    assert inferencer.predict([], []) == []

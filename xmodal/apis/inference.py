@@ -1,6 +1,7 @@
 """Inference on images and texts with a trained model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -8,14 +9,9 @@ import numpy as np
 import torch
 from mmengine.config import Config
 from torch import Tensor
+from tqdm import tqdm
 
-from xmodal.apis.inputs import (
-    ImageLike,
-    image_fields,
-    require_images,
-    require_pairs,
-    require_texts,
-)
+from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
 from xmodal.apis.models import load_model, locate
 from xmodal.apis.preprocessing import image_pipeline, text_cleaner
 from xmodal.engine.launch import read_config
@@ -47,6 +43,8 @@ class Inferencer:
             Hugging Face hub; see :func:`xmodal.get_model`.
         checkpoint: a checkpoint file.
         device: device of the model.
+        batch_size: images that are in the model at once; a list may have any number.
+        progress: shows a bar.
 
     Raises:
         ValueError: if the test data set of the config has no pipeline, because it reads
@@ -58,6 +56,8 @@ class Inferencer:
         config: str | Path | Config,
         checkpoint: str | Path | None = None,
         device: str = 'cpu',
+        batch_size: int = 64,
+        progress: bool = False,
     ) -> None:
         if checkpoint is None:
             config, checkpoint = locate(config)
@@ -73,6 +73,7 @@ class Inferencer:
         self.pipeline = image_pipeline(loader.dataset)
         self.collate = FUNCTIONS.get(loader.collate_fn.type)
         self.clean_text = text_cleaner(loader.dataset)
+        self.batch_size, self.progress = batch_size, progress
         self._lock = Lock()  # a tokenizer has a state while it works
 
     @torch.no_grad()
@@ -85,8 +86,11 @@ class Inferencer:
         """
         require_images(images)
         # A model cannot encode no image: it encodes one, of which none is returned.
-        samples = self._samples(images if len(images) else [_BLANK], [''] * max(len(images), 1))
-        return _first(self.encode_samples(samples), len(images))
+        shown = images if len(images) else [_BLANK]
+        batches = self._batches(shown, [''] * len(shown))
+        tokens, embeddings = zip(*map(self.encode_samples, batches), strict=True)
+        embedding = None if embeddings[0] is None else torch.cat(embeddings)
+        return _first(Encoded(Tokens.join(list(tokens)), embedding), len(images))
 
     @torch.no_grad()
     def encode_samples(self, samples: list[dict]) -> Encoded:
@@ -209,24 +213,27 @@ class Inferencer:
         require_pairs(images, texts)
         if not len(images):
             return []
-        samples = self._samples(images, [self.clean_text(text) for text in texts])
-        batch = self._collate(samples)
-        return self.model(**batch, mode='predict')
+        batches = self._batches(images, [self.clean_text(text) for text in texts])
+        predicted = (self.model(**self._collate(batch), mode='predict') for batch in batches)
+        return [*chain.from_iterable(predicted)]
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Cleans and tokenises texts: ``input_ids`` and ``attention_mask``."""
         with self._lock:
             return self.model.data_preprocessor.tokenize([self.clean_text(text) for text in texts])
 
-    def _samples(
+    def _batches(
         self, images: Sequence[ImageLike | Sequence[ImageLike]], texts: Sequence[str]
-    ) -> list[dict]:
-        """What the pipeline makes of images and texts."""
+    ) -> Iterator[list[dict]]:
+        """What the pipeline makes of images and texts, in batches."""
         samples = []
-        for index, (image, text) in enumerate(zip(images, texts, strict=True)):
+        for index, text in enumerate(tqdm(texts, 'images', disable=not self.progress)):
             results = {'image_id': index, 'sample_index': index, 'text': text}
-            samples.append(self.pipeline(results | image_fields(image, f'images[{index}]')))
-        return samples
+            results |= image_fields(images[index], f'images[{index}]')
+            samples.append(self.pipeline(results))
+            if len(samples) == self.batch_size or index == len(texts) - 1:
+                yield samples
+                samples = []
 
     def _collate(self, samples: list[dict]) -> dict:
         """Returns the ``inputs`` and ``data_samples`` of the model."""
