@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from xmodal.datasets.image_file import BrokenImageError
+from xmodal.datasets.transforms import PackRegionText
 from xmodal.search.catalogue import Catalogue, IndexedImage, Seen
 from xmodal.search.sources import Entry
 from xmodal.search.vectors import VectorFile
@@ -51,17 +52,30 @@ class _Images(Dataset):
 
     def __getitem__(self, index: int) -> Decoded:
         entry = self.entries[index]
+        results = {'image_id': index, 'sample_index': index, 'text': ''}
         try:
+            if entry.is_regions:
+                return self._regions(entry, results)
             content = entry.read()
             digest = hashlib.sha256(content).hexdigest()
             if digest == self.hashes.get(entry.path):
                 return Decoded(entry, hash=digest)
-            results = {'image_id': index, 'sample_index': index, 'text': ''}
             fields = {'img_path': entry.path, 'img_bytes': content}
             sample = self.pipeline(results | fields)
             return Decoded(entry, sample, digest, *_header(content))
         except BrokenImageError as error:
             return Decoded(entry, reason=str(error))
+
+    def _regions(self, entry: Entry, results: dict) -> Decoded:
+        """Regions are packed as the pipeline packs them; what it does before is done."""
+        regions, pack = entry.regions(), self.pipeline.transforms[-1]
+        if not isinstance(pack, PackRegionText):
+            raise ValueError(f'{entry.file} is a region store, and the model takes images')
+        digest = hashlib.sha256(regions.features.numpy().tobytes()).hexdigest()
+        if digest == self.hashes.get(entry.path):
+            return Decoded(entry, hash=digest)
+        results |= {'img_path': entry.path, 'regions': regions}
+        return Decoded(entry, pack(results), digest)
 
 
 def _header(content: bytes) -> tuple[tuple[int, int], str | None]:

@@ -1,15 +1,18 @@
-"""Where the images of an index are: folders, patterns, tables, lists and tar shards."""
+"""Where the images of an index are: folders, patterns, tables, lists, tar shards, region stores."""
 
 import csv
 import glob
 import tarfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError, read_image_bytes
+from xmodal.datasets.region_store import RegionStore
 from xmodal.errors import FileError
 from xmodal.files import read_json, reads
+from xmodal.structures import Regions
 
 SUFFIXES = (*IMAGE_SUFFIXES, '.tif', '.tiff', '.gif')
 
@@ -18,9 +21,9 @@ class Entry(NamedTuple):
     """One image of a source.
 
     Attributes:
-        path: what names it: its file, or ``SHARD.tar::MEMBER``.
-        file: the file that has its bytes.
-        offset: of its first byte in a shard; None for a file of its own.
+        path: what names it: its file, ``SHARD.tar::MEMBER``, or ``STORE::ID`` for regions.
+        file: the file that has its bytes, or the folder of a region store.
+        offset: of its first byte in a shard; None for a file of its own, and for regions.
         size: number of bytes.
         mtime: time of the last change of the file, in nanoseconds.
     """
@@ -31,12 +34,30 @@ class Entry(NamedTuple):
     size: int
     mtime: int
 
+    @property
+    def is_regions(self) -> bool:
+        """Whether it has regions in place of an image."""
+        return self.offset is None and self.path != self.file
+
+    def regions(self) -> Regions:
+        """The regions of the image.
+
+        Raises:
+            BrokenImageError: when the store has them no more, or they are not finite.
+        """
+        try:
+            return _store(self.file)[self.path.removeprefix(f'{self.file}::')]
+        except (KeyError, ValueError) as error:
+            raise BrokenImageError(f'{self.path}: {error}') from error
+
     def read(self) -> bytes:
         """The encoded image.
 
         Raises:
             BrokenImageError: when it cannot be read.
         """
+        if self.is_regions:
+            raise BrokenImageError(f'{self.path}: a region store has no images')
         if self.offset is None:
             return read_image_bytes(self.file)
         try:
@@ -51,14 +72,16 @@ def find_entries(source: str) -> list[Entry]:
     """The images of a source, in the order of their paths, each once.
 
     Args:
-        source: a folder, which is searched with all folders in it; an image; a .csv with a column
-            ``image`` or a .json of ALBEF, both with paths relative to the file; tar shards; or a
+        source: a folder, which is searched with all folders in it, or is a region store; an image;
+            a .csv with a column ``image`` or a .json of ALBEF, both with paths relative to the file; tar shards; or a
             pattern such as ``'photos/**/*.jpg'``.
 
     Raises:
         FileNotFoundError: when there is nothing.
     """
     path = Path(source)
+    if (path / 'store.json').is_file():
+        return sorted(_store_entries(path))
     if path.is_dir():
         found = (p for p in path.rglob('*') if p.suffix.lower() in SUFFIXES)
     elif path.is_file():
@@ -69,7 +92,7 @@ def find_entries(source: str) -> list[Entry]:
     if not entries:
         raise FileNotFoundError(
             f'{source}: no images. Expected a folder, a pattern in quotes, a .csv, a .json of '
-            'ALBEF or a .tar'
+            'ALBEF, a .tar or a region store'
         )
     return [entries[name] for name in sorted(entries)]
 
@@ -92,6 +115,17 @@ def _file_entry(file: Path) -> Entry:
         return Entry(str(file), str(file), None, status.st_size, status.st_mtime_ns)
     except (OSError, ValueError):
         return Entry(str(file), str(file), None, -1, -1)
+
+
+@lru_cache(4)
+def _store(folder: str) -> RegionStore:
+    return RegionStore(folder)
+
+
+def _store_entries(folder: Path) -> Iterator[Entry]:
+    store, mtime = RegionStore(folder), (folder / 'store.json').stat().st_mtime_ns
+    for image in range(len(store)):
+        yield Entry(f'{folder}::{store.image_id(image)}', str(folder), None, 0, mtime)
 
 
 @reads('a tar file that is not compressed')

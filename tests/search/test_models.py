@@ -1,0 +1,99 @@
+"""Every model that gives vectors can search: images or regions, and any pooling."""
+
+import numpy as np
+import pytest
+import torch
+
+from xmodal.apis import Inferencer
+from xmodal.datasets.region_store import RegionStore
+from xmodal.errors import FileError
+from xmodal.registry import MODELS
+from xmodal.search import ImageIndex, Query
+
+pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
+TEXTS = ['a red ring', 'two blue discs', 'a small green square']
+
+
+@pytest.fixture
+def prepare(relocated, tiny_world, tmp_path):
+    """An inferencer with random weights, and what it can index."""
+
+    def make(name):
+        config = relocated(f'configs/{name}.py', tiny_world)
+        store = str(tiny_world / 'regions/store')
+        if name.startswith('temde'):
+            config.model.image_encoder.feature_dims = RegionStore(store).feature_dims
+            pipeline = [dict(type='LoadRegions', store=store), dict(type='PackRegionText')]
+            config.test_dataloader.dataset = dict(
+                type='AlbefJsonDataset', ann_file='none.json', pipeline=pipeline
+            )
+            source = store
+        else:
+            config.model.image_encoder.update(image_size=32, patch_size=8, pretrained=False)
+            source = str(tiny_world / 'images/test')
+        torch.manual_seed(0)
+        model = MODELS.build(config.model)
+        for name, value in model.state_dict().items():
+            if name.endswith('thresholds'):  # of EMDE, which training fits
+                value.zero_()
+        torch.save(model.state_dict(), tmp_path / 'weights.pth')
+        return Inferencer(config, tmp_path / 'weights.pth'), source
+
+    return make
+
+
+@pytest.mark.parametrize('pooling', ['mean', 'max', 'gpo', 'emde', 'temde'])
+def test_dual_encoders_search_a_region_store(prepare, pooling, tmp_path):
+    inferencer, store = prepare(f'temde/dual_{pooling}_shapes')
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    index.update(store, dtype='float32', progress=False)
+    names = [f'{store}::{image_id}' for image_id in map(RegionStore(store).image_id, range(48))]
+    assert len(index.catalogue.ids()) == len(names) and not index.catalogue.broken()
+    # The model compares tokens, pair by pair; it does not know the index's vectors.
+    stems = [name.partition('::')[2] for name in names]
+    image, text = inferencer.encode(stems, TEXTS)
+    with torch.no_grad():
+        similarity = inferencer.model.similarity
+        expected = similarity.to_scores(similarity(image.tokens, text.tokens)).numpy()
+    for column, hits in enumerate(index.search([Query(text) for text in TEXTS], len(names))):
+        rows = [names.index(hit.image.path) for hit in hits]
+        assert sorted(rows) == list(range(len(names)))
+        np.testing.assert_allclose([h.score for h in hits], expected[rows, column], atol=1e-5)
+        assert (np.diff(expected[rows, column]) <= 1e-5).all()
+    before = index.catalogue.rows()
+    index.update(store, progress=False)
+    assert index.catalogue.rows() == before
+
+
+def test_emkum_searches_images_and_takes_captions(prepare, tmp_path):
+    inferencer, source = prepare('emkum/tte_post_shapes')
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    index.update(source, dtype='float32', progress=False)
+    images = index.catalogue.images(index.catalogue.ids())
+    scores = inferencer.similarity([image.path for image in images], TEXTS)
+    for column, hits in enumerate(index.search([Query(text) for text in TEXTS], len(images))):
+        expected = scores[:, column].sort(descending=True).values
+        np.testing.assert_allclose([hit.score for hit in hits], expected, atol=1e-5)
+    captions = index.captions(images[3].path, TEXTS)
+    order = scores[3].argsort(descending=True).tolist()
+    assert [text for text, _ in captions] == [TEXTS[row] for row in order]
+    with pytest.raises(ValueError, match='EmkumModel has no matching score'):
+        index.search([Query('a ring')], rerank=2)
+
+
+def test_a_model_without_vectors_and_a_store_for_images_are_sentences(prepare, tmp_path):
+    inferencer, store = prepare('temde/saf_temde_shapes')
+    with pytest.raises(ValueError, match='ImageTextMatcher compares tokens and gives no vectors'):
+        ImageIndex(tmp_path / 'index', inferencer)
+    inferencer, _ = prepare('emkum/none_shapes')
+    with pytest.raises(ValueError, match='is a region store, and the model takes images'):
+        ImageIndex(tmp_path / 'index', inferencer).update(store, progress=False)
+    inferencer, _ = prepare('temde/dual_mean_shapes')
+    index = ImageIndex(tmp_path / 'regions', inferencer)
+    index.update(store, progress=False)
+    (image,) = index.catalogue.images([0])
+    with pytest.raises(OSError, match='a region store has no images'):
+        image.entry.read()
+    (tmp_path / 'regions/vectors.f16').write_bytes(b'')
+    with pytest.raises(FileError, match='shorter than the catalogue says'):
+        ImageIndex(tmp_path / 'regions', inferencer).search([Query('a ring')])
