@@ -48,6 +48,9 @@ def parse_args() -> argparse.Namespace:
     index.add_argument(
         '--dtype', choices=['float16', 'float32'], help='of a new index (default: float16)'
     )
+    index.add_argument(
+        '--launcher', choices=['none', 'pytorch'], default='none', help='pytorch under torchrun'
+    )
     query.add_argument('text', nargs='?', help="a sentence; 'A and not B' leaves B out")
     query.add_argument('--image', type=Path, help='more like this image')
     query.add_argument('-k', type=at_least(1), default=10, help='number of images')
@@ -89,7 +92,16 @@ def open_index(args: argparse.Namespace) -> tuple:
 def run_index(args: argparse.Namespace) -> None:
     """Makes or renews an index."""
     index, about = open_index(args)
-    index.update(args.source, args.batch_size, args.workers, args.engine, args.dtype, **about)
+    options = args.source, args.batch_size, args.workers, args.engine, args.dtype
+    if args.launcher == 'pytorch':
+        from xmodal.search.parallel import processes, update_on_ranks
+
+        with processes() as rank:
+            update_on_ranks(index, *options, **about)
+        if rank:
+            return
+    else:
+        index.update(*options, **about)
     run_info(argparse.Namespace(index=args.index, json=False))
 
 

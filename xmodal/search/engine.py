@@ -130,9 +130,9 @@ def _structure(kind: str, matrix: np.ndarray, count: int):
         index.hnsw.efConstruction, index.hnsw.efSearch = 80, SECOND_PASS
         return index
     # 4-bit codes of two dimensions each, which are compared in registers: a list is long and cheap.
-    lists = max(1, min(1 << int(np.log2(max(count, 1)) / 2 - 1), count // SAMPLE))
+    lists = max(1, min(1 << int(np.log2(max(count, 1)) / 2 - 2), count // SAMPLE))
     codes = width // 2 if width % 2 == 0 else width
     index = faiss.index_factory(width, f'IVF{lists},PQ{codes}x4fsr', product)
     index.cp.niter = 10
-    index.nprobe = max(1, lists // 16)
+    index.nprobe = max(1, lists // 8)
     return index

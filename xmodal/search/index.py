@@ -99,35 +99,47 @@ class ImageIndex:
         """
         entries = find_entries(str(source))
         with exclusive_dir(self.folder):
-            if not (self.folder / MANIFEST).exists():
-                self._write_manifest(engine, str(source), dtype or 'float16', about)
-            self._require_model()
-            dtype = self._require_dtype(dtype)
-            self.catalogue.create()
+            self.prepare(source, engine, dtype, about)
             seen = self.catalogue.seen()
             new, gone = changed(entries, seen)
-            vectors = VectorFile(self.folder / VECTORS[dtype], dtype)
-            encode_entries(
-                self.inferencer, new, seen, self.catalogue, vectors, batch_size, workers, progress
-            )
+            target = self.catalogue, self.vectors
+            encode_entries(self.inferencer, new, seen, *target, batch_size, workers, progress)
             self.catalogue.remove(gone)
             if engine or not self._is_current():
                 built = Engine.build(self._matrix(), self.catalogue.ids(), engine)
                 built.write(self._engine_file())
                 with atomic_write(self.folder / IDS) as path, open(path, 'wb') as output:
                     np.save(output, built.ids)
-                self._write_manifest(built.kind, str(source), dtype, about)
+                self._write_manifest(built.kind, str(source), self.dtype, about)
         with self._lock:
             self._engine = None
 
-    def _require_dtype(self, dtype: str | None) -> str:
-        found = read_manifest(self.folder).get('dtype', 'float16')
-        if dtype not in (None, found):
+    def prepare(
+        self, source: str | Path, engine: str | None, dtype: str | None, about: dict[str, str]
+    ) -> None:
+        """Makes the manifest and the catalogue, if there are none; arguments as :meth:`update`."""
+        if not (self.folder / MANIFEST).exists():
+            self._write_manifest(engine, str(source), dtype or 'float16', about)
+        self._require_model()
+        self._require_dtype(dtype)
+        self.catalogue.create()
+
+    def _require_dtype(self, dtype: str | None) -> None:
+        if dtype not in (None, self.dtype):
             raise ValueError(
-                f'{self.folder} has vectors of {found}, and {dtype} was asked for: leave out '
+                f'{self.folder} has vectors of {self.dtype}, and {dtype} was asked for: leave out '
                 '--dtype, or give another --index'
             )
-        return found
+
+    @property
+    def dtype(self) -> str:
+        """Of the vectors on the disk."""
+        return read_manifest(self.folder).get('dtype', 'float16')
+
+    @property
+    def vectors(self) -> VectorFile:
+        """The file of the vectors."""
+        return VectorFile(self.folder / VECTORS[self.dtype], self.dtype)
 
     def _write_manifest(
         self, engine: str | None, source: str, dtype: str, about: dict[str, str]
@@ -150,9 +162,7 @@ class ImageIndex:
 
     def _matrix(self) -> np.ndarray:
         """The vectors on the disk, (N, d)."""
-        dtype = self._require_dtype(None)
-        file = VectorFile(self.folder / VECTORS[dtype], dtype)
-        return file.read(self.catalogue.rows(), self.width)
+        return self.vectors.read(self.catalogue.rows(), self.width)
 
     @property
     def engine(self) -> Engine:
