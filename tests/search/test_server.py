@@ -2,6 +2,7 @@
 
 import io
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import pytest
 from PIL import Image
@@ -30,6 +31,7 @@ def client(inferencer, tiny_world, tmp_path):
     return TestClient(app, base_url='http://127.0.0.1', raise_server_exceptions=False)
 
 
+@cache
 def png(size, colour='red'):
     output = io.BytesIO()
     Image.new('1', size).save(output, 'png') if max(size) > 1000 else Image.new(
@@ -100,10 +102,37 @@ def test_other_hosts_are_refused_and_the_page_loads_nothing_from_elsewhere(clien
     assert 'http' not in page.text and 'innerHTML' not in page.text
 
 
-def test_fifty_clients_at_once_get_what_one_gets(client):
-    def ask(_):
-        return client.post('/api/search', params={'text': 'a red ring'}).json()
+def test_fifty_clients_at_once_get_what_one_gets_also_beside_hostile_ones(client):
+    expected = client.post('/api/search', params={'text': 'a red ring'}).json()
+    hostile = b'x' * 1000, png((30_000, 30_000)), png((32, 32))[:60]
 
-    expected = ask(0)
+    def ask(number):
+        if number % 2:
+            content = hostile[number // 2 % len(hostile)]
+            return client.post('/api/search', content=content).status_code in (400, 413)
+        return client.post('/api/search', params={'text': 'a red ring'}).json() == expected
+
     with ThreadPoolExecutor(50) as pool:
-        assert all(hits == expected for hits in pool.map(ask, range(50)))
+        assert all(pool.map(ask, range(100)))
+
+
+@pytest.mark.parametrize('method', ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'])
+@pytest.mark.parametrize('path', ['/', '/api/search', '/image/1', '/thumbnail/1', '/api/words/1'])
+def test_other_methods_are_refused(client, method, path):
+    assert client.request(method, path).status_code == 405
+    assert client.get('/api/info').json()['images'] == 3
+
+
+def test_an_image_that_has_become_a_bomb_or_another_file_is_not_served(client, tmp_path):
+    (first, *_) = client.post('/api/search', params={'text': 'a'}).json()
+    file = tmp_path / 'photos' / first['path']
+    for content in (png((30_000, 30_000)), b'secret', b''):
+        file.write_bytes(content)
+        for kind in ('thumbnail', 'image', 'api/words'):
+            answer = client.get(f'/{kind}/{first["id"]}', params={'text': 'a'})
+            assert answer.status_code == 400 and b'secret' not in answer.content
+            assert str(tmp_path) not in answer.text
+        like = client.post('/api/search', params={'like': first['id']})
+        assert like.status_code == 400 and str(tmp_path) not in like.text
+    file.unlink()
+    assert client.get(f'/image/{first["id"]}').status_code == 400
