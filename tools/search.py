@@ -9,6 +9,7 @@ Usage::
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 
 from xmodal.engine.command_line import ShowDefaults, at_least
@@ -65,6 +66,7 @@ def parse_args() -> argparse.Namespace:
     for command in (query, info):
         command.add_argument('--json', action='store_true', help='prints JSON')
     query.add_argument('--html', type=Path, help='writes a contact sheet')
+    query.add_argument('--word', help='of the text: the sheet shows where the model sees it')
     serve.add_argument('--port', type=at_least(1), default=7860, help='of 127.0.0.1')
     return parser.parse_args()
 
@@ -111,6 +113,8 @@ def run_query(args: argparse.Namespace) -> None:
     from xmodal.search.query import Filter, Query
 
     query = Query.parse(args.text, args.image)
+    if args.word and not (args.html and query.text):
+        raise ValueError('--word needs a text and --html')
     index, _ = open_index(args)
     where = Filter(args.path, args.after, args.before, args.min_width, args.min_height)
     (hits,) = index.search([query], args.k, where, args.rerank)
@@ -119,7 +123,16 @@ def run_query(args: argparse.Namespace) -> None:
     else:
         print_hits(hits, args.text or str(args.image))
     if args.html:
-        write_sheet(args.html, hits, args.text or str(args.image))
+        heat = args.word and partial(heat_of, index, query.text, args.word)
+        write_sheet(args.html, hits, args.text or str(args.image), heat)
+
+
+def heat_of(index, text: str, word: str, hit) -> object:
+    """The heat map of a word of a text on an image."""
+    maps = dict(index.heat_maps(hit.image, text))
+    if word not in maps:
+        raise ValueError(f'--word={word}, expected one of {", ".join(filter(None, maps))}')
+    return maps[word]
 
 
 def run_info(args: argparse.Namespace) -> None:

@@ -71,6 +71,23 @@ def test_a_query_is_a_table_json_and_a_sheet(indexed, call, tmp_path):
     assert '<b>' not in sheet and 'http' not in sheet
 
 
+def test_the_sheet_shows_where_a_word_is(indexed, call, tmp_path):
+    query = 'query', 'a red ring', '--html'
+    call(*query, 'plain.html')
+    for word in ('red', 'ring'):
+        call(*query, f'{word}.html', '--word', word)
+    plain, red, ring = (
+        re.findall(r'src="(data[^"]+)"', (tmp_path / f'{name}.html').read_text())
+        for name in ('plain', 'red', 'ring')
+    )
+    assert len(plain) == len(red) == 3
+    assert all(len({*images}) == 3 for images in zip(plain, red, ring, strict=True))
+    with pytest.raises(ValueError, match='--word=disc, expected one of a, red, ring'):
+        call(*query, 'no.html', '--word', 'disc')
+    with pytest.raises(ValueError, match='--word needs a text and --html'):
+        call('query', 'a red ring', '--word', 'red')
+
+
 def test_an_image_and_filters_are_queries_too(indexed, call):
     (best,) = json.loads(call('query', '--image', 'photos/b.png', '-k', '1', '--json'))
     assert best['path'] == 'photos/b.png' and best['score'] == pytest.approx(1, abs=2e-3)

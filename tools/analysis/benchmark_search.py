@@ -5,9 +5,10 @@
 
 ``vectors`` draws vectors of length 1 from a mixture: 1000 centres, whose spread and that within
 them (0.7 of it) fall with 1 / √i along the i-th direction, as the spectrum of learned embeddings
-does. What is added to the centres comes from a pool of 131,072 draws. It builds what an index of so many images has, and asks for the best ten in a process of its
-own, one query after the other on one core. CPU time counts, because other processes do not add to
-it; pages of the vectors are in the memory of the system.
+does. What is added to the centres comes from a pool of 131,072 draws. It builds what an index of so
+many images has, and asks for the best ten in a process of its own, one query after the other on one
+core. CPU time counts, because other processes do not add to it; pages of the vectors are in the
+memory of the system.
 
 ``images`` indexes a folder of drawn images and compares images a second with those of the encoder
 alone on tensors that are ready, in alternating rounds; then it renews an index that is up to date.

@@ -2,6 +2,7 @@
 
 import html
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -14,7 +15,7 @@ from xmodal.datasets.image_file import BrokenImageError, decode_image
 from xmodal.files import atomic_open
 from xmodal.search.catalogue import IndexedImage
 from xmodal.search.query import Hit
-from xmodal.visualization.figures import to_uri
+from xmodal.visualization.figures import overlay_heatmap, to_uri
 
 _STYLE = (
     ':root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:2rem}'
@@ -63,12 +64,22 @@ def print_info(facts: dict, broken: list[tuple[str, str]], as_json: bool) -> Non
         Console().print(escape(f'left out: {reason}'), soft_wrap=True)
 
 
-def write_sheet(file: Path, hits: list[Hit], title: str) -> None:
-    """Writes a page that has the images in it, complete or not at all."""
+def write_sheet(
+    file: Path, hits: list[Hit], title: str, heat: Callable[[Hit], np.ndarray] | None = None
+) -> None:
+    """Writes a page that has the images in it, complete or not at all.
+
+    Args:
+        file: of the page.
+        hits: what was found.
+        title: of the page.
+        heat: the heat map of an image, (h, w), which is laid over it; None for no heat maps.
+    """
     figures = []
     for hit in hits:
         try:
-            uri = to_uri(thumbnail(hit.image))
+            image = thumbnail(hit.image)
+            uri = to_uri(image if heat is None else overlay_heatmap(image, heat(hit)))
         except BrokenImageError:
             uri = ''
         name = html.escape(hit.image.path)

@@ -1,4 +1,4 @@
-"""Indexing by several processes: each encodes a share into a part, and the first joins the parts."""
+"""Indexing by several processes: each encodes a share, and the first joins the shares."""
 
 import shutil
 from collections.abc import Iterator

@@ -73,8 +73,8 @@ def find_entries(source: str) -> list[Entry]:
 
     Args:
         source: a folder, which is searched with all folders in it, or is a region store; an image;
-            a .csv with a column ``image`` or a .json of ALBEF, both with paths relative to the file; tar shards; or a
-            pattern such as ``'photos/**/*.jpg'``.
+            a .csv with a column ``image`` or a .json of ALBEF, both with paths relative to the
+            file; tar shards; or a pattern such as ``'photos/**/*.jpg'``.
 
     Raises:
         FileNotFoundError: when there is nothing.
