@@ -74,7 +74,7 @@ def parse_args() -> argparse.Namespace:
 def open_index(args: argparse.Namespace) -> tuple:
     """The index with its model, and what the manifest says about the model."""
     from xmodal.apis import ImageIndex, Inferencer
-    from xmodal.search.index import read_manifest
+    from xmodal.search.manifest import read_manifest
 
     if args.config is None:
         manifest = read_manifest(args.index)
@@ -138,7 +138,8 @@ def heat_of(index, text: str, word: str, hit) -> object:
 def run_info(args: argparse.Namespace) -> None:
     """Prints what an index has."""
     from xmodal.search.catalogue import Catalogue
-    from xmodal.search.index import CATALOGUE, read_manifest
+    from xmodal.search.index import CATALOGUE
+    from xmodal.search.manifest import read_manifest
     from xmodal.search.output import print_info
 
     manifest = read_manifest(args.index)

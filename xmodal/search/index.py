@@ -9,10 +9,11 @@ import numpy as np
 
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.errors import FileError
-from xmodal.files import atomic_write, exclusive_dir, read_json, write_json
+from xmodal.files import atomic_write, exclusive_dir, write_json
 from xmodal.search.build import changed, encode_entries
 from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 from xmodal.search.engine import Engine
+from xmodal.search.manifest import MANIFEST, read_manifest
 from xmodal.search.model import (
     fingerprint,
     matching_scores,
@@ -24,7 +25,7 @@ from xmodal.search.query import Hit, Query
 from xmodal.search.sources import find_entries
 from xmodal.search.vectors import VectorFile
 
-MANIFEST, CATALOGUE = 'manifest.json', 'catalogue.sqlite'
+CATALOGUE = 'catalogue.sqlite'
 VECTORS = {'float16': 'vectors.f16', 'float32': 'vectors.f32'}
 IDS = 'ids.npy'
 _RERANK_BATCH = 64
@@ -237,19 +238,3 @@ class ImageIndex:
     def heat_maps(self, image: IndexedImage, text: str) -> list[tuple[str, np.ndarray]]:
         """See :func:`~xmodal.search.model.word_maps`."""
         return word_maps(self.inferencer, text, image.entry.read())
-
-
-def read_manifest(folder: Path) -> dict:
-    """What an index says about itself.
-
-    Raises:
-        FileNotFoundError: when the folder has no index.
-        FileError: when it is damaged.
-    """
-    file = Path(folder) / MANIFEST
-    if not file.exists():
-        raise FileNotFoundError(f'{folder} has no index: make one with tools/search.py index')
-    manifest = read_json(file)
-    if not isinstance(manifest, dict) or not {'fingerprint', 'engine'} <= manifest.keys():
-        raise FileError(f'{file} is no manifest of an index: make the index anew')
-    return manifest
