@@ -13,6 +13,8 @@ columns = {
         're-ranked: mean recall': ('retrieval', 'mean_recall'),
         'skills by vectors': ('skills', 'vectors/mean'),
         'skills by fusion': ('skills', 'fusion/mean'),
+        'binding': ('skills', 'fusion/binding'),
+        'relation': ('skills', 'fusion/relation'),
     },
 }
 paper_columns = []
