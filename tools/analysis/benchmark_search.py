@@ -30,6 +30,7 @@ from xmodal.benchmark.memory import proportional_memory
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.search.engine import KINDS, Engine
+from xmodal.search.vectors import VectorFile
 
 CENTRES, WITHIN, POOL, CHUNK, BEST = 1000, 0.7, 1 << 17, 1 << 15, 10
 
@@ -89,7 +90,8 @@ def ask(folder: Path, count: int, kind: str, queries: np.ndarray, best: np.ndarr
     import faiss
 
     faiss.omp_set_num_threads(1)
-    matrix = np.memmap(folder / 'vectors.f16', np.float16, 'r', shape=(count, queries.shape[1]))
+    vectors = VectorFile(folder / 'vectors.f16', 'float16')
+    matrix = vectors.read(count, queries.shape[1], at_random=True)
     engine = Engine.read(folder / 'engine.faiss', matrix, np.arange(count), kind)
     engine.search(queries[:1], BEST)
     cpu, wall, found = [], [], []

@@ -161,9 +161,9 @@ class ImageIndex:
     def _engine_file(self) -> Path:
         return self.folder / 'engine.faiss'
 
-    def _matrix(self) -> np.ndarray:
-        """The vectors on the disk, (N, d)."""
-        return self.vectors.read(self.catalogue.rows(), self.width)
+    def _matrix(self, at_random: bool = False) -> np.ndarray:
+        """The vectors on the disk, (N, d); see :meth:`VectorFile.read`."""
+        return self.vectors.read(self.catalogue.rows(), self.width, at_random)
 
     @property
     def engine(self) -> Engine:
@@ -174,7 +174,8 @@ class ImageIndex:
                 if kind is None or not self._engine_file().exists():
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 ids = np.load(self.folder / IDS)
-                read = Engine.read(self._engine_file(), self._matrix(), ids, kind)
+                matrix = self._matrix(at_random=True)
+                read = Engine.read(self._engine_file(), matrix, ids, kind)
                 if read.faiss_index.ntotal != len(ids):
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 self._engine = read

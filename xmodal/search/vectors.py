@@ -1,5 +1,6 @@
 """The file of an index's vectors."""
 
+import mmap
 import os
 from pathlib import Path
 
@@ -31,8 +32,14 @@ class VectorFile:
             output.flush()
             os.fsync(output.fileno())
 
-    def read(self, rows: int, width: int) -> np.ndarray:
+    def read(self, rows: int, width: int, at_random: bool = False) -> np.ndarray:
         """The first rows, (rows, width).
+
+        Args:
+            rows: how many.
+            width: d.
+            at_random: single rows will be read, far apart. The system then reads no neighbours of
+                theirs ahead, which would fill the memory.
 
         Raises:
             FileError: when there are fewer.
@@ -42,4 +49,8 @@ class VectorFile:
         is_there = self.path.exists()
         if not is_there or self.path.stat().st_size < rows * width * self.dtype.itemsize:
             raise FileError(f'{self.path} is shorter than the catalogue says: make the index anew')
-        return np.memmap(self.path, self.dtype, 'r', shape=(rows, width))
+        with open(self.path, 'rb') as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if at_random and hasattr(mmap, 'MADV_RANDOM'):
+            content.madvise(mmap.MADV_RANDOM)
+        return np.frombuffer(content, self.dtype, rows * width).reshape(rows, width)
