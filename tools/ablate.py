@@ -6,6 +6,7 @@
     python tools/ablate.py acerpe/table1 --dry-run             # commands, what they lack, figures
     python tools/ablate.py acerpe/table1 --compare none --column IR@1    # does it help?
     python tools/ablate.py acerpe/table7 --preset 4m --print-config groups_4 > groups_4.py
+    python tools/ablate.py tournament --until-decided 8        # every plug-in in every family
 
 Ctrl-C or SIGTERM lets the current training save and stops; the same command continues it. Several
 processes of the command share the work. docs/ablations.md has the rest.
@@ -25,6 +26,7 @@ from xmodal.ablation import (
     SequentialRunner,
     Table,
     TableRunner,
+    Tournament,
     compare,
     comparisons_to_markdown,
     find_table,
@@ -32,6 +34,8 @@ from xmodal.ablation import (
     missing_gpus,
     print_comparisons,
     print_grid,
+    print_tournament,
+    read_cells,
     read_table,
     reference_row,
     row_config,
@@ -45,7 +49,11 @@ from xmodal.engine.errors import ConfigError, run_or_explain
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('table', help='acerpe/table1, or the path of a declaration (a .py file)')
+    parser.add_argument(
+        'table',
+        help='acerpe/table1, or the path of a declaration (a .py file); tournament: every plug-in '
+        'of configs/tournament.py against none, in the first preset of its table',
+    )
     parser.add_argument('--preset', help="scale of the runs (default: the table's first)")
     parser.add_argument(
         '--seeds', type=at_least(1), default=3, help='runs of each row (default: 3)'
@@ -155,9 +163,27 @@ def run_until_decided(
         raise SystemExit(1)
 
 
+def run_tournament(args: argparse.Namespace) -> None:
+    """Every plug-in in every family, the cheapest open question first."""
+    looks = range(args.seeds, (args.until_decided or args.seeds) + 1)
+    commands = Commands(args.gpus)
+    tournament = Tournament(read_cells(), looks, args.root, commands, args.margin)
+    if args.dry_run:
+        tournament.look()
+    else:
+        tournament.run()
+    print_tournament(tournament, args.markdown)
+    print(f'{len(tournament.open)} of {len(tournament.cells)} cells are open')
+    if tournament.failed:
+        raise SystemExit(1)
+
+
 def main() -> None:
     """Runs the table and prints it."""
     args = parse_args()
+    if args.table == 'tournament':
+        run_tournament(args)
+        return
     if args.print_config:
         print_config(f'{args.table}:{args.print_config}', args.preset)
         return

@@ -55,6 +55,7 @@ GROUPS = {
         'draw-sizes': 'analysis/draw_sizes.py',
         'get-params': 'analysis/get_params.py',
         'get-flops': 'analysis/get_flops.py',
+        'scaling': 'analysis/scaling.py',
         'zoo-table': 'analysis/zoo_table.py',
         'check-figures': 'analysis/check_figures.py',
     },

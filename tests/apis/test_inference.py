@@ -241,8 +241,8 @@ def test_any_number_of_images_of_any_kind_is_encoded_in_batches(prepare, tiny_wo
     ]  # fmt: skip
     expected = torch.cat([inferencer.encode_images([path]).embedding for path in paths])
     sizes = []
-    encode = inferencer.encode_samples
-    inferencer.encode_samples = lambda samples: (sizes.append(len(samples)), encode(samples))[1]
+    encode = inferencer.encode_batch
+    inferencer.encode_batch = lambda data: (sizes.append(len(data['inputs'])), encode(data))[1]
     inferencer.batch_size, inferencer.progress = 2, True
     image = inferencer.encode_images(images)
     assert sizes == [2, 2, 1] and len(image.tokens.embeddings) == 5
@@ -262,3 +262,26 @@ def test_empty_lists_give_empty_results(prepare):
     assert inferencer.encode_texts([]).embedding.shape[0] == 0
     assert inferencer.heatmap([], []).shape[0] == 0
     assert inferencer.predict([], []) == []
+
+
+@pytest.mark.parametrize('name', ['acerpe/pretrain_shapes', 'emkum/tte_post_shapes'])
+def test_texts_of_any_length_are_encoded_in_their_order(prepare, name):
+    _, inferencer = prepare(name)
+    texts = ['a red ring', 'a', 'a red ring above a blue disc and a bar', 'two', 'a blue bar'] * 3
+    alone = [inferencer.encode_texts([text]) for text in texts]
+    widths, encode = [], inferencer.model.encode_text
+    inferencer.model.encode_text = lambda ids, mask: (
+        widths.append(ids.shape[1]),
+        encode(ids, mask),
+    )[1]
+    inferencer.batch_size = 6
+    together = inferencer.encode_texts(texts)
+    assert widths == sorted(widths) and widths[0] < widths[-1] and len(widths) == 3
+    for row, expected in enumerate(alone):
+        length = expected.tokens.embeddings.shape[1]
+        actual = together.tokens.embeddings[row, :length]
+        torch.testing.assert_close(actual, expected.tokens.embeddings[0], atol=1e-5, rtol=1e-4)
+        assert together.tokens.attention_mask[row].sum() == length
+        torch.testing.assert_close(
+            together.embedding[row], expected.embedding[0], atol=1e-5, rtol=1e-4
+        )

@@ -1,18 +1,20 @@
 """The area under the ROC curve of a map, against literal pairs and planted maps."""
 
+import json
 import math
 
 import pytest
 import torch
 
-from xmodal.evaluation.location import location_auc, patches_in_boxes
+from xmodal.evaluation.location import location_auc, read_objects, token_centres, tokens_in_boxes
+from xmodal.structures import ImageTextBatch, Regions, Tokens
 
 
 def test_the_area_is_the_share_of_pairs_that_the_patch_on_the_object_wins():
     torch.manual_seed(0)
-    scores = torch.randint(0, 4, (4, 5, 3)).float()  # with ties
-    scores[0, 0, 0], scores[2, 3, 1] = math.inf, -math.inf
-    on_object = torch.rand(4, 5) < 0.4
+    scores = torch.randint(0, 4, (20, 3)).float()  # with ties
+    scores[0, 0], scores[13, 1] = math.inf, -math.inf
+    on_object = torch.rand(20) < 0.4
     actual = location_auc(scores, on_object)
     for k in range(3):
         wins = [
@@ -24,19 +26,57 @@ def test_the_area_is_the_share_of_pairs_that_the_patch_on_the_object_wins():
         assert float(location_auc(scores[..., k], on_object)) == pytest.approx(float(actual[k]))
 
 
+def grid(rows, columns):
+    """The batch of one image of patches, and its tokens."""
+    nothing = torch.zeros(1, 1)
+    batch = ImageTextBatch(torch.zeros(1, 3, 8, 8), *[nothing] * 5)
+    return batch, Tokens(torch.zeros(1, 1 + rows * columns, 4), grid_size=(rows, columns))
+
+
 def test_maps_that_find_the_object_avoid_it_or_say_nothing():
-    on_object = patches_in_boxes([[8, 0, 8, 16]], (3, 3), patch_size=8)
-    assert on_object.nonzero().tolist() == [[0, 1], [1, 1]]
-    maps = torch.stack([on_object.float(), -on_object.float(), torch.ones(3, 3)], -1)
+    on_object = tokens_in_boxes([[1 / 3, 0, 2 / 3, 2 / 3]], token_centres(*grid(3, 3), 0))
+    assert on_object.nonzero().flatten().tolist() == [1, 4]  # the middle column, without its last
+    maps = torch.stack([on_object.float(), -on_object.float(), torch.ones(9)], -1)
     assert location_auc(maps, on_object).tolist() == [1.0, 0.0, 0.5]
 
 
-def test_patches_belong_to_a_box_by_their_centre():
-    assert not patches_in_boxes([[5, 0, 6, 16]], (2, 2), patch_size=8).any()  # between two centres
-    assert patches_in_boxes([[4, 4, 1, 1], [12, 12, 1, 1]], (2, 2), 8).nonzero().tolist() == [
-        [0, 0],
-        [1, 1],
-    ]
+def test_tokens_belong_to_a_box_by_their_centre():
+    centres = token_centres(*grid(2, 3), 0)
+    assert centres.tolist() == [
+        pytest.approx([x / 6, y / 4]) for y in (1, 3) for x in (1, 3, 5)
+    ]  # from left to right, then down
+    between = [0.2, 0, 0.45, 1]
+    assert not tokens_in_boxes([between], centres).any()
+    first, last = [0.1, 0.2, 0.2, 0.3], [0.8, 0.7, 0.9, 0.8]
+    assert tokens_in_boxes([first, last], centres).nonzero().flatten().tolist() == [0, 5]
+
+
+def test_regions_have_the_centres_of_their_boxes_and_no_padding():
+    boxes = torch.tensor([[[0.0, 0.0, 0.5, 1.0], [0.2, 0.2, 0.4, 0.8], [0.0, 0.0, 0.0, 0.0]]])
+    mask = torch.tensor([[True, True, False]])
+    batch, image = grid(1, 3)
+    batch = batch._replace(images=Regions(torch.zeros(1, 3, 4), mask, boxes))
+    assert token_centres(batch, image, 0).tolist() == [
+        pytest.approx([0.25, 0.5]), pytest.approx([0.3, 0.5]),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match='regions have no boxes'):
+        token_centres(batch._replace(images=batch.images._replace(boxes=None)), image, 0)
+
+
+def test_boxes_of_instances_are_shares_and_persons_have_other_names(tmp_path):
+    file = tmp_path / 'instances.json'
+    content = {
+        'images': [{'id': 3, 'width': 200, 'height': 100}],
+        'categories': [{'id': 1, 'name': 'person'}, {'id': 2, 'name': 'ring'}],
+        'annotations': [
+            {'image_id': 3, 'category_id': 1, 'bbox': [50, 10, 100, 20]},
+            {'image_id': 3, 'category_id': 2, 'bbox': [0, 0, 200, 100], 'attributes': ['red']},
+        ],
+    }
+    file.write_text(json.dumps(content))
+    (person, box), (ring, whole) = read_objects(file)[3]
+    assert {'person', 'woman'} <= person and box == [0.25, 0.1, 0.75, 0.3]
+    assert ring == {'ring', 'red'} and whole == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize('value', [True, False])

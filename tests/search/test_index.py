@@ -37,7 +37,7 @@ def paths(hits):
 def contents(index):
     ids = index.catalogue.ids()
     names = [image.path for image in index.catalogue.images(ids)]
-    return dict(zip(names, np.asarray(index._matrix()[ids]).tolist(), strict=True))
+    return dict(zip(names, np.asarray(index.matrix()[ids]).tolist(), strict=True))
 
 
 def files(folder):

@@ -47,7 +47,7 @@ def update(folder, config, weights, photos, kill_at=None):
 
 def contents(index):
     images = index.catalogue.images(index.catalogue.ids())
-    rows = index._matrix()[[image.id for image in images]]
+    rows = index.matrix()[[image.id for image in images]]
     return {
         image.path: (image.hash, row.tobytes()) for image, row in zip(images, rows, strict=True)
     }
@@ -154,7 +154,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(index, monkeypatch):
     (image,) = [p for p in index.catalogue.images(index.catalogue.ids()) if p.path == str(changing)]
     expected = index.inferencer.encode_images([changing]).embedding[0].numpy()
     assert image.hash == sha256(changing.read_bytes()).hexdigest()
-    np.testing.assert_allclose(index._matrix()[image.id], expected, atol=1e-3)
+    np.testing.assert_allclose(index.matrix()[image.id], expected, atol=1e-3)
 
 
 def test_a_damaged_catalogue_is_a_sentence_and_stays_as_it_is(index):

@@ -9,6 +9,7 @@ from xmodal.datasets.region_store import RegionStore
 from xmodal.errors import FileError
 from xmodal.registry import MODELS
 from xmodal.search import ImageIndex, Query
+from xmodal.search.model import query_vectors
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
 TEXTS = ['a red ring', 'two blue discs', 'a small green square']
@@ -97,3 +98,32 @@ def test_a_model_without_vectors_and_a_store_for_images_are_sentences(prepare, t
     (tmp_path / 'regions/vectors.f16').write_bytes(b'')
     with pytest.raises(FileError, match='shorter than the catalogue says'):
         ImageIndex(tmp_path / 'regions', inferencer).search([Query('a ring')])
+
+
+@pytest.mark.parametrize('pooling', ['temde', 'max'])
+def test_the_union_of_texts_is_pooled_as_one_set(prepare, pooling):
+    inferencer, _ = prepare(f'temde/dual_{pooling}_shapes')
+    queries = [Query.parse(f'{TEXTS[0]} and also {TEXTS[1]}'), Query.parse(TEXTS[2])]
+    both, alone = query_vectors(inferencer, queries)
+    np.testing.assert_allclose(alone, inferencer.encode_texts(TEXTS[2:]).embedding[0], atol=1e-6)
+    similarity = inferencer.model.similarity
+    pooled = 0
+    for text in TEXTS[:2]:
+        words, mask, *_ = inferencer.encode_texts([text]).tokens
+        with torch.no_grad():
+            if pooling == 'temde':  # the sketch of a union is the sum of the sketches
+                pooled = pooled + similarity.text_pooling.sketch(words, mask)[0]
+            else:
+                largest = words[0][mask[0]].max(0).values
+                pooled = largest if text == TEXTS[0] else torch.maximum(pooled, largest)
+    if pooling == 'temde':
+        pooled = (pooled / pooled.norm(dim=-1, keepdim=True).clamp(min=1e-12)).flatten()
+    projected = similarity.text_proj(pooled[None])[0].detach()
+    np.testing.assert_allclose(both, projected / projected.norm(), atol=1e-5)
+
+
+def test_the_union_of_texts_is_a_sum_without_a_pooling(prepare):
+    inferencer, _ = prepare('emkum/tte_post_shapes')
+    (both,) = query_vectors(inferencer, [Query.parse(' and also '.join(TEXTS))])
+    total = inferencer.encode_texts(TEXTS).embedding.sum(0)
+    np.testing.assert_allclose(both, total / total.norm(), atol=1e-6)

@@ -2,15 +2,20 @@
 
 import shutil
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import local
 
+import numpy as np
 import pytest
 
-from xmodal.search import ImageIndex
+from xmodal.search import ImageIndex, parallel
 from xmodal.search.build import encode_entries
 from xmodal.search.catalogue import Catalogue
+from xmodal.search.engine import Engine
 from xmodal.search.index import CATALOGUE
-from xmodal.search.parallel import PARTS, VECTORS
+from xmodal.search.parallel import PARTS, VECTORS, build_on_ranks
 from xmodal.search.sources import find_entries
 from xmodal.search.vectors import VectorFile
 
@@ -22,7 +27,7 @@ pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[s
 
 def contents(index):
     images = index.catalogue.images(index.catalogue.ids())
-    rows = index._matrix()[[image.id for image in images]]
+    rows = index.matrix()[[image.id for image in images]]
     assert index.engine.faiss_index.ntotal == len(images)
     return {p.path: (p.hash, row.tolist()) for p, row in zip(images, rows, strict=True)}
 
@@ -49,3 +54,48 @@ def test_two_processes_index_as_one(inferencer, tiny_world, tmp_path):
     assert two.catalogue.broken() == one.catalogue.broken() != []
     assert two.catalogue.rows() == one.catalogue.rows()  # none was encoded twice
     assert not list((folder / PARTS).iterdir())
+
+
+class Ranks:
+    """A group of threads in place of processes."""
+
+    def __init__(self, size):
+        self.size, self.meeting, self.own = size, threading.Barrier(size, timeout=60), local()
+
+    def get_rank(self):
+        return self.own.rank
+
+    def get_world_size(self):
+        return self.size
+
+    def barrier(self):
+        self.meeting.wait()
+
+    def run(self, function, *args):
+        def be(rank):
+            self.own.rank = rank
+            return function(*args)
+
+        with ThreadPoolExecutor(self.size) as pool:
+            return list(pool.map(be, range(self.size)))
+
+
+@pytest.mark.parametrize('kind', ['flat', 'ivfpq', 'hnsw'])
+def test_shares_are_merged_into_what_one_process_builds(kind, tmp_path, monkeypatch):
+    vectors = np.random.default_rng(0).normal(size=(3000, 16)).astype(np.float16)
+    ids = np.delete(np.arange(3000), [5, 700])  # two images are gone
+    ranks = Ranks(3)
+    monkeypatch.setattr(parallel, 'dist', ranks)
+    merged, *others = ranks.run(build_on_ranks, vectors, ids, kind, tmp_path)
+    assert others == [None, None]
+    assert not list(tmp_path.iterdir())
+    one = Engine.build(vectors, ids, kind)
+    queries = vectors[:50].astype(np.float32)
+    assert merged.faiss_index.ntotal == len(ids)
+    for found, expected in zip(merged.search(queries, 5), one.search(queries, 5), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    # The candidates of the rough search, too: the same lists with the same codes.
+    for found, expected in zip(
+        merged.faiss_index.search(queries, 20), one.faiss_index.search(queries, 20), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)

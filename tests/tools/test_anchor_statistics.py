@@ -9,7 +9,7 @@ import torch
 from tools.analysis import anchor_statistics
 from tools.analysis.anchor_statistics import location_statistics, pair_statistics
 from xmodal.engine.launch import build_runner
-from xmodal.evaluation.location import named_patches
+from xmodal.evaluation.location import named_tokens
 from xmodal.registry import MODELS
 
 
@@ -54,16 +54,18 @@ def test_distances_and_additions_are_averaged_over_every_pair(model):
 
 
 def test_anchors_and_maps_are_compared_on_the_patches_of_the_objects_of_a_word():
-    anchors = torch.zeros(3, 3, 2, 2, dtype=torch.bool)  # patches of 10 pixels, two words
-    anchors[0, 0, 0] = anchors[0, 1, 0] = anchors[2, 2, 0] = True
-    objects = [({'red', 'disc'}, [0, 0, 16, 9]), ({'blue', 'bar'}, [20, 20, 10, 10])]
-    ((index, patches),) = named_patches(['red', 'the'], objects, (3, 3), patch_size=10)
-    assert index == 0 and patches.nonzero().tolist() == [[0, 0], [0, 1]]
+    anchors = torch.zeros(9, 2, 2, dtype=torch.bool)  # of 3 × 3 patches, two words
+    anchors[0, 0] = anchors[1, 0] = anchors[8, 0] = True
+    thirds = torch.tensor([1 / 6, 3 / 6, 5 / 6])
+    centres = torch.cartesian_prod(thirds, thirds).flip(-1)
+    objects = [({'red', 'disc'}, [0, 0, 0.53, 0.3]), ({'blue', 'bar'}, [0.66, 0.66, 1, 1])]
+    ((index, on_object),) = named_tokens(['red', 'the'], objects, centres)
+    assert index == 0 and on_object.nonzero().flatten().tolist() == [0, 1]
     maps = {
         'two groups': torch.stack([anchors[..., 0].float(), -anchors[..., 0].float()], -1),
-        'one': -torch.arange(9.0).view(3, 3, 1),
+        'one': -torch.arange(9.0).view(9, 1),
     }
-    assert location_statistics(maps, anchors, 0, patches) == {
+    assert location_statistics(maps, anchors, 0, on_object) == {
         'share of anchors on the object of a word': 1.0,
         'share of anchors off the object of a word': pytest.approx(1 / 7),
         'two groups, mean of the groups': 0.5,

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from tools.analysis import get_flops
+from xmodal.benchmark.flops import count, count_parts
 from xmodal.errors import ConfigError
 from xmodal.models.albef import AlbefBackbone
 from xmodal.models.layers import Attention
@@ -23,7 +24,7 @@ def attention(queries, context, width):
 
 def test_a_linear_layer_is_counted():
     layer = nn.Linear(48, 20).requires_grad_(False)
-    result, flops = get_flops.count(layer, torch.zeros(3, 7, 48))
+    result, flops = count(layer, torch.zeros(3, 7, 48))
     assert result.shape == (3, 7, 20) and flops == linear(3 * 7, 48, 20) == 40_320
 
 
@@ -34,7 +35,7 @@ def test_an_attention_is_counted():
         projected = layer.project(tokens)
         return layer(projected, projected)
 
-    _, flops = get_flops.count(attend, torch.zeros(1, 10, 32))
+    _, flops = count(attend, torch.zeros(1, 10, 32))
     assert flops == 4 * linear(10, 32, 32) + attention(10, 10, 32) == 94_720
 
 
@@ -66,7 +67,7 @@ def expected_parts(backbone, words):
 
 
 def test_the_parts_of_a_tiny_model_are_those_counted_by_hand(backbone):
-    counted = get_flops.count_parts(AlbefBackbone(**backbone), image_size=32, num_words=12)
+    counted = count_parts(AlbefBackbone(**backbone), image_size=32, num_words=12)
     expected = expected_parts(backbone, words=12)
     assert {name: counted[name] for name in expected} == expected
     assert counted['without position'] == sum(expected.values())
@@ -76,7 +77,7 @@ def test_the_parts_of_a_tiny_model_are_those_counted_by_hand(backbone):
 
 def test_no_position_adds_nothing(backbone):
     backbone.position = dict(type='NoPosition')
-    counted = get_flops.count_parts(AlbefBackbone(**backbone), image_size=32, num_words=12)
+    counted = count_parts(AlbefBackbone(**backbone), image_size=32, num_words=12)
     assert counted['position'] == 0
 
 

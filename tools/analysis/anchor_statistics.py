@@ -5,7 +5,9 @@
 
 Matched pairs are test images with their first caption; mismatched pairs are the same images with
 the caption of the next image. With --instances: the area under the ROC curve of the maps of a word
-(similarity, nearness, Grad-CAM) against the boxes of the objects that it names.
+(similarity, nearness, Grad-CAM) against the boxes of the objects that it names. Tokens of an image
+are the patches of its grid, or its regions. Words that name a category of COCO are its name, and
+for persons also man, woman, child and the like.
 """
 
 import argparse
@@ -20,8 +22,9 @@ from tqdm import tqdm
 
 from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
-from xmodal.engine.command_line import at_least
+from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.keys import check_options
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.location import location_auc, read_objects, words_on_objects
 from xmodal.functional import anchor_mask
@@ -42,9 +45,14 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--instances',
         type=Path,
+        nargs='+',
+        default=[],
         help='COCO instances of the test images: the boxes of what words name',
     )
     parser.add_argument('--images', type=at_least(1), default=500, help='number of test images')
+    parser.add_argument(
+        '--cfg-options', nargs='+', action=Options, default={}, help='override keys of the config'
+    )
     return parser.parse_args()
 
 
@@ -53,7 +61,8 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     position = model.backbone.position
     relation = model.relate(image, text)
     statistics = position.statistics(relation, text.attention_mask)
-    distance = relation.distance[:, 1:, 1:]
+    first = int(model.backbone.image_encoder.has_cls)
+    distance = relation.distance[:, first:, 1:]
     real = text.attention_mask[:, None, 1:, None] & distance.isfinite()
     reached = distance.masked_fill(~real, torch.nan)
     statistics['mean of P'] = reached.flatten(1).nanmean(1)
@@ -61,20 +70,20 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     centred = reached - reached.nanmean(1, keepdim=True)
     statistics['deviation of P over patches'] = centred.square().flatten(1).nanmean(1).sqrt()
     # The words are the queries, the patches the keys and values; in the first layer.
-    sides = {'query': (text, relation.text_mean)}
+    sides = {'query': (text, relation.text_mean, 1)}
     for role, weight in position.weight.items():
-        tokens, mean = sides.get(role, (image, relation.image_mean))
+        tokens, mean, start = sides.get(role, (image, relation.image_mean, first))
         norms = (mean @ weight[0]).norm(dim=-1), tokens.embeddings.norm(dim=-1)
-        addition, length = (_mean_over_tokens(values, tokens) for values in norms)
+        addition, length = (_mean_over_tokens(values, tokens, start) for values in norms)
         statistics[f'addition to {role} / token'] = addition / length
     return statistics
 
 
-def _mean_over_tokens(values: Tensor, tokens: Tokens) -> Tensor:
-    """Averages over the tokens without [CLS] and padding, (B,)."""
+def _mean_over_tokens(values: Tensor, tokens: Tokens, first: int) -> Tensor:
+    """Averages over the tokens from ``first`` on without padding, (B,)."""
     mask = tokens.attention_mask
     real = torch.ones_like(values) if mask is None else mask.to(values)
-    return (values * real)[:, 1:].sum(1) / real[:, 1:].sum(1)
+    return (values * real)[:, first:].sum(1) / real[:, first:].sum(1)
 
 
 def location_statistics(
@@ -83,21 +92,21 @@ def location_statistics(
     """Where the anchors of a word are, and the AUC of each map of it.
 
     Args:
-        maps: by name, (h, w, N) or (h, w, N, G) for one of each group; higher is nearer.
-        anchors: (h, w, N, G) bool.
+        maps: by name, (M, N) or (M, N, G) for one of each group; higher is nearer.
+        anchors: (M, N, G) bool.
         index: of the word.
-        on_object: (h, w) bool.
+        on_object: (M,) bool.
     """
-    of_word = anchors[:, :, index].float()
+    of_word = anchors[:, index].float()
     statistics = {
         'share of anchors on the object of a word': float(of_word[on_object].mean()),
         'share of anchors off the object of a word': float(of_word[~on_object].mean()),
     }
     for name, scores in maps.items():
-        auc = location_auc(scores[:, :, index], on_object)
+        auc = location_auc(scores[:, index], on_object)
         if auc.ndim:
             groups = {f'{name}, group {group}': float(value) for group, value in enumerate(auc)}
-            auc = location_auc(scores[:, :, index].mean(-1), on_object)
+            auc = location_auc(scores[:, index].mean(-1), on_object)
             statistics |= {f'{name}, mean of the groups': float(auc), **groups}
         else:
             statistics[name] = float(auc)
@@ -108,19 +117,18 @@ def word_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor
     """The maps of words: S_G of Eq. 3, -P of Eq. 7, and Grad-CAM of each layer that has them.
 
     Returns:
-        By name, (B, h, w, N, G), and (B, h, w, N) for Grad-CAM.
+        By name, (B, M, N, G), and (B, M, N) for Grad-CAM.
     """
-    relation = model.relate(image, text)
+    relation, first = model.relate(image, text), int(model.backbone.image_encoder.has_cls)
     maps = {
-        SIMILARITY: relation.similarity[:, 1:, 1:],
-        'AUC of the nearness -P': -relation.distance[:, 1:, 1:],
+        SIMILARITY: relation.similarity[:, first:, 1:],
+        'AUC of the nearness -P': -relation.distance[:, first:, 1:],
     }
-    maps = {name: values.unflatten(1, image.grid_size) for name, values in maps.items()}
-    if model.matching_head is not None:
+    if model.matching_head is not None and image.grid_size is not None:
         # In the last layer only [CLS] has a map.
         for layer in range(model.backbone.fusion.depth - 1):
             words, _ = grad_cam(model, image, text, layer)
-            maps[f'AUC of Grad-CAM, layer {layer}'] = words[:, 1:].permute(0, 2, 3, 1)
+            maps[f'AUC of Grad-CAM, layer {layer}'] = words[:, 1:].flatten(2).transpose(1, 2)
     return maps
 
 
@@ -128,6 +136,8 @@ def word_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """Returns means over matched and mismatched pairs, and of the words that name objects."""
     config = read_config(args.config, 'test_dataloader')
+    check_options(config, args.cfg_options)
+    config.merge_from_dict(args.cfg_options)
     model = load_model(config, args.checkpoint)
     position = model.backbone.position
     if type(position) is not AnchorRelativePosition:
@@ -137,14 +147,15 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
         )
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = FUNCTIONS.get(config.test_dataloader.collate_fn.type)
-    objects = read_objects(args.instances) if args.instances else {}
+    objects = {key: value for file in args.instances for key, value in read_objects(file).items()}
     sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
     located = defaultdict(list)
     for start in tqdm(range(0, min(args.images, len(dataset)), BATCH), 'images'):
         stop = min(start + BATCH, args.images, len(dataset))
         samples = [dataset[index] for index in range(start, stop)]
         for sample in samples:
-            sample['data_samples'].text = sample['data_samples'].text[:1]
+            if isinstance(sample['data_samples'].text, list):
+                sample['data_samples'].text = sample['data_samples'].text[:1]
         batch = model.data_preprocessor(collate(samples), False)['inputs']
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
@@ -153,11 +164,16 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
             for name, values in pair_statistics(model, image, paired).items():
                 sums[kind][name].append(values)
         maps = word_maps(model, image, text) if objects else {}
-        for row, index, patches in words_on_objects(model, batch, image, objects):
-            of_pair = {name: values[row] for name, values in maps.items()}
+        for row, index, on_object in words_on_objects(model, batch, image, objects):
+            of_pair = {name: values[row, : len(on_object)] for name, values in maps.items()}
             anchors = anchor_mask(of_pair[SIMILARITY], position.delta)
-            for name, value in location_statistics(of_pair, anchors, index, patches).items():
+            for name, value in location_statistics(of_pair, anchors, index, on_object).items():
                 located[name].append(value)
+    if objects and not located:
+        raise ConfigError(
+            f'--instances {" ".join(map(str, args.instances))}: no word of the captions names an '
+            'object of its image: are the ids of the images those of the test set?'
+        )
     means = {
         kind: {name: float(torch.cat(parts).mean()) for name, parts in statistics.items()}
         for kind, statistics in sums.items()

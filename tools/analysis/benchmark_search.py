@@ -12,9 +12,13 @@ memory of the system.
 
 ``images`` indexes a folder of drawn images and compares images a second with those of the encoder
 alone on tensors that are ready, in alternating rounds; then it renews an index that is up to date.
+
+``plan`` measures nothing: it says what an index of so many images takes, from what the two others
+have measured on one's own machine.
 """
 
 import argparse
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,7 +31,7 @@ from tqdm import tqdm
 
 from xmodal.benchmark import alternate, make_parser, make_table, median_ratio, seconds_of
 from xmodal.benchmark.memory import proportional_memory
-from xmodal.engine.command_line import at_least
+from xmodal.engine.command_line import at_least, not_negative, positive
 from xmodal.engine.errors import run_or_explain
 from xmodal.search.engine import KINDS, Engine
 from xmodal.search.vectors import VectorFile
@@ -47,6 +51,16 @@ def parse_args() -> argparse.Namespace:
     images.add_argument('--side', type=at_least(1), default=96, help='of an image, in pixels')
     images.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
     images.add_argument('--repeats', type=at_least(1), default=3, help='rounds that count')
+    plan = commands.add_parser('plan')
+    plan.add_argument('--count', type=at_least(1), default=10**9, help='images')
+    plan.add_argument('--width', type=at_least(1), default=256, help='of a vector')
+    plan.add_argument('--rate', type=positive, default=1000, help='images a second of a process')
+    plan.add_argument('--processes', type=at_least(1), default=64, help='that encode')
+    plan.add_argument('--price', type=not_negative, default=2.0, help='of an hour of a process')
+    plan.add_argument('--memory', type=positive, default=128, help='of a machine that searches, GB')
+    plan.add_argument(
+        '--build', type=positive, default=22.6, help='CPU seconds to build a million vectors'
+    )
     for command, count in ((vectors, 100_000), (images, 10_000)):
         command.add_argument('--count', type=at_least(1), default=count, help='how many')
         command.add_argument('--folder', help='for temporary files (default: of the system)')
@@ -157,7 +171,7 @@ def measure_images(args: argparse.Namespace, folder: Path) -> None:
 
     def encode() -> None:
         for start in range(0, len(samples), 64):
-            inferencer.encode_samples(samples[start : start + 64])
+            inferencer.encode_batch(inferencer.collate(samples[start : start + 64]))
 
     def index() -> None:
         one = ImageIndex(folder / f'index{next(rounds)}', inferencer)
@@ -175,13 +189,40 @@ def measure_images(args: argparse.Namespace, folder: Path) -> None:
     ratio = median_ratio(seconds['encoder'], seconds['index'])
     table.add_row('index to encoder, median of the rounds', f'{ratio:.2f}')
     table.add_row(f'index of {args.count:,} images, images/s', f'{args.count / first:.0f}')
+    ratio = args.count / first * np.median(seconds['encoder']) / few
+    table.add_row(f'index of {args.count:,} images to encoder', f'{ratio:.2f}')
     table.add_row(f'the same again, {args.count:,} images, seconds', f'{again:.2f}')
+    Console().print(table)
+
+
+def print_plan(args: argparse.Namespace) -> None:
+    """What so many images take: disk, memory, hours and their price."""
+    codes = args.width // 4 + 8  # 4-bit codes of two dimensions each, and the number of the row
+    memory = args.count * codes / 1e9
+    encoding = args.count / (args.rate * args.processes) / 3600
+    building = args.count / 1e6 * args.build / 3600 / args.processes
+    table = make_table(f'{args.count:,} images, vectors of {args.width}', '', '')
+    table.add_row(
+        'exact vectors, float16, on an SSD, GB', f'{args.count * args.width * 2 / 1e9:,.0f}'
+    )
+    table.add_row('codes in memory, GB', f'{memory:,.0f}')
+    table.add_row(
+        f'machines of {args.memory:g} GB that search, with a fifth to spare',
+        f'{math.ceil(memory / (0.8 * args.memory))}',
+    )
+    table.add_row(f'hours of {args.processes} processes to encode', f'{encoding:,.1f}')
+    table.add_row('hours of the same to build the structure, a core each', f'{building:,.1f}')
+    price = (encoding + building) * args.processes * args.price
+    table.add_row(f'price, {args.price:g} an hour of a process', f'{price:,.0f}')
     Console().print(table)
 
 
 def main() -> None:
     """Runs a command."""
     args = parse_args()
+    if args.command == 'plan':
+        print_plan(args)
+        return
     measure = {'vectors': measure_vectors, 'images': measure_images}[args.command]
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         measure(args, Path(folder))

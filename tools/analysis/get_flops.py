@@ -12,20 +12,16 @@ weights are read.
 """
 
 import argparse
-from collections.abc import Callable
 
-import torch
 from mmengine.config import ConfigDict
 from rich.console import Console
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from xmodal.benchmark import make_table
+from xmodal.benchmark.flops import count_parts
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.errors import ConfigError
 from xmodal.models.albef import AlbefBackbone
-from xmodal.models.necks import NoPosition
 from xmodal.registry import register_all
 
 # The caption of ACE-RPE's Table 1, in GFLOPs: the position is the difference.
@@ -37,42 +33,6 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config', help='config file')
     return parser.parse_args()
-
-
-def count(function: Callable, *args) -> tuple[object, int]:
-    """The result of a call and its FLOPs."""
-    # Attention as plain matrix products, which the counter knows on every device.
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        result = function(*args)
-    return result, counter.get_total_flops()
-
-
-def count_parts(backbone: AlbefBackbone, image_size: int, num_words: int) -> dict[str, int]:
-    """FLOPs of a pair by part.
-
-    Args:
-        backbone: the encoders, the position and the fusion encoder.
-        image_size: height and width in pixels.
-        num_words: word pieces of the text, [CLS] included.
-    """
-    # The counter follows modules by hooks, which parameters without gradients need no autograd for.
-    backbone.eval().requires_grad_(False)
-    word_ids = torch.zeros(1, num_words, dtype=torch.int64)
-    image, of_image = count(backbone.encode_image, torch.zeros(1, 3, image_size, image_size))
-    text, of_text = count(backbone.encode_text, word_ids, torch.ones_like(word_ids).bool())
-    tokens = image.tokens, text.tokens
-    fusion = backbone.fusion
-    none = NoPosition(fusion.depth, fusion.embed_dims, fusion.num_heads)
-    _, of_fusion = count(fusion, *tokens, none)
-    _, with_position = count(fusion, *tokens, backbone.position)
-    return {
-        'image encoder': of_image,
-        'text encoder': of_text,
-        'fusion encoder': of_fusion,
-        'without position': of_image + of_text + of_fusion,
-        'position': with_position - of_fusion,
-        'total': of_image + of_text + with_position,
-    }
 
 
 def is_of_the_paper(backbone: ConfigDict) -> bool:

@@ -17,6 +17,7 @@ from xmodal.ablation.runner import TableRunner
 from xmodal.ablation.runs import Run
 from xmodal.ablation.sequential import SequentialRunner
 from xmodal.ablation.table import Column, Row, Stage, Table
+from xmodal.ablation.tournament import Tournament, print_tournament, read_cells
 
 __all__ = [
     'Column',
@@ -29,6 +30,7 @@ __all__ = [
     'Stage',
     'Table',
     'TableRunner',
+    'Tournament',
     'compare',
     'comparisons_to_markdown',
     'find_table',
@@ -37,6 +39,8 @@ __all__ = [
     'missing_gpus',
     'print_comparisons',
     'print_grid',
+    'print_tournament',
+    'read_cells',
     'read_table',
     'reference_row',
     'row_config',

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mmengine.config import DictAction
 
-from xmodal.ablation.table import Column, Override, Row, Stage, Table
+from xmodal.ablation.table import Column, Override, Row, Stage, Table, needed_stages
 from xmodal.engine.keys import ConfigError, no_key
 from xmodal.engine.sources import read_sources
 from xmodal.packaged import ROOT, find_file
@@ -128,12 +128,7 @@ def _read_stages(
         _check_name(f"{file}: stage of column '{heading}'", stage, stages)
         metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         columns.append(Column(heading, stage, metrics))
-    needed, waiting = set(), [column.stage for column in columns]
-    while waiting:
-        name = waiting.pop()
-        needed.add(name)
-        waiting += stages[name].needs
-    stages = {name: stage for name, stage in stages.items() if name in needed}
+    stages = needed_stages(stages, columns)
     for stage in stages.values():
         if not find_file(stage.config).is_file():
             raise FileNotFoundError(

@@ -5,20 +5,28 @@ from statistics import mean
 from xmodal.ablation.runs import Run
 
 
-def remaining_seconds(runs: list[Run]) -> float:
-    """How long one process still needs, by the mean of the finished steps; NaN without any.
-
-    A step that was never finished counts as the mean of all that were.
-    """
+def usual_seconds(runs: list[Run]) -> dict[tuple[str, str], float]:
+    """The mean time of the finished steps, by stage and step ('train', 'test')."""
     known: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         times = run.seconds()
         done = {'train': run.is_trained, 'test': not run.lacks_test}
         for step in times.keys() & {step for step in done if done[step]}:
             known.setdefault((run.stage.name, step), []).append(times[step])
-    if not known:
+    return {key: mean(times) for key, times in known.items()}
+
+
+def remaining_seconds(runs: list[Run], usual: dict[tuple[str, str], float] | None = None) -> float:
+    """How long one process still needs; NaN when nothing is known.
+
+    Args:
+        runs: of a plan.
+        usual: of :func:`usual_seconds`; None takes that of the runs. A step that it lacks counts as
+            the mean of all.
+    """
+    usual = usual_seconds(runs) if usual is None else usual
+    if not usual:
         return float('nan')
-    usual = {key: mean(times) for key, times in known.items()}
     left = 0.0
     for run in runs:
         if not run.is_trained:

@@ -134,10 +134,25 @@ class Table(NamedTuple):
     paper_columns: list[str]
     rows: list[Row]
 
+    def part(self, rows: list[Row], columns: list[Column]) -> 'Table':
+        """The table with these rows and columns, and the stages that they need."""
+        stages = needed_stages(self.stages, columns)
+        return self._replace(rows=rows, columns=columns, stages=stages)
+
     def chain(self, stage: str) -> list[Stage]:
         """The stages that lead to a stage, which comes last."""
         last = self.stages[stage]
         return [*(self.chain(last.after) if last.after else []), last]
+
+
+def needed_stages(stages: dict[str, Stage], columns: list[Column]) -> dict[str, Stage]:
+    """The stages of columns, and those that these need, in their order."""
+    needed, waiting = set(), [column.stage for column in columns]
+    while waiting:
+        name = waiting.pop()
+        needed.add(name)
+        waiting += stages[name].needs
+    return {name: stage for name, stage in stages.items() if name in needed}
 
 
 @cache

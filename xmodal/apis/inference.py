@@ -21,17 +21,17 @@ from xmodal.visualization.anchors import WordAnchors, find_position, word_anchor
 from xmodal.visualization.grad_cam import grad_cam
 
 _BLANK = np.zeros((32, 32, 3), np.uint8)
+_NONE = torch.zeros(0, dtype=torch.int64)  # no rows
 
 
 class Inferencer:
     """Applies a trained model to images and texts, with the preprocessing of its test set.
 
     An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3).
-    Empty lists give empty results.
-
-    :meth:`similarity`, :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models that were
-    pre-trained, or fine-tuned for retrieval or grounding, of which matching models have the first;
-    :meth:`predict` is for models of the other tasks. Several threads may share an inferencer.
+    Empty lists give empty results. :meth:`similarity`, :meth:`match`, :meth:`heatmap` and
+    :meth:`anchors` are for models that were pre-trained, or fine-tuned for retrieval or grounding,
+    of which matching models have the first; :meth:`predict` is for models of the other tasks.
+    Several threads may share an inferencer.
 
     Example:
         >>> inferencer = Inferencer('acerpe-shapes')  # or Inferencer('CONFIG.py', 'epoch_9.pth')
@@ -43,7 +43,7 @@ class Inferencer:
             Hugging Face hub; see :func:`xmodal.get_model`.
         checkpoint: a checkpoint file.
         device: device of the model.
-        batch_size: images that are in the model at once; a list may have any number.
+        batch_size: images, or texts, that are in the model at once; a list may have any number.
         progress: shows a bar.
 
     Raises:
@@ -88,30 +88,39 @@ class Inferencer:
         # A model cannot encode no image: it encodes one, of which none is returned.
         shown = images if len(images) else [_BLANK]
         batches = self._batches(shown, [''] * len(shown))
-        tokens, embeddings = zip(*map(self.encode_samples, batches), strict=True)
-        embedding = None if embeddings[0] is None else torch.cat(embeddings)
-        return _first(Encoded(Tokens.join(list(tokens)), embedding), len(images))
+        encoded = Encoded.join([*map(self.encode_batch, batches)])
+        return encoded if len(images) else encoded.select(_NONE)
 
     @torch.no_grad()
-    def encode_samples(self, samples: list[dict]) -> Encoded:
-        """Encodes the images of B samples, which the pipeline has made."""
-        encoded = self.model.encode_image(self._collate(samples)['inputs'].images)
+    def encode_batch(self, data: dict) -> Encoded:
+        """Encodes images that ``collate`` has joined from samples of the ``pipeline``."""
+        prepared = self.model.data_preprocessor.prepare_images(data['inputs'])
+        encoded = self.model.encode_image(prepared)
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.image_vectors(encoded))
         return encoded
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
-        """Encodes T texts: their tokens and embeddings.
+        """Encodes T texts, those of like length together: their tokens and embeddings.
 
         Raises:
             TypeError: if a single text takes the place of the list.
         """
         require_texts(texts)
-        encoded = self.model.encode_text(*self._tokenize(texts or ['']))
+        ids, mask = self._tokenize(texts or [''])
+        order = mask.sum(1).argsort(stable=True)
+        batches = tqdm(order.split(self.batch_size), 'texts', disable=not self.progress)
+        encoded = Encoded.join([self._encode_words(ids[rows], mask[rows]) for rows in batches])
+        return encoded.select(order.argsort() if len(texts) else _NONE)
+
+    def _encode_words(self, ids: Tensor, mask: Tensor) -> Encoded:
+        """Encodes texts of words (T, L), padded to the longest of more texts."""
+        longest = int(mask.sum(1).max())
+        encoded = self.model.encode_text(ids[:, :longest], mask[:, :longest])
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.text_vectors(encoded))
-        return _first(encoded, len(texts))
+        return encoded
 
     def encode(self, images: Sequence[ImageLike], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
         """Encodes B images and T texts."""
@@ -214,7 +223,7 @@ class Inferencer:
         if not len(images):
             return []
         batches = self._batches(images, [self.clean_text(text) for text in texts])
-        predicted = (self.model(**self._collate(batch), mode='predict') for batch in batches)
+        predicted = (self.model(**self._preprocess(batch), mode='predict') for batch in batches)
         return [*chain.from_iterable(predicted)]
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
@@ -224,27 +233,18 @@ class Inferencer:
 
     def _batches(
         self, images: Sequence[ImageLike | Sequence[ImageLike]], texts: Sequence[str]
-    ) -> Iterator[list[dict]]:
-        """What the pipeline makes of images and texts, in batches."""
+    ) -> Iterator[dict]:
+        """What the pipeline makes of images and texts, in batches that are joined."""
         samples = []
         for index, text in enumerate(tqdm(texts, 'images', disable=not self.progress)):
             results = {'image_id': index, 'sample_index': index, 'text': text}
             results |= image_fields(images[index], f'images[{index}]')
             samples.append(self.pipeline(results))
             if len(samples) == self.batch_size or index == len(texts) - 1:
-                yield samples
+                yield self.collate(samples)
                 samples = []
 
-    def _collate(self, samples: list[dict]) -> dict:
+    def _preprocess(self, data: dict) -> dict:
         """Returns the ``inputs`` and ``data_samples`` of the model."""
         with self._lock:
-            return self.model.data_preprocessor(self.collate(samples), False)
-
-
-def _first(encoded: Encoded, count: int) -> Encoded:
-    """The first rows of a batch."""
-    tokens, embedding = encoded
-    if count == len(tokens.embeddings):
-        return encoded
-    rows = torch.arange(count, device=tokens.embeddings.device)
-    return Encoded(tokens.select(rows), None if embedding is None else embedding[:count])
+            return self.model.data_preprocessor(data, False)

@@ -35,6 +35,13 @@ def not_negative(text: str) -> float:
     return float(text)
 
 
+def positive(text: str) -> float:
+    """The type of an argument that is a number above 0, for ``argparse``."""
+    if not text.isascii() or not 0 < float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f'expected a number above 0, got {text}')
+    return float(text)
+
+
 class Options(DictAction):
     """The type of ``--cfg-options``: any number of KEY=VALUE."""
 

@@ -1,4 +1,4 @@
-"""Whether a map over an image finds an object: the area under the ROC curve of its patches."""
+"""Whether a map over an image finds an object: the area under the ROC curve of its tokens."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,52 +9,69 @@ from torch import Tensor, nn
 
 from xmodal.fields import read_object
 from xmodal.files import reads
-from xmodal.structures import ImageTextBatch, Tokens
+from xmodal.structures import ImageTextBatch, Regions, Tokens
 
-# The words that name an object, and its box x, y, width, height in pixels.
+# The words that name an object, and its box x1, y1, x2, y2 as shares of the image.
 NamedBox = tuple[set[str], list[float]]
+# What captions call the objects of COCO's largest category, which they seldom call by its name.
+PERSONS = 'man men woman women boy boys girl girls child children people lady guy kid kids player'
+WORDS = {'person': PERSONS.split()}
 
 
 def location_auc(scores: Tensor, on_object: Tensor) -> Tensor:
-    """The chance that a patch on the object scores higher than one beside it; ties count half.
+    """The chance that a token on the object scores higher than one beside it; ties count half.
 
-    It is the area under the ROC curve (Mann–Whitney U over the number of pairs): 1 if all patches
+    It is the area under the ROC curve (Mann–Whitney U over the number of pairs): 1 if all tokens
     on the object come first, 0.5 for a map that says nothing, below for one that avoids the object.
 
     Args:
-        scores: of each patch, higher is nearer, infinities allowed, (h, w) or (h, w, K) for K maps.
-        on_object: (h, w) bool, neither all True nor all False.
+        scores: of each token, higher is nearer, infinities allowed, (M,) or (M, K) for K maps.
+        on_object: (M,) bool, neither all True nor all False.
 
     Returns:
         () or (K,) float32.
 
     Raises:
-        ValueError: when all patches or none are on the object, or a score is NaN.
+        ValueError: when all tokens or none are on the object, or a score is NaN.
     """
     if on_object.all() or not on_object.any():
-        raise ValueError('an AUC needs patches on the object and beside it')
+        raise ValueError('an AUC needs tokens on the object and beside it')
     if scores.isnan().any():
         raise ValueError(f'{int(scores.isnan().sum())} of {scores.numel()} scores are NaN')
     on, beside = scores[on_object][:, None], scores[~on_object][None]
     return ((on > beside).float() + 0.5 * (on == beside).float()).mean((0, 1))
 
 
-def patches_in_boxes(
-    boxes: list[list[float]], grid_size: tuple[int, int], patch_size: int
-) -> Tensor:
-    """The patches whose centre is in one of the boxes, (h, w) bool.
+def tokens_in_boxes(boxes: list[list[float]], centres: Tensor) -> Tensor:
+    """The tokens whose centre is in one of the boxes, (M,) bool.
 
     Args:
-        boxes: x, y, width, height in pixels of the image that the model sees.
-        grid_size: h and w.
-        patch_size: in pixels.
+        boxes: x1, y1, x2, y2 as shares of the image.
+        centres: x and y of the tokens, (M, 2).
     """
-    y, x = (patch_size * (torch.arange(count) + 0.5) for count in grid_size)
-    covered = torch.zeros(grid_size, dtype=torch.bool)
-    for left, top, width, height in boxes:
-        inside = (top <= y) & (y < top + height)
-        covered |= inside[:, None] & ((left <= x) & (x < left + width))[None]
-    return covered
+    corners = torch.tensor(boxes).view(-1, 1, 4)
+    inside = (corners[..., :2] <= centres) & (centres < corners[..., 2:])
+    return inside.all(-1).any(0)
+
+
+def token_centres(batch: ImageTextBatch, image: Tokens, row: int) -> Tensor:
+    """x and y of the centres of the tokens of an image, (M, 2), as shares of it.
+
+    Args:
+        batch: its images or regions.
+        image: the encoded images.
+        row: of the image; its padding is left out.
+
+    Raises:
+        ValueError: when regions have no boxes.
+    """
+    if isinstance(batch.images, Regions):
+        if batch.images.boxes is None:
+            raise ValueError('the regions have no boxes: what words name cannot be looked for')
+        boxes = batch.images.boxes[row][batch.images.attention_mask[row]].cpu()
+        return (boxes[:, :2] + boxes[:, 2:]) / 2
+    y, x = ((torch.arange(count) + 0.5) / count for count in image.grid_size)
+    return torch.cartesian_prod(y, x).flip(-1)
 
 
 @reads("COCO's instances")
@@ -62,29 +79,36 @@ def read_objects(file: str | Path) -> dict[int, list[NamedBox]]:
     """Reads the names, attributes and boxes of the objects of each image."""
     content = read_object(file)
     names = {item.integer('id'): item.name('name') for item in content.objects('categories')}
+    sizes = {
+        item.integer('id'): [item.integer('width'), item.integer('height')] * 2
+        for item in content.objects('images')
+    }
     objects = defaultdict(list)
     for instance in content.objects('annotations'):
-        tags = {names[instance.integer('category_id')], *instance.texts('attributes', [])}
-        objects[instance.integer('image_id')].append((tags, instance.items('bbox')))
+        name, image = names[instance.integer('category_id')], instance.integer('image_id')
+        x, y, width, height = instance.items('bbox')
+        corners = x, y, x + width, y + height
+        box = [pixel / size for pixel, size in zip(corners, sizes[image], strict=True)]
+        tags = {name, *WORDS.get(name, ()), *instance.texts('attributes', [])}
+        objects[image].append((tags, box))
     return objects
 
 
-def named_patches(
-    words: list[str], objects: list[NamedBox], grid_size: tuple[int, int], patch_size: int
+def named_tokens(
+    words: list[str], objects: list[NamedBox], centres: Tensor
 ) -> Iterator[tuple[int, Tensor]]:
-    """Yields each word that names objects, with their patches, (h, w) bool.
+    """Yields each word that names objects, with the image tokens on them, (M,) bool.
 
-    Words whose objects have no patch or all of them are left out.
+    Words whose objects have no token or all of them are left out.
 
     Args:
         words: N words, without padding.
         objects: of the image.
-        grid_size: h and w.
-        patch_size: in pixels.
+        centres: of its tokens, (M, 2).
     """
     for index, word in enumerate(words):
         boxes = [box for tags, box in objects if word in tags]
-        on_object = patches_in_boxes(boxes, grid_size, patch_size)
+        on_object = tokens_in_boxes(boxes, centres)
         if on_object.any() and not on_object.all():
             yield index, on_object
 
@@ -92,18 +116,21 @@ def named_patches(
 def words_on_objects(
     model: nn.Module, batch: ImageTextBatch, image: Tokens, objects: dict[int, list[NamedBox]]
 ) -> Iterator[tuple[int, int, Tensor]]:
-    """Yields row and index of each word of a batch that names objects, with their patches.
+    """Yields row and index of each word of a batch that names objects, with the tokens on them.
 
     Args:
         model: has the tokenizer.
         batch: images with one text each; the index counts from the word after [CLS].
         image: the encoded images.
         objects: by the id of the image.
+
+    Yields:
+        The tokens on the objects are (M,) bool, without [CLS] and padding.
     """
     tokenizer = model.data_preprocessor.tokenizer
-    patch_size = batch.images.shape[-1] // image.grid_size[1]
     for row, ids in enumerate(batch.input_ids[:, 1:]):
         words = tokenizer.convert_ids_to_tokens(ids[batch.attention_mask[row, 1:]].tolist())
         shown = objects.get(int(batch.image_ids[row]), [])
-        for index, patches in named_patches(words, shown, image.grid_size, patch_size):
-            yield row, index, patches
+        centres = token_centres(batch, image, row)
+        for index, on_object in named_tokens(words, shown, centres):
+            yield row, index, on_object

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from xmodal.errors import FileError
 from xmodal.files import atomic_write
@@ -11,6 +12,7 @@ FLAT_UP_TO = 300_000
 SAMPLE = 64  # training vectors of a list of IVF
 SECOND_PASS = 400  # candidates of a rough search that are compared exactly
 FEW = 20_000  # images that a filter lets through: all of them are compared exactly
+_ADDED = 1 << 16  # vectors that are added at once
 KINDS = ('flat', 'hnsw', 'ivfpq')
 
 
@@ -49,16 +51,7 @@ class Engine:
             ValueError: when there is no such kind.
         """
         kind = kind or choose_kind(len(ids))
-        if kind not in KINDS:
-            raise ValueError(f'engine={kind!r}, expected one of {", ".join(KINDS)}')
-        index = _structure(kind, matrix, len(ids))
-        if not index.is_trained:
-            size = min(len(ids), 16_384 if kind == 'hnsw' else SAMPLE * index.nlist)
-            chosen = np.random.default_rng(0).choice(ids, size, replace=False)
-            index.train(matrix[np.sort(chosen)].astype(np.float32))
-        for start in range(0, len(ids), 1 << 16):
-            index.add(matrix[ids[start : start + (1 << 16)]].astype(np.float32))
-        return cls(index, matrix, ids, kind)
+        return cls(finish(fill(train(matrix, ids, kind), matrix, ids)), matrix, ids, kind)
 
     @classmethod
     def read(cls, file: Path, matrix: np.ndarray, ids: np.ndarray, kind: str) -> 'Engine':
@@ -117,6 +110,55 @@ class Engine:
         return ids[best], scores[best]
 
 
+def train(matrix: np.ndarray, ids: np.ndarray, kind: str):
+    """An empty structure of FAISS that knows a sample of the vectors; arguments as of an engine.
+
+    Raises:
+        ValueError: when there is no such kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f'engine={kind!r}, expected one of {", ".join(KINDS)}')
+    index = _structure(kind, matrix, len(ids))
+    if not index.is_trained:
+        size = min(len(ids), 16_384 if kind == 'hnsw' else SAMPLE * index.nlist)
+        chosen = np.random.default_rng(0).choice(ids, size, replace=False)
+        index.train(matrix[np.sort(chosen)].astype(np.float32))
+    return index
+
+
+def fill(index, matrix: np.ndarray, ids: np.ndarray, progress: bool = True):
+    """Adds the vectors ``matrix[ids]`` to a structure, which is returned.
+
+    Args:
+        index: of :func:`train`.
+        matrix: all vectors.
+        ids: of those to add, in their order.
+        progress: shows a bar, when it takes longer than some seconds.
+    """
+    bar = tqdm(total=len(ids), desc='building', unit='vectors', delay=3, disable=not progress)
+    with bar:
+        for start in range(0, len(ids), _ADDED):
+            rows = ids[start : start + _ADDED]
+            index.add(matrix[rows].astype(np.float32))
+            bar.update(len(rows))
+    return index
+
+
+def finish(index):
+    """The structure that searches: lists of 4-bit codes are laid out for registers.
+
+    They are filled and merged as plain lists before, because merging the others damages memory
+    (FAISS 1.15).
+    """
+    faiss = import_faiss()
+    if not isinstance(index, faiss.IndexIVFPQ):
+        return index
+    fast = faiss.IndexIVFPQFastScan(index)
+    fast.own_fields, index.own_fields = True, False  # the centres of the lists
+    fast.nprobe = max(1, index.nlist // 8)
+    return fast
+
+
 def _structure(kind: str, matrix: np.ndarray, count: int):
     """An empty structure of FAISS for so many of the vectors."""
     faiss = import_faiss()
@@ -129,10 +171,9 @@ def _structure(kind: str, matrix: np.ndarray, count: int):
         index = faiss.index_factory(width, 'HNSW32_SQfp16', product)
         index.hnsw.efConstruction, index.hnsw.efSearch = 80, SECOND_PASS
         return index
-    # 4-bit codes of two dimensions each, which are compared in registers: a list is long and cheap.
+    # 4-bit codes of two dimensions each: a list is long and cheap.
     lists = max(1, min(1 << int(np.log2(max(count, 1)) / 2 - 2), count // SAMPLE))
     codes = width // 2 if width % 2 == 0 else width
-    index = faiss.index_factory(width, f'IVF{lists},PQ{codes}x4fsr', product)
-    index.cp.niter = 10
-    index.nprobe = max(1, lists // 8)
+    index = faiss.index_factory(width, f'IVF{lists},PQ{codes}x4', product)
+    index.cp.niter, index.do_polysemous_training = 10, False  # which is for Hamming distances
     return index

@@ -106,14 +106,9 @@ class ImageIndex:
             target = self.catalogue, self.vectors
             encode_entries(self.inferencer, new, seen, *target, batch_size, workers, progress)
             self.catalogue.remove(gone)
-            if engine or not self._is_current():
-                built = Engine.build(self._matrix(), self.catalogue.ids(), engine)
-                built.write(self._engine_file())
-                with atomic_write(self.folder / IDS) as path, open(path, 'wb') as output:
-                    np.save(output, built.ids)
-                self._write_manifest(built.kind, str(source), self.dtype, about)
-        with self._lock:
-            self._engine = None
+            if engine or not self.is_current():
+                built = Engine.build(self.matrix(), self.catalogue.ids(), engine)
+                self.write_engine(built, source, about)
 
     def prepare(
         self, source: str | Path, engine: str | None, dtype: str | None, about: dict[str, str]
@@ -149,7 +144,16 @@ class ImageIndex:
         content |= {'dtype': dtype, 'engine': engine}
         write_json(self.folder / MANIFEST, content, indent=1)
 
-    def _is_current(self) -> bool:
+    def write_engine(self, built: Engine, source: str | Path, about: dict[str, str]) -> None:
+        """Writes the structure of the images, which the next query reads."""
+        built.write(self._engine_file())
+        with atomic_write(self.folder / IDS) as path, open(path, 'wb') as output:
+            np.save(output, built.ids)
+        self._write_manifest(built.kind, str(source), self.dtype, about)
+        with self._lock:
+            self._engine = None
+
+    def is_current(self) -> bool:
         """Whether the structure has the images of the catalogue; after a kill it may not."""
         files = self._engine_file(), self.folder / IDS
         if not all(file.exists() for file in files):
@@ -161,7 +165,7 @@ class ImageIndex:
     def _engine_file(self) -> Path:
         return self.folder / 'engine.faiss'
 
-    def _matrix(self, at_random: bool = False) -> np.ndarray:
+    def matrix(self, at_random: bool = False) -> np.ndarray:
         """The vectors on the disk, (N, d); see :meth:`VectorFile.read`."""
         return self.vectors.read(self.catalogue.rows(), self.width, at_random)
 
@@ -174,7 +178,7 @@ class ImageIndex:
                 if kind is None or not self._engine_file().exists():
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 ids = np.load(self.folder / IDS)
-                matrix = self._matrix(at_random=True)
+                matrix = self.matrix(at_random=True)
                 read = Engine.read(self._engine_file(), matrix, ids, kind)
                 if read.faiss_index.ntotal != len(ids):
                     raise FileError(f'{self.folder} is not complete: run the indexing again')

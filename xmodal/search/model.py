@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from xmodal.search.query import Query
+from xmodal.structures import Tokens
 from xmodal.visualization.grad_cam import grad_cam
 
 
@@ -36,12 +37,12 @@ def require_vectors(inferencer: Any) -> None:
         )
 
 
+@torch.no_grad()
 def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
     """The vectors of queries, float32 (Q, d): text + image − without, of length 1."""
-    texts = [text for q in queries for text in (q.text, q.without) if text]
+    groups = [texts for q in queries for texts in (q.texts, [q.without]) if any(texts)]
     images = [q.image for q in queries if q.image is not None]
-    text_rows = iter(inferencer.encode_texts(texts).embedding.float().cpu().numpy())
-    image_rows = iter(())
+    text_rows, image_rows = iter(text_vectors(inferencer, groups)), iter(())
     if images:
         image_rows = iter(inferencer.encode_images(images).embedding.float().cpu().numpy())
     vectors = []
@@ -52,8 +53,34 @@ def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
         if query.image is not None:
             vector = vector + next(image_rows)
         combined = query.without or (query.text and query.image is not None)
-        vectors.append(vector / max(np.linalg.norm(vector), 1e-12) if combined else vector)
+        vectors.append(_unit(vector) if combined else vector)
     return np.ascontiguousarray(np.stack(vectors), np.float32)
+
+
+def text_vectors(inferencer: Any, groups: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """The vector of each group of texts, float32 (d,), of length 1.
+
+    A dual encoder pools the words of all texts of a group as one set: a sketch of T-EMDE is that
+    of the union. Of other models it is the sum of the texts' vectors.
+    """
+    encoded = inferencer.encode_texts([text for texts in groups for text in texts])
+    pool = getattr(getattr(inferencer.model, 'similarity', None), 'text_vectors', None)
+    vectors, first = [], 0
+    for texts in groups:
+        rows = torch.arange(first, first + len(texts), device=encoded.embedding.device)
+        first += len(texts)
+        if len(texts) == 1 or pool is None:
+            vector = encoded.embedding[rows].sum(0)
+        else:
+            words, mask, *_ = encoded.tokens.select(rows)
+            vector = pool(Tokens(words.flatten(0, 1)[None], mask.flatten()[None]))[0]
+        vector = vector.float().cpu().numpy()
+        vectors.append(vector if len(texts) == 1 else _unit(vector))
+    return vectors
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    return vector / max(np.linalg.norm(vector), 1e-12)
 
 
 @torch.no_grad()

@@ -1,21 +1,24 @@
-"""Indexing by several processes: each encodes a share, and the first joins the shares."""
+"""Indexing by several processes: each encodes a share and adds it to the structure."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import torch.distributed as dist
 
 from xmodal.files import exclusive_dir
 from xmodal.search.build import changed, encode_entries
 from xmodal.search.catalogue import Catalogue
+from xmodal.search.engine import Engine, choose_kind, fill, finish, train
 from xmodal.search.index import CATALOGUE, ImageIndex
 from xmodal.search.sources import Entry, find_entries
 from xmodal.search.vectors import VectorFile
 
 PARTS, VECTORS = 'parts', 'vectors'
+TRAINED = 'trained.faiss'
 _ROWS = 10_000  # that are joined at once
 
 
@@ -47,26 +50,77 @@ def update_on_ranks(
     killed is joined by the next call, whatever the number of processes then.
     """
     rank, entries = dist.get_rank(), find_entries(str(source))
-    if rank == 0:
-        with exclusive_dir(index.folder):
+    with exclusive_dir(index.folder) if rank == 0 else nullcontext():
+        if rank == 0:
             index.prepare(source, engine, dtype, about)
             join_parts(index)
-    dist.barrier()
-    seen = index.catalogue.seen()
-    new, _ = changed(entries, seen)
+        dist.barrier()
+        _encode_share(index, entries, batch_size, workers)
+        dist.barrier()
+        if rank == 0:
+            join_parts(index)
+            index.catalogue.remove(changed(entries, index.catalogue.seen())[1])
+        dist.barrier()
+        if engine or not index.is_current():
+            built = build_on_ranks(index.matrix(), index.catalogue.ids(), engine, index.folder)
+            if rank == 0:
+                index.write_engine(built, source, about)
+        dist.barrier()
+
+
+def _encode_share(
+    index: ImageIndex, entries: Sequence[Entry], batch_size: int, workers: int
+) -> None:
+    """Encodes what this process has of the new images, into a part of its own."""
+    rank, seen = dist.get_rank(), index.catalogue.seen()
     part = index.folder / PARTS / str(rank)
     part.mkdir(parents=True, exist_ok=True)
     catalogue = Catalogue(part / CATALOGUE)
     catalogue.create()
-    share = new[rank :: dist.get_world_size()]
+    share = changed(entries, seen)[0][rank :: dist.get_world_size()]
     target = catalogue, VectorFile(part / VECTORS, index.dtype)
     encode_entries(index.inferencer, share, seen, *target, batch_size, workers, rank == 0)
-    dist.barrier()
+
+
+def build_on_ranks(
+    matrix: np.ndarray, ids: np.ndarray, kind: str | None, folder: Path
+) -> Engine | None:
+    """:meth:`Engine.build` by all processes of the group: each adds a share, FAISS merges them.
+
+    The first process trains the structure, so that all shares have the same lists and codes. A
+    graph (HNSW) cannot be merged: the first builds it alone.
+
+    Args:
+        matrix: see :meth:`Engine.build`, as ``ids`` and ``kind``.
+        ids: the same in all processes.
+        kind: the same in all processes.
+        folder: that all processes see; what is written there is deleted.
+
+    Returns:
+        The structure on the first process; None on the others.
+    """
+    rank, kind = dist.get_rank(), kind or choose_kind(len(ids))
+    if kind == 'hnsw':
+        return Engine.build(matrix, ids, kind) if rank == 0 else None
+    parts = folder / 'engine'
     if rank == 0:
-        with exclusive_dir(index.folder):
-            join_parts(index)
-        index.update(source, batch_size, workers, engine, dtype, **about)
+        shutil.rmtree(parts, ignore_errors=True)  # of a process that was killed
+        parts.mkdir()
+        Engine(train(matrix, ids, kind), matrix, ids, kind).write(parts / TRAINED)
     dist.barrier()
+    shares = np.array_split(ids, dist.get_world_size())
+    share = Engine.read(parts / TRAINED, matrix, shares[rank], kind)
+    fill(share.faiss_index, matrix, share.ids, progress=rank == 0)
+    share.write(parts / f'{rank}.faiss')
+    dist.barrier()
+    if rank:
+        return None
+    merged = share.faiss_index
+    for other, others in enumerate(shares[1:], 1):
+        part = Engine.read(parts / f'{other}.faiss', matrix, others, kind).faiss_index
+        merged.merge_from(part, 0 if kind == 'flat' else merged.ntotal)
+    shutil.rmtree(parts)
+    return Engine(finish(merged), matrix, ids, kind)
 
 
 def join_parts(index: ImageIndex) -> None:

@@ -5,14 +5,14 @@ from typing import NamedTuple
 from xmodal.search.catalogue import Filter, IndexedImage
 
 __all__ = ['Filter', 'Hit', 'Query']
-_NOT = ' and not '
+_NOT, _ALSO = ' and not ', ' and also '
 
 
 class Query(NamedTuple):
     """What is looked for: a text, an image, or both, and not another text.
 
     Attributes:
-        text: of what is searched.
+        text: of what is searched; 'A and also B' is the union of A and B.
         image: more like this: anything that the inferencer takes as an image.
         without: a text; its vector is subtracted.
     """
@@ -20,6 +20,12 @@ class Query(NamedTuple):
     text: str | None = None
     image: object = None
     without: str | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """A and B of 'A and also B'; one text, or none."""
+        parts = (part.strip() for part in (self.text or '').split(_ALSO))
+        return [part for part in parts if part]
 
     @classmethod
     def parse(cls, text: str | None, image: object = None) -> 'Query':

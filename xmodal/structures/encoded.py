@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from xmodal.structures.relation import Relation
@@ -19,6 +20,18 @@ class Encoded(NamedTuple):
 
     tokens: Tokens
     embedding: Tensor | None
+
+    def select(self, rows: Tensor) -> 'Encoded':
+        """Selects batch rows, (K,) int64."""
+        embedding = None if self.embedding is None else self.embedding[rows]
+        return Encoded(self.tokens.select(rows), embedding)
+
+    @classmethod
+    def join(cls, parts: list['Encoded']) -> 'Encoded':
+        """Several batches as one, whose tokens are padded to the longest."""
+        tokens, embeddings = zip(*parts, strict=True)
+        embedding = None if embeddings[0] is None else torch.cat(embeddings)
+        return cls(Tokens.join(list(tokens)), embedding)
 
 
 class CrossAttentions(NamedTuple):

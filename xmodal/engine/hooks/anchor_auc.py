@@ -10,7 +10,6 @@ from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.evaluation.location import location_auc, read_objects, words_on_objects
 from xmodal.registry import HOOKS, MODELS
-from xmodal.visualization.anchors import similarity_map
 
 BATCH = 50
 
@@ -19,9 +18,9 @@ BATCH = 50
 class AnchorAucHook(Hook):
     """Logs ``anchor_auc`` after each epoch: do the similarities of Eq. 3 find the named objects?
 
-    It is the area under the ROC curve of the similarity of a word to the patches, the mean over the
-    groups, against the boxes of the objects that the word names; the mean over all such words of
-    the first caption of some validation images. 0.5 says nothing, 1 is perfect.
+    It is the area under the ROC curve of the similarity of a word to the patches or regions, the
+    mean over the groups, against the boxes of the objects that the word names; the mean over all
+    such words of the first caption of some validation images. 0.5 says nothing, 1 is perfect.
 
     Args:
         instances: COCO instances of the validation images.
@@ -64,9 +63,10 @@ class AnchorAucHook(Hook):
             batch = model.data_preprocessor(loader.collate_fn(samples), False)['inputs']
             image = model.encode_image(batch.images).tokens
             text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
-            maps = similarity_map(model, image, text).float().cpu()
-            for row, index, patches in words_on_objects(model, batch, image, self.objects):
-                areas.append(float(location_auc(maps[row, :, :, index], patches)))
+            first = int(model.backbone.image_encoder.has_cls)
+            maps = model.relate(image, text).similarity[:, first:, 1:].mean(-1).float().cpu()
+            for row, index, on_object in words_on_objects(model, batch, image, self.objects):
+                areas.append(float(location_auc(maps[row, : len(on_object), index], on_object)))
         if not areas:
             raise ConfigError(
                 'AnchorAucHook: no word of the captions is a name or attribute of the instances of '

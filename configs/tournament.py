@@ -1,0 +1,48 @@
+# The tournament: every plug-in against a family without it, by the tasks of that family. An entry
+# names a table of ablations; its rows are the plug-ins, `against` is the row without one, and
+# `columns` are the figures that decide. Shown and run by `python tools/ablate.py tournament`. A
+# plug-in of one's own joins as a row of a table that is named here, or with a table of its own.
+entries = [
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/anchored',
+        against='none',
+        rows=['uniform_anchored', 'ace_rpe_anchored'],
+        columns=['re-ranked: mean recall', 'binding', 'relation'],
+    ),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/table1',
+        against='none',
+        rows=['ape', 'rpe', 'ape_rpe', 'uniform', 'ace_rpe', 'ace_rpe_lace'],
+        columns=['TR@1', 'IR@1'],
+    ),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/table2',
+        against='none',
+        rows=['ape', 'rpe', 'ape_rpe', 'uniform', 'ace_rpe', 'ace_rpe_lace'],
+    ),
+    dict(
+        family='EMKUM',
+        table='emkum/table2',
+        against='none',
+        rows=['tte_pre', 'tte_post_noscale', 'tte_post'],
+        columns=['zero-shot top-1', 'mean recall'],
+    ),
+    dict(
+        family='dual encoder',
+        table='temde/dual',
+        against='dual_mean',
+        rows=['dual_max', 'dual_gpo', 'dual_emde', 'dual_temde'],
+        columns=['rsum'],
+    ),
+    dict(
+        family='SAF, SGR, SGRAF',
+        table='temde/table2',
+        against='noglobal',
+        rows=['self_attention', 'temde'],
+        columns=['SAF rsum', 'SGR rsum', 'SGRAF rsum'],
+    ),
+    dict(family='LXMERT', table='lxmert/plugins', against='full', rows=['ace_rpe', 'tte_post']),
+]

@@ -1,0 +1,132 @@
+"""The tournament, with runs that are written by the test in place of trainings."""
+
+import sys
+
+import pytest
+from tables_on_disk import write_row, write_table
+
+from tools import ablate
+from xmodal.ablation import Commands, Tournament, read_cells
+from xmodal.engine.keys import ConfigError
+
+SHIFTS = {'plain': (0, 0.2), 'idea': (5, 0.3), 'third': (0.5, 2)}
+SECONDS = {'cheap': 10, 'dear': 100}
+
+
+def declare(folder):
+    """Two families with the same rows; the second one takes ten times as long."""
+    entries = []
+    for name in SECONDS:
+        (folder / name).mkdir()
+        file = write_table(folder / name)
+        file.write_text(file.read_text().replace("group = 'group'", f"group = '{name}'"))
+        columns = ['score']
+        entries.append(dict(family=name, table=str(file), against='plain', columns=columns))
+    file = folder / 'tournament.py'
+    file.write_text(f'entries = {entries!r}\n')
+    return file
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """The plans in the order in which they are run, and the declaration."""
+    order = []
+
+    class Writer:
+        failed, stopping = [], False
+
+        def __init__(self, plan, commands):
+            self.plan = plan
+
+        def run(self):
+            row = self.plan.table.rows[1].name
+            order.append((self.plan.table.group, row, self.plan.seeds))
+            for name in ('plain', row):
+                write_row(self.plan, name, SHIFTS[name][0], deviation=SHIFTS[name][1])
+            for run in self.plan.runs:
+                if not run.seconds():
+                    run.add_seconds('train', SECONDS[self.plan.table.group])
+                    run.add_seconds('test', 0.0)
+
+    monkeypatch.setattr('xmodal.ablation.tournament.TableRunner', Writer)
+    return order, declare(tmp_path)
+
+
+def play(file, root, looks):
+    return Tournament(read_cells(file), looks, root, Commands(), margin=1)
+
+
+def test_the_cheapest_open_cell_is_first_and_decided_ones_stop(written, tmp_path):
+    order, file = written
+    first = play(file, tmp_path / 'runs', [3])
+    assert first.cost(0) == float('inf')  # nothing is known before the first run
+    first.run()
+    order.clear()
+    tournament = play(file, tmp_path / 'runs', range(3, 7))
+    tournament.look()
+    costs = {cell.family: [] for cell in tournament.cells}
+    for index in tournament.open:
+        costs[tournament.cells[index].family].append(tournament.cost(index))
+    # Two runs a look; those of the other family are ten times as long.
+    assert max(costs['cheap']) == 20 and min(costs['dear']) == 200
+    tournament.run()
+    families = [family for family, _, _ in order]
+    assert families == sorted(families)  # all of the cheap one, then the dear one
+    verdicts = {
+        (cell.family, cell.table.rows[1].name): found.verdict
+        for cell, found in zip(tournament.cells, tournament.found, strict=True)
+    }
+    for family in SECONDS:
+        assert verdicts[family, 'idea'].word == 'better'
+        assert len(verdicts[family, 'idea'].difference.by_seed) < 6
+        assert len(verdicts[family, 'third'].difference.by_seed) == 6
+    assert not tournament.open
+
+
+def test_another_call_comes_to_the_same_verdicts_without_a_run(written, tmp_path):
+    order, file = written
+    play(file, tmp_path / 'runs', range(3, 7)).run()
+    count = len(order)
+    again = play(file, tmp_path / 'runs', range(3, 7))
+    again.look()
+    assert not again.open and len(order) == count
+    assert again.lines() == play_whole(file, tmp_path)
+
+
+def play_whole(file, folder):
+    tournament = play(file, folder / 'runs', range(3, 7))
+    tournament.run()
+    return tournament.lines()
+
+
+def test_the_command_prints_one_table(written, tmp_path, monkeypatch, capsys):
+    _, file = written
+    monkeypatch.setattr('xmodal.ablation.tournament.DECLARATION', str(file))
+    monkeypatch.setattr(ablate, 'read_cells', lambda: read_cells(file))
+    command = ['ablate.py', 'tournament', '--root', str(tmp_path / 'runs')]
+    monkeypatch.setattr(sys, 'argv', [*command, '--dry-run'])
+    ablate.main()
+    assert '4 of 4 cells are open' in capsys.readouterr().out
+    monkeypatch.setattr(sys, 'argv', [*command, '--until-decided', '6', '--markdown'])
+    ablate.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith('| family | plug-in | figure')
+    assert sum('| dear | The idea |' in line and 'better' in line for line in lines) == 1
+    assert lines[-1] == '0 of 4 cells are open'
+
+
+def test_unknown_names_are_told(tmp_path):
+    file = declare(tmp_path)
+    text = file.read_text()
+    file.write_text(text.replace("'plain'", "'plane'", 1))
+    with pytest.raises(ConfigError, match=r"entries\[0\]: no 'plane' in .*: plain, idea, third"):
+        read_cells(file)
+    file.write_text(text.replace("'family'", "'famly'", 1))
+    with pytest.raises(ConfigError, match="no key 'famly'"):
+        read_cells(file)
+
+
+def test_the_declaration_of_the_project_names_rows_that_exist():
+    cells = read_cells()
+    assert len({cell.family for cell in cells}) == 5
+    assert all(len(cell.table.rows) == 2 and len(cell.table.columns) == 1 for cell in cells)

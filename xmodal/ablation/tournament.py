@@ -1,0 +1,194 @@
+"""Every plug-in against none, in every family that takes it: the cheapest open question first."""
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from xmodal.ablation.commands import Commands
+from xmodal.ablation.comparison import HEADINGS, Comparison, compare_cell
+from xmodal.ablation.declaration import find_table, read_table
+from xmodal.ablation.plan import Plan
+from xmodal.ablation.remaining import format_duration, remaining_seconds, usual_seconds
+from xmodal.ablation.runner import TableRunner
+from xmodal.ablation.runs import Run
+from xmodal.ablation.spending import look_levels
+from xmodal.ablation.table import Table
+from xmodal.engine.keys import ConfigError
+from xmodal.engine.sources import read_sources
+from xmodal.packaged import find_file
+
+DECLARATION = 'configs/tournament.py'
+_KEYS = {'family', 'table', 'against', 'rows', 'columns'}
+
+
+class Cell(NamedTuple):
+    """One plug-in, one family, one figure.
+
+    Attributes:
+        family: as printed.
+        table: with the family without the plug-in, the plug-in, and the figure's column.
+    """
+
+    family: str
+    table: Table
+
+
+def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
+    """Reads the declaration: a list ``entries`` (configs/tournament.py).
+
+    Raises:
+        ConfigError: for an unknown key, table, row or column, with the known ones.
+    """
+    file = Path(file) if Path(file).is_file() else find_file(str(file))
+    cells = []
+    for number, entry in enumerate(read_sources(str(file)).to_dict().get('entries', [])):
+        where = f'{file}: entries[{number}]'
+        if unknown := entry.keys() - _KEYS:
+            raise ConfigError(f"{where}: no key '{min(unknown)}'; there are {', '.join(_KEYS)}")
+        table = read_table(find_table(entry['table']))
+        rows = {row.name: row for row in table.rows}
+        columns = {column.heading: column for column in table.columns}
+        names = entry.get('rows') or [name for name in rows if name != entry['against']]
+        headings = entry.get('columns') or list(columns)
+        for name, known in (
+            *((name, rows) for name in [entry['against'], *names]),
+            *((heading, columns) for heading in headings),
+        ):
+            if name not in known:
+                raise ConfigError(f"{where}: no '{name}' in {entry['table']}: {', '.join(known)}")
+        cells += [
+            Cell(
+                entry['family'],
+                table.part([rows[entry['against']], rows[name]], [columns[heading]]),
+            )
+            for heading in headings
+            for name in names
+        ]
+    return cells
+
+
+class Tournament:
+    """Adds seeds to the open cell whose next look costs least, until all are decided.
+
+    The rule of the looks is that of ``--until-decided``: all looks at a cell together err in 5 %.
+    Runs are those of the tables and are shared with them; the same command goes on.
+
+    Args:
+        cells: of :func:`read_cells`.
+        looks: numbers of seeds, ascending; the last one is the most there will be.
+        root: folder of all tables' runs.
+        commands: how to call the tools.
+        margin: points within which a plug-in is equivalent to none.
+
+    Attributes:
+        found: the last comparison of each cell; None before its first look.
+        open: indices of the cells that are not decided.
+        failed: runs whose process failed.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        looks: Sequence[int],
+        root: Path,
+        commands: Commands,
+        margin: float,
+    ) -> None:
+        self.cells, self.looks, self.root = list(cells), tuple(looks), root
+        self.commands, self.margin = commands, margin
+        self.levels = look_levels(self.looks)
+        self.found: list[Comparison | None] = [None] * len(self.cells)
+        self.failed: list[Run] = []
+        self.open = set(range(len(self.cells)))
+        self._look = [0] * len(self.cells)  # the next one of each cell, or its last
+        self._plans: dict[tuple[int, int], Plan] = {}
+
+    def look(self) -> None:
+        """Looks at what is there, without any training."""
+        for index in sorted(self.open):
+            while index in self.open and not self._left(index):
+                self._judge(index)
+
+    def run(self) -> None:
+        """Runs until all cells are decided, runs fail, a signal arrives, or seeds run out."""
+        self.look()
+        while self.open:
+            index = min(sorted(self.open), key=self.cost)
+            runner = TableRunner(self.plan(index), self.commands)
+            runner.run()
+            self.failed += runner.failed
+            if runner.stopping:
+                return
+            if runner.failed:  # the other cells go on
+                self.open.remove(index)
+            self.look()
+
+    def plan(self, index: int) -> Plan:
+        """The runs of a cell up to its next look, or its last one."""
+        key = index, self.looks[self._look[index]]
+        if key not in self._plans:
+            self._plans[key] = Plan(self.cells[index].table, key[1], self.root)
+        return self._plans[key]
+
+    def cost(self, index: int) -> float:
+        """Seconds that the next look of a cell takes; infinite where nothing like it was run."""
+        seconds = remaining_seconds(self._left(index), self._usual(index))
+        return float('inf') if isnan(seconds) else seconds
+
+    def _left(self, index: int) -> list[Run]:
+        return [run for run in self.plan(index).runs if not run.is_done]
+
+    def _usual(self, index: int) -> dict[tuple[str, str], float]:
+        """What steps took in the same family, whatever the plug-in."""
+        group = self.cells[index].table.group
+        same = [i for i, cell in enumerate(self.cells) if cell.table.group == group]
+        return usual_seconds([run for i in same for run in self.plan(i).runs])
+
+    def _judge(self, index: int) -> None:
+        """The verdict at the next look of a cell whose runs are done."""
+        plan, look = self.plan(index), self._look[index]
+        reference, row = plan.table.rows
+        (column,) = plan.table.columns
+        level = self.levels[look]
+        self.found[index] = compare_cell(plan, row, reference, column, self.margin, level)
+        if self.found[index].is_settled or look + 1 == len(self.looks):
+            self.open.remove(index)
+        else:
+            self._look[index] += 1
+
+    def lines(self) -> list[list[str]]:
+        """A line a cell: family, verdict, hours so far, and hours to its next look."""
+        lines = []
+        for index, cell in enumerate(self.cells):
+            spent = sum(sum(run.seconds().values()) for run in self.plan(index).runs)
+            cost = self.cost(index) if index in self.open else 0.0
+            ahead = 'unknown' if cost == float('inf') else format_duration(cost) if cost else '–'
+            comparison = self.found[index]
+            row, (column,) = cell.table.rows[1], cell.table.columns
+            cells = [row.label, column.heading, *['–'] * 4, 'not enough seeds yet']
+            cells = comparison.cells if comparison else cells
+            lines.append([cell.family, *cells, format_duration(spent), ahead])
+        return lines
+
+
+def print_tournament(tournament: Tournament, markdown: bool) -> None:
+    """Prints all cells in one table."""
+    headings = ['family', 'plug-in', *HEADINGS[1:], 'spent', 'next look']
+    lines = tournament.lines()
+    if markdown:
+        rows = [headings, ['---'] * len(headings), *lines]
+        print('\n'.join(f'| {" | ".join(row)} |' for row in rows))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console.width = 1000
+    table = RichTable(title='Every plug-in against none, query by query, in points')
+    for heading in headings:
+        table.add_column(heading)
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
