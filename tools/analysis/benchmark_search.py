@@ -11,7 +11,7 @@ core. CPU time counts, because other processes do not add to it; pages of the ve
 memory of the system.
 
 ``images`` indexes a folder of drawn images and compares images a second with those of the encoder
-alone on tensors that are ready, in alternating rounds; then it renews an index that is up to date.
+alone on batches that are ready, in alternating rounds; then it renews an index that is up to date.
 
 ``plan`` measures nothing: it says what an index of so many images takes, from what the two others
 have measured on one's own machine.
@@ -37,6 +37,7 @@ from xmodal.search.engine import KINDS, Engine
 from xmodal.search.vectors import VectorFile
 
 CENTRES, WITHIN, POOL, CHUNK, BEST = 1000, 0.7, 1 << 17, 1 << 15, 10
+READY = 1024  # tensors of the encoder alone
 
 
 def parse_args() -> argparse.Namespace:
@@ -158,39 +159,37 @@ def measure_images(args: argparse.Namespace, folder: Path) -> None:
     from xmodal.search.sources import find_entries
 
     random = np.random.default_rng(0)
+    photos = folder / 'images'
+    photos.mkdir()
     for number in tqdm(range(args.count), 'drawing'):
-        part = folder / ('few' if number < args.count // 10 else 'rest')
-        part.mkdir(exist_ok=True)
         blocks = random.integers(0, 256, (8, 8, 3), np.uint8)
         size = args.side, args.side
-        cv2.imwrite(str(part / f'{number}.png'), cv2.resize(blocks, size, interpolation=0))
+        cv2.imwrite(str(photos / f'{number}.png'), cv2.resize(blocks, size, interpolation=0))
     inferencer = Inferencer(args.model)
-    images = _Images(find_entries(str(folder / 'few')), {}, inferencer.pipeline)
+    images = _Images(find_entries(str(photos))[:READY], {}, inferencer.pipeline)
     samples = [images[number].sample for number in range(len(images))]
+    batches = [inferencer.collate(samples[i : i + 64]) for i in range(0, len(samples), 64)]
     rounds = iter(range(1000))
 
     def encode() -> None:
-        for start in range(0, len(samples), 64):
-            inferencer.encode_batch(inferencer.collate(samples[start : start + 64]))
+        for batch in batches:
+            inferencer.encode_batch(batch)
 
     def index() -> None:
         one = ImageIndex(folder / f'index{next(rounds)}', inferencer)
-        one.update(folder / 'few', workers=args.workers, progress=False)
+        one.update(photos, workers=args.workers)
 
     timers = {'encoder': lambda: seconds_of(encode), 'index': lambda: seconds_of(index)}
-    seconds = alternate(timers, args.repeats)
-    whole = ImageIndex(folder / 'whole', inferencer)
-    first = seconds_of(lambda: whole.update(folder, workers=args.workers))
-    again = min(seconds_of(lambda: whole.update(folder, progress=False)) for _ in range(3))
+    seconds = alternate(timers, args.repeats, warm_up=1)
+    last = ImageIndex(folder / f'index{next(rounds) - 1}', inferencer)
+    again = min(seconds_of(lambda: last.update(photos, progress=False)) for _ in range(3))
     table = make_table(f'{args.model}, images of {args.side} × {args.side}', '', '')
-    few = len(samples)
-    for name, values in seconds.items():
-        table.add_row(f'{name}, {few:,} images, images/s', f'{few / np.median(values):.0f}')
-    ratio = median_ratio(seconds['encoder'], seconds['index'])
+    counts = {'encoder': len(samples), 'index': args.count}
+    rates = {name: counts[name] / np.array(values) for name, values in seconds.items()}
+    table.add_row('encoder alone, images/s', f'{np.median(rates["encoder"]):.0f}')
+    table.add_row(f'index of {args.count:,} images, images/s', f'{np.median(rates["index"]):.0f}')
+    ratio = median_ratio(rates['index'], rates['encoder'])
     table.add_row('index to encoder, median of the rounds', f'{ratio:.2f}')
-    table.add_row(f'index of {args.count:,} images, images/s', f'{args.count / first:.0f}')
-    ratio = args.count / first * np.median(seconds['encoder']) / few
-    table.add_row(f'index of {args.count:,} images to encoder', f'{ratio:.2f}')
     table.add_row(f'the same again, {args.count:,} images, seconds', f'{again:.2f}')
     Console().print(table)
 

@@ -3,9 +3,11 @@
 import hashlib
 import io
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
@@ -137,10 +139,16 @@ def encode_entries(
         num_workers=workers,
         collate_fn=partial(pack, inferencer.collate),
     )
-    with tqdm(total=len(entries), desc='indexing', unit='images', disable=not progress) as bar:
+    bar = tqdm(total=len(entries), desc='indexing', unit='images', disable=not progress)
+    with bar, ThreadPoolExecutor(1) as writer:
+        # The disk takes a batch while the model encodes the next one.
+        last = writer.submit(int)
         for batch in loader:
-            enter(inferencer, batch, catalogue, vectors)
+            rows = encode(inferencer, batch)
+            last.result()
+            last = writer.submit(enter, batch, rows, catalogue, vectors)
             bar.update(len(batch.new) + len(batch.others))
+        last.result()
 
 
 def pack(collate: Callable, items: list[Decoded]) -> Packed:
@@ -153,13 +161,17 @@ def pack(collate: Callable, items: list[Decoded]) -> Packed:
     return Packed([item._replace(sample=None) for item in new], others, [*map(collate, groups)])
 
 
-@torch.no_grad()
-def enter(inferencer: Any, batch: Packed, catalogue: Catalogue, vectors: VectorFile) -> None:
-    """Encodes a batch and enters it."""
+def encode(inferencer: Any, batch: Packed) -> np.ndarray:
+    """The vectors of the new images of a batch, (n, d)."""
+    encoded = [inferencer.encode_batch(inputs).embedding for inputs in batch.inputs]
+    return torch.cat(encoded).float().cpu().numpy() if encoded else np.zeros((0, 0))
+
+
+def enter(batch: Packed, rows: np.ndarray, catalogue: Catalogue, vectors: VectorFile) -> None:
+    """Enters a batch with the vectors of its new images."""
     first = catalogue.rows()
     if batch.new:
-        encoded = [inferencer.encode_batch(inputs).embedding for inputs in batch.inputs]
-        vectors.write(torch.cat(encoded).float().cpu().numpy(), first)
+        vectors.write(rows, first)
     images = []
     for row, item in enumerate(batch.new, first):
         e = item.entry
