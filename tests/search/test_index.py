@@ -14,6 +14,7 @@ from xmodal.search import Filter, ImageIndex, Query
 from xmodal.search import engine as engine_module
 from xmodal.search import index as index_module
 from xmodal.search.engine import Engine
+from xmodal.search.vectors import VectorFile
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
 
@@ -216,3 +217,24 @@ def test_the_catalogue_is_plain_sqlite(make, photos):
     index.update(photos, progress=False)
     with sqlite3.connect(index.catalogue.file) as connection:
         assert connection.execute('SELECT count(*) FROM images').fetchone() == (len(files(photos)),)
+
+
+def test_single_rows_are_those_of_the_memory_map(tmp_path):
+    vectors = VectorFile(tmp_path / 'vectors.f16', 'float16')
+    written = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float16)
+    vectors.write(written, 0)
+    rows = vectors.open(50, 7)
+    ids = np.array([49, 0, 17, 17])
+    np.testing.assert_array_equal(rows[ids], written[ids])
+    assert rows[ids[:0]].shape == (0, 7)
+    vectors.write(written[:2], 1)
+    with pytest.raises(FileError, match='has become shorter'):
+        rows[ids]
+
+
+def test_an_index_without_a_whole_image_finds_nothing(tmp_path, inferencer):
+    (tmp_path / 'images').mkdir()
+    (tmp_path / 'images/broken.png').write_bytes(b'no image')
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    index.update(tmp_path / 'images', progress=False)
+    assert index.search([Query('a red ring')]) == [[]]

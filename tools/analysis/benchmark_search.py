@@ -105,9 +105,8 @@ def ask(folder: Path, count: int, kind: str, queries: np.ndarray, best: np.ndarr
     import faiss
 
     faiss.omp_set_num_threads(1)
-    vectors = VectorFile(folder / 'vectors.f16', 'float16')
-    matrix = vectors.read(count, queries.shape[1], at_random=True)
-    engine = Engine.read(folder / 'engine.faiss', matrix, np.arange(count), kind)
+    rows = VectorFile(folder / 'vectors.f16', 'float16').open(count, queries.shape[1])
+    engine = Engine.read(folder / 'engine.faiss', rows, np.arange(count), kind)
     engine.search(queries[:1], BEST)
     cpu, wall, found = [], [], []
     for query in queries:

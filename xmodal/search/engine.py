@@ -7,6 +7,7 @@ from tqdm import tqdm
 
 from xmodal.errors import FileError
 from xmodal.files import atomic_write
+from xmodal.search.vectors import DiskRows
 
 FLAT_UP_TO = 300_000
 SAMPLE = 64  # training vectors of a list of IVF
@@ -35,12 +36,14 @@ class Engine:
 
     Args:
         faiss_index: over the vectors ``matrix[ids]``, in that order.
-        matrix: all vectors, float16 or float32 (N, d), usually memory-mapped.
+        matrix: all vectors, float16 or float32 (N, d): memory-mapped, or read one by one.
         ids: rows of the matrix that may be found, ascending, (K,) int64.
         kind: of ``KINDS``.
     """
 
-    def __init__(self, faiss_index, matrix: np.ndarray, ids: np.ndarray, kind: str) -> None:
+    def __init__(
+        self, faiss_index, matrix: np.ndarray | DiskRows, ids: np.ndarray, kind: str
+    ) -> None:
         self.faiss_index, self.matrix, self.ids, self.kind = faiss_index, matrix, ids, kind
 
     @classmethod
@@ -54,7 +57,7 @@ class Engine:
         return cls(finish(fill(train(matrix, ids, kind), matrix, ids)), matrix, ids, kind)
 
     @classmethod
-    def read(cls, file: Path, matrix: np.ndarray, ids: np.ndarray, kind: str) -> 'Engine':
+    def read(cls, file: Path, matrix: DiskRows, ids: np.ndarray, kind: str) -> 'Engine':
         """Reads what :meth:`write` wrote."""
         return cls(import_faiss().read_index(str(file)), matrix, ids, kind)
 

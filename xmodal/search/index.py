@@ -165,9 +165,9 @@ class ImageIndex:
     def _engine_file(self) -> Path:
         return self.folder / 'engine.faiss'
 
-    def matrix(self, at_random: bool = False) -> np.ndarray:
-        """The vectors on the disk, (N, d); see :meth:`VectorFile.read`."""
-        return self.vectors.read(self.catalogue.rows(), self.width, at_random)
+    def matrix(self) -> np.ndarray:
+        """The vectors on the disk, (N, d), memory-mapped."""
+        return self.vectors.read(self.catalogue.rows(), self.width)
 
     @property
     def engine(self) -> Engine:
@@ -178,8 +178,8 @@ class ImageIndex:
                 if kind is None or not self._engine_file().exists():
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 ids = np.load(self.folder / IDS)
-                matrix = self.matrix(at_random=True)
-                read = Engine.read(self._engine_file(), matrix, ids, kind)
+                rows = self.vectors.open(self.catalogue.rows(), self.width)
+                read = Engine.read(self._engine_file(), rows, ids, kind)
                 if read.faiss_index.ntotal != len(ids):
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 self._engine = read
