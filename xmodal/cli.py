@@ -62,6 +62,7 @@ GROUPS = {
     'measure': {
         'benchmark-pretrain': 'analysis/benchmark_pretrain.py',
         'benchmark-data': 'analysis/benchmark_data.py',
+        'benchmark-index': 'analysis/benchmark_index.py',
         'benchmark-encoders': 'analysis/benchmark_encoders.py',
         'benchmark-lxmert': 'analysis/benchmark_lxmert.py',
         'benchmark-onnx': 'analysis/benchmark_onnx.py',

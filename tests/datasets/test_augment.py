@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageOps
+from torchvision.transforms.v2 import functional
 
+from xmodal.datasets.transforms import augment
 from xmodal.datasets.transforms.augment import AlbefAugment
 
 SIZE, MAGNITUDE = 24, 7
@@ -90,3 +92,14 @@ def test_a_crop_without_operations_keeps_type_and_layout(array):
     image = torch.from_numpy(array.copy()).permute(2, 0, 1)
     result = AlbefAugment(16, num_ops=2).transform({'img': image})['img']
     assert result.shape == (3, 16, 16) and result.dtype == torch.uint8
+
+
+@pytest.mark.parametrize('function', [augment.autocontrast, augment.equalize])
+@pytest.mark.parametrize('low, high', [(0, 256), (37, 190), (80, 81), (5, 7)])
+def test_tables_of_values_are_torchvisions_operations_bit_for_bit(function, low, high):
+    images = np.random.default_rng(0).integers(low, high, (20, 33, 21, 3), np.uint8)
+    images[:, :, :, 2] = 9  # a flat channel
+    images[:7] = images[:7] // 16 * 16
+    for image in images:
+        expected = getattr(functional, function.__name__)(torch.from_numpy(image).permute(2, 0, 1))
+        np.testing.assert_array_equal(function(image), expected.permute(1, 2, 0).numpy())

@@ -102,3 +102,17 @@ def test_only_regular_files_of_some_size_are_opened(tmp_path):
     }.items():
         with pytest.raises(BrokenImageError, match=problem):
             read_image(path)
+
+
+@pytest.mark.parametrize('options', [{}, {'progressive': True}, {'with_thumbnail': True}], ids=str)
+def test_the_size_of_a_jpeg_is_that_of_its_own_frame(options):
+    output = io.BytesIO()
+    if options.pop('with_thumbnail', False):  # an image with a frame of its own, before the frame
+        Image.new('RGB', (8, 6)).save(output, 'JPEG')
+        exif = Image.Exif()
+        exif[0x927C] = output.getvalue()
+        options, output = {'exif': exif}, io.BytesIO()
+    Image.new('RGB', (40, 30)).save(output, 'JPEG', **options)
+    assert decode_image(output.getvalue(), 'x.jpg').shape == (30, 40, 3)
+    with pytest.raises(BrokenImageError, match='x.jpg: 40 × 30 pixels'):
+        decode_image(output.getvalue(), 'x.jpg', max_pixels=100)

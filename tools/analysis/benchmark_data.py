@@ -1,24 +1,17 @@
-"""Times the data loading of a config, or an index of millions of pairs.
+"""Times the data loading of a config, beside training steps, or beside other pipelines.
 
     python tools/analysis/benchmark_data.py configs/acerpe/pretrain_shapes.py --train-steps 10
-    python tools/analysis/benchmark_data.py --index 5100000
+    python tools/analysis/benchmark_data.py configs/acerpe/albef_4m.py --images FOLDER --peer ALBEF
 
 The first command decodes, augments, batches and tokenises on one core. With --train-steps it
 alternates with training steps of the model, so that a drift of the machine's speed affects both
-alike. The second command generates pairs (their images are never opened), builds the index, opens
-it again, and sums its memory in training processes whose workers read at random. Linux only.
+alike. The second one takes images of a folder from their files to normalised batches, on one core,
+by the config's pipeline, by torchvision, and with --peer by ALBEF's public code.
 """
 
 import argparse
-import os
 import statistics
-import tempfile
-from collections.abc import Iterator
-from itertools import islice
-from multiprocessing import get_context
-from multiprocessing.queues import SimpleQueue
-from multiprocessing.synchronize import Event
-from operator import itemgetter
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -32,47 +25,47 @@ from tqdm import tqdm
 
 from xmodal.benchmark import (
     WARM_UP,
+    alternate,
     default_device,
     make_parser,
     make_table,
-    proportional_memory,
+    median_ratio,
+    seconds_of,
     timed,
 )
-from xmodal.datasets.albef_writer import write_albef_json
-from xmodal.datasets.captions import AlbefJsonDataset
+from xmodal.benchmark.figures import Figures
+from xmodal.benchmark.image_pipelines import albef, of_config, torchvision_v2
 from xmodal.datasets.collate import stack_images
+from xmodal.datasets.image_file import IMAGE_SUFFIXES
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.memory import recompute_gelu
+from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS, MODELS, register_all
 
-ANNOTATIONS = 'pairs.json'
-WORDS = 'two dogs and a man on the old wooden bench beside a red bicycle in front of shops'.split()
+BATCH = 32  # images that other pipelines normalise one by one
 
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = make_parser(__doc__)
-    parser.add_argument('config', nargs='?', help='a pre-training config')
+    parser.add_argument('config', help='a pre-training config')
     parser.add_argument(
         '--batches', type=at_least(1), default=20, help='batches that count, after a warm-up'
     )
     parser.add_argument(
         '--train-steps', type=at_least(0), default=0, help='training steps that count; 0: none'
     )
-    parser.add_argument('--index', type=at_least(1), help='number of pairs of a generated index')
-    parser.add_argument('--ranks', type=at_least(1), default=8, help='training processes')
-    parser.add_argument(
-        '--workers', type=at_least(0), default=4, help='worker processes of each rank'
-    )
-    parser.add_argument(
-        '--samples', type=at_least(1), default=10_000, help='samples that each rank reads'
-    )
+    parser.add_argument('--images', type=Path, help='folder of images, for other pipelines')
+    parser.add_argument('--count', type=at_least(1), default=200, help='images of the folder')
+    parser.add_argument('--repeats', type=at_least(1), default=7, help='rounds over the images')
+    parser.add_argument('--peer', type=Path, help="a checkout of ALBEF's public code")
+    parser.add_argument('--json', type=Path, help='writes the figures of --images to this file')
     args = parser.parse_args()
-    if (args.config is None) == (args.index is None):
-        parser.error('give either a config or --index')
+    if args.images is None and (args.peer or args.json):
+        parser.error('--peer and --json need --images')
     return args
 
 
@@ -144,92 +137,38 @@ def print_times(config: str, times: dict[str, float]) -> None:
     Console(width=100).print(table)
 
 
-def pairs(count: int) -> Iterator[dict]:
-    """Generates records like those of web data: folders of 10,000 files, captions of 5-14 words."""
-    for index in range(count):
-        words = WORDS[index % 17 :] + WORDS[: index % 17]
-        image = f'cc3m/{index // 10_000:05}/{index:09}.jpg'
-        yield {'image': image, 'caption': f'{" ".join(words[: 5 + index % 10])} {index}'}
+def compare_pipelines(args: argparse.Namespace) -> None:
+    """Prints images a second of one core, of each pipeline."""
+    found = sorted(f for f in args.images.rglob('*') if f.suffix.lower() in IMAGE_SUFFIXES)
+    files = [str(file) for file in found[: args.count]]
+    if not files:
+        raise ConfigError(f'--images {args.images} has no images')
+    config = read_config(args.config, 'train_dataloader')
+    size = config.model.backbone.image_encoder.image_size
+    pipelines = {'xmodal': of_config(config), 'torchvision v2': torchvision_v2(size)}
+    if args.peer:
+        pipelines['ALBEF'] = albef(args.peer, files, size)
 
+    def run(name: str) -> None:
+        for start in range(0, len(files), BATCH):
+            pipelines[name](files[start : start + BATCH])
 
-def write_annotations(folder: Path, count: int) -> None:
-    """Writes generated annotations, and the first image file, which the data set checks for."""
-    write_albef_json(folder / ANNOTATIONS, pairs(count), count)
-    image = folder / 'cc3m/00000/000000000.jpg'
-    image.parent.mkdir(parents=True)
-    image.touch()
-
-
-def open_dataset(folder: Path) -> AlbefJsonDataset:
-    """Opens the data set, without transforms."""
-    return AlbefJsonDataset(
-        ANNOTATIONS, str(folder), captions='each', pipeline=[itemgetter('text')]
-    )
-
-
-def run_rank(
-    folder: Path, rank: int, args: argparse.Namespace, pids: SimpleQueue, end: Event
-) -> None:
-    """A training process: reads with its workers, sends their process ids and waits for the end."""
-    dataset = open_dataset(folder)
-    sampler = EpochSampler(dataset, seed=0)
-    sampler.rank, sampler.world_size = rank, args.ranks
-    loader = DataLoader(
-        dataset,
-        64,
-        sampler=sampler,
-        num_workers=args.workers,
-        persistent_workers=True,
-        collate_fn=lambda _: os.getpid(),
-    )
-    batches = iter(loader)  # kept alive, with its shuffled indices
-    pids.put({os.getpid(), *islice(batches, args.samples // 64)})
-    end.wait()
-
-
-def used_memory(folder: Path, args: argparse.Namespace) -> int:
-    """Returns the bytes of all training processes and workers, with shared pages counted once."""
-    context = get_context('fork')
-    pids, end = context.SimpleQueue(), context.Event()
-    ranks = [
-        context.Process(target=run_rank, args=(folder, rank, args, pids, end))
-        for rank in range(args.ranks)
-    ]
-    for process in ranks:
-        process.start()
-    readers = set().union(*(pids.get() for _ in tqdm(ranks, 'ranks')))
-    total = proportional_memory(readers)['Pss']
-    end.set()
-    for process in ranks:
-        process.join()
-    expected = args.ranks * (1 + args.workers)
-    if len(readers) != expected:
-        raise RuntimeError(
-            f'{len(readers)} processes have read, expected {expected}: increase --samples'
-        )
-    return total
-
-
-def measure_index(args: argparse.Namespace, folder: Path) -> None:
-    """Prints the size of an index, the time to build it and its memory."""
-    few, many = folder / 'few', folder / 'many'
-    # The memory of the same processes for as many reads of a small index is not due to the index.
-    write_annotations(few, args.ranks * args.samples)
-    open_dataset(few)
-    write_annotations(many, args.index)
-    first, _ = timed(open_dataset, many)
-    again, _ = timed(open_dataset, many)
-    on_disk = sum(file.stat().st_size for file in many.glob('*.xmodal_index/*'))
-    used = used_memory(many, args) - used_memory(few, args)
-    title = f'{args.index:,} pairs, {args.ranks} ranks x {args.workers} workers'
-    table = make_table(title, '', 'measured')
-    table.add_row('annotation file', f'{(many / ANNOTATIONS).stat().st_size / 1e9:.2f} GB')
-    table.add_row('index on disk', f'{on_disk / 1e9:.2f} GB')
-    table.add_row('first build', f'{first:.1f} s')
-    table.add_row('next opening', f'{again:.3f} s')
-    reads = args.samples * args.ranks
-    table.add_row(f'memory of all processes after {reads:,} reads', f'{used / 1e9:.2f} GB')
-    Console(width=100).print(table)
+    torch.set_num_threads(1)
+    timers = {name: partial(seconds_of, run, name) for name in pipelines}
+    seconds = alternate(timers, args.repeats)
+    table = make_table(f'{len(files)} images to {size} × {size}, one core', '', 'images/s', 'ratio')
+    figures = Figures('data')
+    for name, values in seconds.items():
+        rates = [len(files) / value for value in values]
+        ratios = [one / own for one, own in zip(values, seconds['xmodal'], strict=True)]
+        ratio = median_ratio(values, seconds['xmodal'])
+        table.add_row(name, f'{statistics.median(rates):.0f}', f'{ratio:.2f}')
+        figures.add(name, rates, 'images/s')
+        if name != 'xmodal':
+            figures.add(f"{name}'s time ÷ ours", ratios, '×', '>= 2')
+    Console().print(table)
+    if args.json:
+        figures.write(args.json)
 
 
 def main() -> None:
@@ -238,12 +177,10 @@ def main() -> None:
     MMLogger.get_instance('benchmark', log_level='ERROR')
     register_all()
     cv2.setNumThreads(0)
-    if args.config:
-        print_times(args.config, time_config(args))
+    if args.images:
+        compare_pipelines(args)
     else:
-        torch.set_num_threads(1)
-        with tempfile.TemporaryDirectory() as folder:
-            measure_index(args, Path(folder))
+        print_times(args.config, time_config(args))
 
 
 if __name__ == '__main__':
