@@ -18,7 +18,12 @@ from pkgutil import iter_modules
 from mmengine import registry as _mmengine
 from mmengine.config import Config
 
-from xmodal.build_functions import build_runner_checked, with_config_errors, with_frozen
+from xmodal.build_functions import (
+    build_runner_checked,
+    with_config_errors,
+    with_frozen,
+    with_fused,
+)
 from xmodal.lora import with_lora
 from xmodal.packaged import PREFIX, find_file
 
@@ -38,6 +43,8 @@ def _child(name: str, *packages: str) -> _mmengine.Registry:
     build = build_runner_checked if name == 'RUNNERS' else with_config_errors(parent.build_func)
     if name == 'MODELS':  # every module, whatever it is part of
         build = with_lora(with_frozen(build))
+    if name == 'OPTIMIZERS':
+        build = with_fused(build)
     locations = [module for package in packages for module in _modules(package)]
     return _mmengine.Registry(
         parent.name, build_func=build, parent=parent, scope=SCOPE, locations=locations

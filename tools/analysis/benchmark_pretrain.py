@@ -1,40 +1,55 @@
-"""Times a pre-training step with each position against `none`, at the sizes of a config.
+"""Times a pre-training step, of positions against each other or against ALBEF's public code.
 
     python tools/analysis/benchmark_pretrain.py configs/acerpe/pretrain_4m.py --batch-size 4
+    python tools/analysis/benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 4 --peer DIR
 
-Each variant runs in its own process, so that their peak memory can be measured, in alternating
-rounds of one step; time ratios are medians over the rounds. Model FLOP utilisation (MFU) is
-relative to a large matrix product, timed in the same run; only matrix multiplications count as
-FLOPs.
+``--peer`` is a checkout of github.com/salesforce/ALBEF. Its step, in float32 as published, is
+compared with ours in float32, and with --amp in bfloat16, which start from its weights; first of
+all the losses and the gradients of both are compared without dropout, with the same masks and
+negatives.
+
+Each variant runs in its own process, in alternating rounds of one step; ratios are medians over the
+rounds, with the least and the greatest. Memory is what a step needs at its peak beyond weights,
+teacher and moments. Model FLOP utilisation (MFU) is relative to a large matrix product in the
+variant's precision, timed in the same run; only matrix multiplications count as FLOPs.
 """
 
 import argparse
 import statistics
-import tempfile
 from functools import partial
+from pathlib import Path
+from unittest import mock
 
 import torch
-from mmengine.config import Config
 from rich.console import Console
-from torch.utils.flop_counter import FlopCounterMode
+from torch import Tensor, nn
 
 from xmodal.benchmark import (
     TrainingStep,
     Worker,
+    albef_peer,
     alternate,
     default_device,
     make_parser,
     make_table,
     matmul_rate,
-    median_ratio,
-    write_placeholder_vocabulary,
 )
+from xmodal.benchmark.figures import Figures
+from xmodal.benchmark.pretraining import PretrainingStep
+from xmodal.converters.albef import convert
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.engine.memory import recompute_gelu
-from xmodal.registry import MODELS, register_all
-from xmodal.structures import ImageTextBatch
+from xmodal.errors import ConfigError
+from xmodal.models.heads.mlm import MaskedText
+
+PEER, OURS, OURS_BF16 = 'ALBEF', 'xmodal', 'xmodal bf16'
+TOLERANCE = 1e-4  # of losses and gradients, relative to the largest
+BARS = {  # name of a variant: speed-up over the first, its memory to that of the first
+    OURS: ('>= 1.4', '<= 0.8'),
+    OURS_BF16: ('>= 2.5', None),
+    'ace_rpe': ('>= 0.971', '<= 1.02'),
+}
 
 
 def parse_args() -> argparse.Namespace:
@@ -47,120 +62,176 @@ def parse_args() -> argparse.Namespace:
         default=['none', 'ace_rpe'],
         help='the first is the baseline; the position of the config keeps its settings',
     )
+    parser.add_argument('--peer', type=Path, help="a checkout of ALBEF's code, in their place")
     parser.add_argument('--batch-size', type=at_least(1), default=4, help='pairs of a step')
-    parser.add_argument(
-        '--words', type=at_least(1), default=30, help='length of a text, [CLS] included'
-    )
+    parser.add_argument('--words', type=at_least(2), help="length of a text, else the config's")
     parser.add_argument(
         '--repeats', type=at_least(1), default=9, help='rounds that count, after a warm-up'
     )
-    parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
+    parser.add_argument(
+        '--amp',
+        action='store_true',
+        help='bfloat16 autocast; beside --peer a third variant',
+    )
+    parser.add_argument('--json', type=Path, help='file to write the figures to')
     return parser.parse_args()
 
 
-def build_model(config: Config, position: str) -> torch.nn.Module:
-    """Builds the model of the config with a position, random weights, a placeholder vocabulary."""
-    model = config.model
-    if model.backbone.position.type != position:
-        model.backbone.position = dict(type=position)
-    with tempfile.TemporaryDirectory() as folder:
-        model.data_preprocessor.tokenizer.pretrained = write_placeholder_vocabulary(folder)
-        return MODELS.build(model)
+def load_peer(args: argparse.Namespace, ours: PretrainingStep) -> nn.Module:
+    """Builds the peer's model in the size of ours, with the same random weights in each process."""
+    torch.manual_seed(1)
+    model = ours.model
+    image_size = model.backbone.image_encoder.image_size
+    tokenizer = model.data_preprocessor.tokenizer
+    return albef_peer.load(args.peer, tokenizer, image_size, model.queue.length)
 
 
-def random_batch(config: Config, size: int, words: int, device: str) -> ImageTextBatch:
-    """Makes a batch of random inputs in the shapes of the config, without padding."""
-    side = config.model.backbone.image_encoder.image_size
-    ids = torch.arange(size, device=device)
-    return ImageTextBatch(
-        images=torch.randn(size, 3, side, side, device=device),
-        input_ids=torch.randint(5, 100, (size, words), device=device),
-        attention_mask=torch.ones(size, words, dtype=torch.bool, device=device),
-        image_ids=ids,
-        text_ids=ids,
-        text_image_ids=ids,
-    )
+def take_weights(model: nn.Module, peer: nn.Module) -> None:
+    """Gives our model, with its teacher and its queue, what the peer's has.
 
-
-class Step(TrainingStep):
-    """A training step of one variant.
-
-    Args:
-        args: command line.
-        position: the position of the variant.
+    Raises:
+        ConfigError: if a weight of ours has no counterpart.
     """
+    missing, _ = model.load_state_dict(convert(albef_peer.weights(peer))[0], strict=False)
+    if lacking := [name for name in missing if not name.startswith('queue.')]:
+        raise ConfigError(
+            f'--peer needs a config of the form of albef_4m.py: ALBEF has no {lacking}'
+        )
+    queue = model.queue
+    queue.image_embeddings.copy_(peer.image_queue.T)
+    queue.text_embeddings.copy_(peer.text_queue.T)
+    for ids in (queue.image_ids, queue.text_ids):  # none is of the batch
+        torch.arange(10**6, 10**6 + len(ids), out=ids)
 
-    def __init__(self, args: argparse.Namespace, position: str) -> None:
-        register_all()
-        torch.manual_seed(0)
-        self.device = default_device()
-        config = read_config(args.config, 'model')
-        self.model = build_model(config, position).to(self.device).train()
-        recompute_gelu(self.model)  # as the runner does
-        self.model.distillation_weight = 0.4
-        trained = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.AdamW(trained, lr=1e-5)
-        self.batch = random_batch(config, args.batch_size, args.words, self.device)
-        self.amp = args.amp
+
+def build(args: argparse.Namespace, name: str) -> PretrainingStep:
+    """Our step of a variant."""
+    position, amp = (None, name == OURS_BF16) if args.peer else (name, args.amp)
+    step = PretrainingStep(args.config, position, args.batch_size, args.words, amp)
+    if args.peer:
+        take_weights(step.model, load_peer(args, step))
+    return step
+
+
+class PeerStep(TrainingStep):
+    """A training step of ALBEF's public code with its own optimizer."""
+
+    def __init__(self, args: argparse.Namespace, name: str) -> None:
+        ours = PretrainingStep(args.config, None, args.batch_size, args.words, amp=False)
+        self.batch, self.model = ours.batch, load_peer(args, ours).train()
+        self.optimizer = albef_peer.make_optimizer(self.model)
 
     def __call__(self) -> None:
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.amp):
-            losses = self.model(self.batch, mode='loss')
-        self.optimizer.zero_grad()
-        sum(value for name, value in losses.items() if 'loss' in name).backward()
+        sum(albef_peer.losses(self.model, self.batch).values()).backward()
         self.optimizer.step()
-        self.model.update_momentum()
-
-    def flops(self) -> int:
-        """Takes a step and returns its FLOPs."""
-        with FlopCounterMode(display=False) as counter:
-            self()
-        return counter.get_total_flops()
+        self.optimizer.zero_grad()  # where Pretrain.py has it, gradients last to the next step
 
 
-def measure(args: argparse.Namespace) -> dict[str, dict]:
-    """Measures the seconds of every round, the peak memory and the FLOPs of each variant."""
-    workers = {position: Worker(Step, args, position) for position in args.positions}
-    timers = {position: partial(worker.call, 'seconds') for position, worker in workers.items()}
-    seconds = alternate(timers, args.repeats)
+class Agreement:
+    """Our model and the peer's on the same weights, without dropout."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.ours = build(args, OURS)
+        self.peer = load_peer(args, self.ours).eval()
+        self.ours.model.eval()
+
+    def difference(self) -> float:
+        """The largest difference of a loss or a gradient, relative to the largest of its kind."""
+        batch, model = self.ours.batch, self.ours.model
+        targets = torch.rand(batch.input_ids.shape, device=batch.input_ids.device) < 0.15
+        targets[:, :2] = torch.tensor([False, True], device=targets.device)  # [CLS] never is one
+        ids = batch.input_ids.masked_fill(targets, model.data_preprocessor.mask_id)
+        labels = batch.input_ids.masked_fill(~targets, -100)
+        model.heads['mlm'].mask_words = lambda *_: MaskedText(ids, targets)
+        self.peer.mask = lambda *_, **__: (ids, labels)
+        with mock.patch('torch.multinomial', lambda x, count: x.argmax(-1, keepdim=True)):
+            ours, theirs = self.ours.losses(), albef_peer.losses(self.peer, batch)
+        for losses in (ours, theirs):
+            sum(losses.values()).backward()
+        gradients = {
+            name.replace('.bert.', '.'): p.grad
+            for name, p in self.peer.named_parameters()
+            if p.grad is not None and name != 'temp'  # ours is its logarithm
+        }
+        own = {name: p.grad for name, p in model.named_parameters()}
+        return max(largest_difference(ours, theirs), largest_difference(own, convert(gradients)[0]))
+
+
+def largest_difference(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> float:
+    """Over all tensors of the peer, relative to its largest number."""
+    differences = [(ours[name] - value).abs().max() for name, value in theirs.items()]
+    return float(max(differences).detach() / max(value.abs().max() for value in theirs.values()))
+
+
+def measure(args: argparse.Namespace, names: list[str]) -> dict[str, dict]:
+    """Measures the seconds of every round, the memory and the FLOPs of each variant."""
+    workers = {name: Worker(PeerStep if name == PEER else build, args, name) for name in names}
+    timers = {name: partial(worker.call, 'seconds') for name, worker in workers.items()}
+    seconds = alternate(timers, args.repeats, warm_up=1)
     results = {}
-    for position, worker in workers.items():
-        memory = worker.call('peak_memory')  # before the counter of FLOPs adds to it
-        flops = worker.call('flops')
-        results[position] = {'seconds': seconds[position], 'memory': memory, 'flops': flops}
+    for name, worker in workers.items():
+        flops, memory = worker.call('flops'), worker.call('memory')
+        results[name] = {'seconds': seconds[name], 'memory': memory, 'flops': flops}
         worker.close()
     return results
 
 
-def print_table(args: argparse.Namespace, results: dict[str, dict], rate: float) -> None:
+def report(args: argparse.Namespace, results: dict[str, dict], rates: dict[str, float]) -> Figures:
     """Prints one row for each variant, compared with the first."""
-    base = results[args.positions[0]]
-    headings = 'position|step s|time|peak GiB|memory|TFLOP|FLOPs|pairs/s|MFU'.split('|')
-    title = f'{args.config}, batch size {args.batch_size}, {args.words} words'
-    table = make_table(title, *headings)
-    for position, result in results.items():
-        seconds = statistics.median(result['seconds'])
+    base_name, base = next(iter(results.items()))
+    headings = '|step s|speed|from - to|GiB|memory|TFLOP|pairs/s|MFU'.split('|')
+    size = f'batch size {args.batch_size}, {args.words or "all"} words'
+    table = make_table(f'{args.config}, {size}', *headings)
+    figures = Figures('pre-training step')
+    for name, result in results.items():
+        seconds = result['seconds']
+        ratios = [first / own for first, own in zip(base['seconds'], seconds, strict=True)]
+        memory, step = result['memory'] / base['memory'], statistics.median(seconds)
+        utilisation = result['flops'] / step / rates[name]
         table.add_row(
-            position,
-            f'{seconds:.3f}',
-            f'x {median_ratio(result["seconds"], base["seconds"]):.3f}',
+            name,
+            f'{step:.3f}',
+            f'x {statistics.median(ratios):.3f}',
+            f'{min(ratios):.2f} - {max(ratios):.2f}',
             f'{result["memory"]:.2f}',
-            f'x {result["memory"] / base["memory"]:.3f}',
+            f'x {memory:.3f}',
             f'{result["flops"] / 1e12:.3f}',
-            f'x {result["flops"] / base["flops"]:.3f}',
-            f'{args.batch_size / seconds:.2f}',
-            f'{result["flops"] / seconds / rate:.1%}',
+            f'{args.batch_size / step:.2f}',
+            f'{utilisation:.1%}',
         )
+        figures.add(f'{name}, step', seconds, 's').add(f'{name}, MFU', utilisation, 'share')
+        figures.add(f'{name}, memory of a step', result['memory'], 'GiB')
+        if name != base_name:
+            of_speed, of_memory = BARS.get(name, (None, None))
+            figures.add(f'{name}, speed over {base_name}', ratios, 'x', of_speed)
+            figures.add(f'{name}, memory to {base_name}', memory, 'x', of_memory)
     Console(width=120).print(table)
+    return figures
 
 
 def main() -> None:
     """Measures and prints."""
     args = parse_args()
     read_config(args.config, 'model')  # before the measurement, which takes a while
-    dtype = torch.bfloat16 if args.amp else torch.float32
-    rate = matmul_rate(default_device(), dtype, size=4096, repeats=4)
-    print_table(args, measure(args), rate)
+    names = [PEER, OURS, *[OURS_BF16] * args.amp] if args.peer else args.positions
+    difference = None
+    if args.peer:
+        worker = Worker(Agreement, args)
+        difference = worker.call('difference')
+        worker.close()
+        print(f'losses and gradients differ by {difference:.1e} of the largest')
+        if difference > TOLERANCE:
+            raise ConfigError(f'the losses differ by more than {TOLERANCE}: not the same step')
+    rates = {}
+    for name in names:
+        is_half = name == OURS_BF16 or (args.amp and not args.peer)
+        dtype = torch.bfloat16 if is_half else torch.float32
+        rates[name] = matmul_rate(default_device(), dtype, size=4096, repeats=4)
+    figures = report(args, measure(args, names), rates)
+    if difference is not None:
+        figures.add('largest difference of losses and gradients', difference, 'share')
+    if args.json:
+        figures.write(args.json)
 
 
 if __name__ == '__main__':

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+_MMAP_THRESHOLD = -3  # of mallopt
+
 
 def proportional_memory(pids: Iterable[int]) -> dict[str, int]:
     """Returns the bytes of processes; a page that n processes share counts 1/n in each.
@@ -38,6 +40,14 @@ def peak_memory_of(function: Callable) -> float:
     before = _process_memory('VmRSS')
     function()
     return (_process_memory('VmHWM') - before) / 2**10
+
+
+def return_memory_at_once() -> None:
+    """Makes the C library return freed tensors to Linux at once, which takes time.
+
+    From here on a peak is what lives at one time, without what was freed and kept for reuse.
+    """
+    ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 2**16)
 
 
 def _process_memory(key: str) -> int:

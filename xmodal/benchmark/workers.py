@@ -1,6 +1,5 @@
 """Variants in processes of their own."""
 
-import resource
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -8,12 +7,15 @@ from multiprocessing.connection import Connection
 
 import torch
 from mmengine.logging import MMLogger
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
+from xmodal.benchmark.memory import peak_memory_of, return_memory_at_once
 from xmodal.benchmark.timing import seconds_of
 
 
 class TrainingStep(ABC):
-    """A training step that a :class:`Worker` can measure."""
+    """A training step that a :class:`Worker` can measure; no gradient may stay after it."""
 
     @abstractmethod
     def __call__(self) -> None:
@@ -23,11 +25,21 @@ class TrainingStep(ABC):
         """Takes a step and returns its seconds."""
         return seconds_of(self)
 
-    def peak_memory(self) -> float:
-        """Returns the peak memory so far in GiB, of the GPU if there is one or of this process."""
-        if torch.cuda.is_available():
-            return torch.cuda.max_memory_allocated() / 2**30
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    def memory(self) -> float:
+        """Takes a step; returns the GiB that it needs beyond what rests between two steps.
+
+        Weights, teacher and the optimizer's moments rest. Later steps are slower on a CPU.
+        """
+        if not torch.cuda.is_available():
+            return_memory_at_once()
+        return peak_memory_of(self) / 2**10
+
+    def flops(self) -> int:
+        """Takes a step and returns its FLOPs."""
+        # Attention as plain matrix products, which the counter knows on every device.
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            self()
+        return counter.get_total_flops()
 
 
 class Worker:

@@ -26,6 +26,10 @@ class Relation(NamedTuple):
     image_mean: Tensor | None = None
     text_mean: Tensor | None = None
 
+    def select(self, rows: slice) -> 'Relation':
+        """The relation of some of the pairs."""
+        return Relation(*(None if x is None else x[rows] for x in self))
+
 
 class LowRank(NamedTuple):
     """An addition to tokens, kept as factors: ``features`` (…, C) @ ``weight`` (C, D)."""

@@ -2,8 +2,7 @@
 optim_wrapper = dict(
     type='SafeAmpOptimWrapper',
     constructor='NoDecayConstructor',
-    # On a CPU an unfused AdamW takes a quarter of a step of this size.
-    optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05, fused=True),
+    optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05),
     clip_grad=dict(max_norm=5.0),
 )
 param_scheduler = [

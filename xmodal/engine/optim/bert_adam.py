@@ -1,8 +1,12 @@
 """The optimizer of BERT's and LXMERT's published recipes."""
 
+import math
+
 import torch
 from torch.optim import Optimizer
+from torch.optim.adamw import adamw
 
+from xmodal.build_functions import FUSING_DEVICES
 from xmodal.registry import OPTIMIZERS
 
 
@@ -50,16 +54,21 @@ class BertAdam(Optimizer):
             if not self.state[parameter]:
                 self.state[parameter]['mean'] = torch.zeros_like(parameter)
                 self.state[parameter]['square'] = torch.zeros_like(parameter)
-        gradients = [parameter.grad for parameter in parameters]
-        means, squares = (
-            [self.state[parameter][name] for parameter in parameters] for name in ('mean', 'square')
+        (beta1, beta2), state = group['betas'], self.state
+        adamw(
+            parameters,
+            [parameter.grad for parameter in parameters],
+            [state[parameter]['mean'] for parameter in parameters],
+            [state[parameter]['square'] for parameter in parameters],
+            [],
+            # After infinitely many steps the bias correction is 1: PyTorch's kernel without it.
+            [torch.full((), math.inf, device=parameters[0].device)] * len(parameters),
+            fused=all(parameter.device.type in FUSING_DEVICES for parameter in parameters),
+            amsgrad=False,
+            beta1=beta1,
+            beta2=beta2,
+            lr=group['lr'],
+            weight_decay=group['weight_decay'],
+            eps=group['eps'],
+            maximize=False,
         )
-        (beta1, beta2), lr = group['betas'], group['lr']
-        # One call for all tensors of a group saves hundreds of small kernels on a GPU.
-        torch._foreach_lerp_(means, gradients, 1 - beta1)
-        torch._foreach_mul_(squares, beta2)
-        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
-        scales = torch._foreach_sqrt(squares)
-        torch._foreach_add_(scales, group['eps'])
-        torch._foreach_mul_(parameters, 1 - lr * group['weight_decay'])
-        torch._foreach_addcdiv_(parameters, means, scales, -lr)

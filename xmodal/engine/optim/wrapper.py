@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from xmodal.build_functions import KERNELS
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPERS
 
@@ -119,9 +120,15 @@ class SafeAmpOptimWrapper(OptimWrapper):
         return {**super().state_dict(), 'wrapper': state}
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Restores what :meth:`state_dict` returned."""
+        """Restores what :meth:`state_dict` returned; how a step is computed is this run's."""
         state = state_dict.pop('wrapper', None)
-        super().load_state_dict(state_dict)
+        groups = [
+            {**saved, **{key: own[key] for key in KERNELS if key in own}}
+            for saved, own in zip(
+                state_dict['param_groups'], self.optimizer.param_groups, strict=True
+            )
+        ]
+        super().load_state_dict({**state_dict, 'param_groups': groups})
         if state:
             self.scaler.load_state_dict(state['scaler'])
             self.skipped = state['skipped']

@@ -2,5 +2,6 @@
 
 from xmodal.models.fusion.cross_modality import CrossModalityEncoder
 from xmodal.models.fusion.encoder import FusionEncoder
+from xmodal.models.fusion.requests import FusionRequest, fuse_requests
 
-__all__ = ['CrossModalityEncoder', 'FusionEncoder']
+__all__ = ['CrossModalityEncoder', 'FusionEncoder', 'FusionRequest', 'fuse_requests']

@@ -4,10 +4,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from xmodal.models.fusion import FusionRequest
 from xmodal.models.heads.negatives import sample_negatives
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.registry import MODELS
-from xmodal.structures import PretrainStep
+from xmodal.structures import Fused, PretrainStep
 
 
 @MODELS.register_module()
@@ -58,27 +59,32 @@ class ITMHead(PretrainHead):
         no, yes = logits.unbind(1)
         return yes if self.score == 'yes' else yes - no
 
-    def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
-        """``loss_itm``, ``itm_accuracy``, and the position's figures of both kinds of pairs."""
+    def request_fusion(self, model: nn.Module, step: PretrainStep) -> FusionRequest:
+        """Pairs that match and pairs that do not; see :meth:`sample_pairs`."""
         image, text = step.image, step.text
         with torch.no_grad():
             similarity = image.embedding.float() @ step.batch_keys.text_embeddings.float().T
-            positives = step.batch.identities.positives()
             pairs, labels, weights = self.sample_pairs(
-                model.contrastive_head.scale(similarity), positives
+                model.contrastive_head.scale(similarity), step.batch.identities.positives()
             )
-        fused = model.backbone.fuse(
-            image.tokens, text.tokens, pairs, need_image=False, words=self.words(pairs)
-        )
-        values = self.classification_loss(self(fused.text_tokens), labels, weights)
-        words = text.tokens.select(pairs[:, 1])
+        return FusionRequest(image.tokens, text.tokens, pairs, self.words(pairs), (labels, weights))
+
+    def fused_loss(
+        self, model: nn.Module, step: PretrainStep, request: FusionRequest, fused: Fused
+    ) -> dict[str, Tensor]:
+        """``loss_itm``, ``itm_accuracy``, and the position's figures of both kinds of pairs."""
+        values = self.classification_loss(self(fused.text_tokens), *request.drawn)
+        image, text, pairs = request.image, request.text, request.pairs
+        words = text.attention_mask[pairs[:, 1]]
         regions = None  # whose positions are in the relation from the first on, without [CLS]
-        if image.tokens.boxes is not None:
-            regions = image.tokens.select(pairs[:, 0]).full_mask()
-        figures = model.backbone.position.statistics(fused.relation, words.attention_mask, regions)
-        for name, figure in figures.items():
-            values[f'{name}_matched'] = figure[: len(positives)].mean()
-            values[f'{name}_mismatched'] = figure[len(positives) :].mean()
+        if image.boxes is not None:
+            regions = image.full_mask()[pairs[:, 0]]
+        batch_size = len(pairs) // 3
+        for name, figure in model.backbone.position.statistics(
+            fused.relation, words, regions
+        ).items():
+            values[f'{name}_matched'] = figure[:batch_size].mean()
+            values[f'{name}_mismatched'] = figure[batch_size:].mean()
         return values
 
     def sample_pairs(self, logits: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor]:

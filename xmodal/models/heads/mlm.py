@@ -7,11 +7,12 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 from transformers import BertForMaskedLM
 
+from xmodal.models.fusion import FusionRequest, fuse_requests
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.models.layers.bert import log_loaded, read_bert, require_sizes
 from xmodal.models.losses import distilled_cross_entropy
 from xmodal.registry import MODELS
-from xmodal.structures import Encoded, LxmertStep, PretrainStep, Shown
+from xmodal.structures import Encoded, Fused, LxmertStep, PretrainStep, Shown
 
 
 class MaskedText(NamedTuple):
@@ -90,30 +91,41 @@ class MLMHead(PretrainHead):
         """Fused words (K, D) to logits (K, vocabulary)."""
         return linear(self.norm(gelu(self.transform(words))), word_embeddings, self.bias)
 
-    def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
-        """``loss_mlm``, with the momentum teacher's soft targets by their weight α."""
+    def request_fusion(self, model: nn.Module, step: PretrainStep) -> FusionRequest:
+        """Every image with its text, of which words are masked."""
         masked = self.mask_words(step.batch.input_ids, model.data_preprocessor)
-        mask, teacher = step.batch.attention_mask, model.teacher
-        teacher_logits = None
-        if teacher and step.distillation_weight:
+        return self._request(model.backbone, step.image, masked, step.batch.attention_mask)
+
+    def fused_loss(
+        self, model: nn.Module, step: PretrainStep, request: FusionRequest, fused: Fused
+    ) -> dict[str, Tensor]:
+        """``loss_mlm``, with the momentum teacher's soft targets by their weight α."""
+        masked, teacher_logits = request.drawn, None
+        if model.teacher and step.distillation_weight:
+            teacher, mask = model.teacher.module['backbone'], step.batch.attention_mask
             with torch.no_grad():
-                teacher_logits = model.teacher_of(self).predict(
-                    teacher.module['backbone'], step.teacher_image, masked, mask
+                of_teacher = self._request(teacher, step.teacher_image, masked, mask)
+                teacher_logits = model.teacher_of(self)._predict(
+                    teacher, of_teacher, *fuse_requests(teacher, [of_teacher])
                 )
-        logits = self.predict(model.backbone, step.image, masked, mask)
+        logits = self._predict(model.backbone, request, fused)
         targets = step.batch.input_ids[masked.targets]
         return self.word_loss(logits, targets, teacher_logits, step.distillation_weight)
 
-    def predict(
+    def _request(
         self, backbone: nn.Module, image: Encoded, masked: MaskedText, attention_mask: Tensor
-    ) -> Tensor:
-        """Logits of the targets, (K, vocabulary)."""
+    ) -> FusionRequest:
+        """What a backbone, the online one or the teacher's, has to fuse."""
         text = backbone.text_tokens(masked.input_ids, attention_mask)
         # The targets of each text, then others where another text has more.
         longest = max(1, int(masked.targets.sum(1).max()))
         first = masked.targets.int().argsort(dim=1, descending=True, stable=True)[:, :longest]
-        fused = backbone.fuse(image.tokens, text, need_image=False, words=first)
-        words = fused.text_tokens[masked.targets.gather(1, first)]
+        rows = torch.arange(len(first), device=first.device)
+        return FusionRequest(image.tokens, text, torch.stack([rows, rows], 1), first, masked)
+
+    def _predict(self, backbone: nn.Module, request: FusionRequest, fused: Fused) -> Tensor:
+        """Logits of the targets, (K, vocabulary)."""
+        words = fused.text_tokens[request.drawn.targets.gather(1, request.words)]
         return self(words, backbone.text_encoder.word_embeddings)
 
     def mask_words(self, input_ids: Tensor, preprocessor: nn.Module) -> MaskedText:
@@ -150,6 +162,9 @@ class LxmertMLMHead(MLMHead):
     """Masked cross-modality language modelling in LXMERT's one pass (Sec. 3.1)."""
 
     reads_image_tokens = False
+
+    def request_fusion(self, model: nn.Module, step: LxmertStep) -> None:
+        """Nothing: the one pass has fused the masked texts."""
 
     def mask(self, model: nn.Module, shown: Shown) -> Shown:
         """Masks words of the texts that are shown."""

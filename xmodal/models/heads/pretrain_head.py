@@ -5,15 +5,18 @@ from inspect import signature
 
 from torch import Tensor, nn
 
+from xmodal.models.fusion import FusionRequest, fuse_requests
 from xmodal.registry import MODELS
-from xmodal.structures import LxmertStep, PretrainStep, Shown
+from xmodal.structures import Fused, LxmertStep, PretrainStep, Shown
 
 
 class PretrainHead(nn.Module):
     """An objective: its losses of one step, with the whole model to use.
 
-    It owns its masking, its fusion and its distillation. A constructor that has a parameter
-    ``embed_dims``, ``vocab_size``, ``patch_size`` or ``feature_dims`` gets it from the model.
+    It owns its masking and its distillation. A head that reads fused words alone requests them, so
+    that the fusion encoder runs once for all such heads, and has :meth:`fused_loss`; any other has
+    :meth:`loss`, and fuses itself what it needs. A constructor that has a parameter ``embed_dims``,
+    ``vocab_size``, ``patch_size`` or ``feature_dims`` gets it from the model.
 
     Attributes:
         order: heads are built and called in this order, and then by name.
@@ -33,6 +36,16 @@ class PretrainHead(nn.Module):
 
     def loss(self, model: nn.Module, step: PretrainStep | LxmertStep) -> dict[str, Tensor]:
         """Values by name: those with 'loss' in the name are added up, the others are logged."""
+        raise NotImplementedError
+
+    def request_fusion(self, model: nn.Module, step: PretrainStep) -> FusionRequest | None:
+        """What is to be fused for :meth:`fused_loss`; None for :meth:`loss` (ALBEF family)."""
+        return None
+
+    def fused_loss(
+        self, model: nn.Module, step: PretrainStep, request: FusionRequest, fused: Fused
+    ) -> dict[str, Tensor]:
+        """As :meth:`loss`, with what was requested."""
         raise NotImplementedError
 
     def replace_texts(self, model: nn.Module, shown: Shown) -> Shown:
@@ -85,11 +98,17 @@ class PretrainHeads(nn.ModuleDict):
         Raises:
             ValueError: when two heads log a value of the same name.
         """
+        heads = {name: head for name, head in self.items() if name in self.active}
+        asked = {name: head.request_fusion(model, step) for name, head in heads.items()}
+        requests = {name: request for name, request in asked.items() if request is not None}
+        results = fuse_requests(model.backbone, list(requests.values())) if requests else []
+        fused = dict(zip(requests, results, strict=True))
         values: dict[str, Tensor] = {}
-        for name, head in self.items():
-            if name not in self.active:
-                continue
-            of_head = head.loss(model, step)
+        for name, head in heads.items():
+            if name in requests:
+                of_head = head.fused_loss(model, step, requests[name], fused[name])
+            else:
+                of_head = head.loss(model, step)
             if clash := values.keys() & of_head.keys():
                 raise ValueError(
                     f'model.heads.{name} logs {sorted(clash)}, as another head does: name the '
