@@ -1,33 +1,34 @@
-"""Times the similarities of SGRAF and T-EMDE against a literal loop over captions.
+"""Times the similarities of SGRAF and T-EMDE against public SGRAF, or a literal loop.
 
-    OMP_NUM_THREADS=1 python tools/analysis/benchmark_similarity.py
+    OMP_NUM_THREADS=1 python tools/analysis/benchmark_similarity.py --peer SGRAF --json FILE
 
-* literal: a loop over captions in shards of 100 x 100, as in public implementations of SGRAF
-  (`xmodal.benchmark.sgraf_loop`); one shard is measured;
-* ours: `xmodal.models.sgraf`, with matrix products in float32 and in bfloat16.
+* peer: the public code of SGRAF (`--peer`, a checkout of github.com/Paranioar/SGRAF) with our
+  weights; without it, the same written literally, with T-EMDE, too
+  (`xmodal.benchmark.sgraf_loop`). Both loop over captions in shards of 100 x 100; one shard is
+  measured;
+* ours: `xmodal.models.sgraf`, with matrix products in float32 and in bfloat16, which are float32
+  where a CPU has no kernels of bfloat16.
 
 Measured are SAF and SGR, with self-attention and with T-EMDE, at the sizes of the paper (36
 regions, width 1024, similarity vectors of 256), on random tokens of unit norm; captions have the
 lengths of those of COCO. The variants run in alternating rounds; ratios are medians over the
-rounds. The float32 logits must agree. The time for COCO 5K (5,000 images, 25,000 captions) is
+rounds. The float32 logits must agree to 1e-5. The last column says for how many captions the image
+of the greatest score is that of the peer. The time for COCO 5K (5,000 images, 25,000 captions) is
 extrapolated: the costs of an image, of a caption and of a pair of an image and a word are weighted
 by their numbers there.
 
-A training step covers all pairs of a batch, the hardest-negative loss and its gradients with
-respect to the tokens. The encoders are left out; they are the same for both.
+A training step covers all pairs of a batch, the hardest-negative loss and its gradients, of which
+those of the regions are compared. The encoders are left out; they are the same for both.
 """
 
 import argparse
 import statistics
-from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
-from torch.nn.functional import normalize
-from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.benchmark import (
     add_device,
@@ -36,26 +37,22 @@ from xmodal.benchmark import (
     make_parser,
     make_table,
     matmul_rate,
-    median_ratio,
     peak_memory_of,
     seconds_of,
 )
-from xmodal.benchmark.sgraf_costs import DIM, REGIONS, WIDTH, ScoringCost, caption_lengths
+from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.sgraf_loop import LiteralLoop
-from xmodal.benchmark.sgraf_tiled import TiledScoring
+from xmodal.benchmark.sgraf_peer import PublicSGRAF
+from xmodal.benchmark.sgraf_random import DTYPES, POOLINGS, SHARD, SimilarityBenchmark
+from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.models.sgraf.products import product
-from xmodal.registry import MODELS, register_all
-from xmodal.structures import Tokens
+from xmodal.models.sgraf.products import fastest_dtype, product
+from xmodal.registry import register_all
 
-SHARD = LiteralLoop.shard
-POOLINGS = {
-    'self-attention': dict(type='SelfAttentionGlobal', regions=REGIONS),
-    'T-EMDE': dict(type='SketchGlobal', pooling=dict(type='TEMDE', partitions=20, centroids=8)),
-}
-# Implementations and their number formats; None for the literal loop.
-DTYPES = {'literal': None, 'ours': torch.float32, 'ours, bf16': torch.bfloat16}
+# The least ratios to public SGRAF.
+BARS = {'ours': '>= 2.6', 'ours, bf16': '>= 5'}
+STEP_BARS = {'ours': '>= 3', 'ours, bf16': '>= 6'}  # of SAF
 
 
 def parse_args() -> argparse.Namespace:
@@ -66,109 +63,23 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--batch', **count, default=128, help='pairs of a training step')
     parser.add_argument('--repeats', **count, default=3, help='rounds of scoring that count')
     parser.add_argument('--step-repeats', type=at_least(0), default=1, help='rounds of training')
+    parser.add_argument('--peer', type=Path, help='a checkout of public SGRAF')
+    parser.add_argument('--json', type=Path, help='write the figures to this file')
     parser.add_argument('--compile', action='store_true', help='compile our implementation')
     add_device(parser)
     return parser.parse_args()
 
 
-class SimilarityBenchmark:
-    """A similarity with random tokens, and the implementations to score and to train it.
-
-    Args:
-        reasoning: 'SAF' or 'SGR'.
-        pooling: a key of ``POOLINGS``.
-        args: command line.
-    """
-
-    def __init__(self, reasoning: str, pooling: str, args: argparse.Namespace) -> None:
-        self.args, self.reasoning, self.pooling = args, reasoning, pooling
-        config = dict(
-            type='SGRAFSimilarity',
-            embed_dims=WIDTH,
-            dim=DIM,
-            reasoning=dict(type=reasoning),
-            global_pooling=POOLINGS[pooling],
-        )
-        self.module = MODELS.build(config).to(args.device).eval()
-        images = torch.randn(args.images, REGIONS, WIDTH, device=args.device)
-        self.images, self.captions = normalize(images, dim=-1), self._captions(args.captions)
-        self.literal = LiteralLoop(self.module)
-
-    def _captions(self, count: int) -> list[Tensor]:
-        device = self.args.device
-        lengths = caption_lengths('coco', count)
-        return [normalize(torch.randn(n, WIDTH, device=device), dim=-1) for n in lengths]
-
-    @torch.no_grad()
-    def score(self, dtype: torch.dtype | None) -> Tensor:
-        """Computes the logits of all pairs, or with the literal loop (None) of the first shard."""
-        if dtype is None:
-            return self.literal.score(self.images[:SHARD], self.captions[:SHARD])
-        return self._ours(dtype).score(self.images, self.captions)
-
-    def _ours(self, dtype: torch.dtype) -> TiledScoring:
-        return TiledScoring(self.module, dtype, self.args.compile)
-
-    def cost(self, dtype: torch.dtype | None, seconds: list[float]) -> ScoringCost:
-        """Returns the cost of scoring, given the seconds of each round."""
-        limit = SHARD if dtype is None else None
-        per_image, per_caption = (0.0, 0.0) if dtype is None else self._precomputation(dtype)
-        return ScoringCost(
-            self.reasoning,
-            self.pooling,
-            dtype,
-            len(self.images[:limit]),
-            [len(words) for words in self.captions[:limit]],
-            seconds,
-            per_image,
-            per_caption,
-        )
-
-    @torch.no_grad()
-    def _precomputation(self, dtype: torch.dtype) -> tuple[float, float]:
-        """Returns the seconds of what is computed once per image and per caption, for all."""
-        ours = self._ours(dtype)
-        return (
-            seconds_of(ours.pool_images, self.images),
-            seconds_of(ours.pool_captions, self.captions),
-        )
-
-    def training_steps(self) -> dict[str, Callable[[], Tensor]]:
-        """Returns a training step of each implementation, all with the same tokens."""
-        batch, device = self.args.batch, self.args.device
-        self.module.train()
-        images = normalize(torch.randn(batch, REGIONS, WIDTH, device=device), dim=-1)
-        captions = self._captions(batch)
-        lengths = torch.tensor([len(words) for words in captions], device=device)
-        padded = pad_sequence(captions, batch_first=True)
-        mask = torch.arange(padded.shape[1], device=device) < lengths[:, None]
-        images.requires_grad_()
-        padded.requires_grad_()
-        positives = torch.eye(batch, dtype=torch.bool, device=device)
-        loss_module = MODELS.build(dict(type='TripletLoss'))
-
-        def step(dtype: torch.dtype | None) -> Tensor:
-            if dtype is None:
-                logits = self.literal(Tokens(images), Tokens(padded, mask))
-            else:
-                with torch.autocast(device, dtype, enabled=dtype != torch.float32):
-                    needed = partial(loss_module.needed_pairs, positives=positives)
-                    logits = self.module(Tokens(images), Tokens(padded, mask), needed)
-            loss = loss_module(self.module.to_scores(logits), positives)['loss_triplet']
-            loss.backward()
-            return loss.detach()
-
-        return {name: partial(step, dtype) for name, dtype in DTYPES.items()}
-
-
-def measure_scoring(benchmark: SimilarityBenchmark, rates: dict, table: Table) -> None:
+def measure_scoring(
+    benchmark: SimilarityBenchmark, rates: dict, table: Table, figures: Figures
+) -> None:
     """Adds the three rows of one similarity."""
     logits, memory = {}, {}
     for name, dtype in DTYPES.items():
         memory[name] = peak_memory_of(
             lambda name=name, dtype=dtype: logits.update({name: benchmark.score(dtype)})
         )
-    expected = logits['literal'].cpu()
+    expected = logits['peer'].cpu()
     logits = {name: scores[:SHARD, :SHARD].cpu() for name, scores in logits.items()}
     torch.testing.assert_close(logits['ours'], expected, atol=1e-5, rtol=1e-5)
     timers = {name: partial(seconds_of, benchmark.score, dtype) for name, dtype in DTYPES.items()}
@@ -177,38 +88,64 @@ def measure_scoring(benchmark: SimilarityBenchmark, rates: dict, table: Table) -
     costs = {name: benchmark.cost(dtype, seconds[name]) for name, dtype in DTYPES.items()}
     for name, cost in costs.items():
         error = float((logits[name] - expected).std() / expected.std())
+        share = cost.flop_rate / rates[cost.dtype or torch.float32]
+        ratios = cost.ratios_to(costs['peer'])
+        same = (logits[name].argmax(0) == expected.argmax(0)).float().mean()
         table.add_row(
             benchmark.reasoning,
             benchmark.pooling,
             name,
             f'{cost.per_million_pairs:.1f}',
-            f'x {cost.speed_up_over(costs["literal"]):.2f}',
+            f'x {statistics.median(ratios):.2f}',
             f'{memory[name]:.0f}',
             f'{cost.coco_seconds / 60:.1f}',
             f'{cost.flop_rate / 1e12:.3f}',
-            f'{cost.flop_rate / rates[cost.dtype or torch.float32]:.0%}',
+            f'{share:.0%}',
             f'{error:.0e}' if cost.dtype else '',
+            f'{same:.0%}' if cost.dtype else '',
             end_section=name == list(DTYPES)[-1],
         )
+        if cost.dtype:
+            key, bar = f'{label}, {name}', BARS[name] if benchmark.args.peer else None
+            figures.add(f'{key}: peer / ours', ratios, 'x', bar)
+            figures.add(f'{key}: share of the rate', share, 'x')
+            figures.add(f'{key}: error / deviation', error, 'x')
+            figures.add(f'{key}: captions of the same best image', float(same), 'x')
+        figures.add(f'{label}, {name}: memory', memory[name], 'MiB')
 
 
-def measure_steps(benchmark: SimilarityBenchmark, table: Table) -> None:
+def measure_steps(benchmark: SimilarityBenchmark, table: Table, figures: Figures) -> None:
     """Adds the three rows of one similarity in training."""
-    steps = benchmark.training_steps()
-    memory = {name: peak_memory_of(step) for name, step in steps.items()}  # the warm-up, too
+    steps, gradients = benchmark.training_steps(), {}
+    memory = {  # the warm-up, too
+        name: peak_memory_of(lambda name=name: gradients.update({name: steps[name]()}))
+        for name in steps
+    }
+    expected = gradients['peer']
+    error = float((gradients['ours'] - expected).norm() / expected.norm())
+    # The batch norm of a sketch has other statistics where it is called caption by caption.
+    assert error < 1e-4 or benchmark.pooling == 'T-EMDE', (
+        f'gradients of the regions differ by {error:.0e} of their norm'
+    )
     label = f'training, {benchmark.reasoning}, {benchmark.pooling}'
     timers = {name: partial(seconds_of, step) for name, step in steps.items()}
     seconds = alternate(timers, benchmark.args.step_repeats, warm_up=0, desc=label)
     for name, values in seconds.items():
+        ratios = [a / b for a, b in zip(seconds['peer'], values, strict=True)]
         table.add_row(
             benchmark.reasoning,
             benchmark.pooling,
             name,
             f'{statistics.median(values):.2f}',
-            f'x {median_ratio(seconds["literal"], values):.2f}',
+            f'x {statistics.median(ratios):.2f}',
             f'{memory[name]:.0f}',
             end_section=name == list(DTYPES)[-1],
         )
+        if name in STEP_BARS:
+            has_bar = benchmark.args.peer and benchmark.reasoning == 'SAF'
+            bar = STEP_BARS[name] if has_bar else None
+            figures.add(f'{label}, {name}: peer / ours', ratios, 'x', bar)
+        figures.add(f'{label}, {name}: memory', memory[name], 'MiB')
 
 
 def main() -> None:
@@ -217,16 +154,18 @@ def main() -> None:
     register_all()
     torch.manual_seed(0)
     size, products = 8192 if args.device == 'cuda' else 1024, (torch.matmul, product)
-    rates = {
-        dtype: matmul_rate(args.device, dtype, size, repeats=10, products=products)
-        for dtype in (torch.float32, torch.bfloat16)
-    }
+    rates = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        taken = fastest_dtype(dtype, torch.device(args.device))
+        rates[dtype] = matmul_rate(args.device, taken, size, repeats=10, products=products)
     peak = ', '.join(f'{str(dtype)[6:]} {rate / 1e12:.3f}' for dtype, rate in rates.items())
     names = 'reasoning|global node|implementation|'
     scoring = make_table(
         f'{args.images} images, {args.captions} captions; {describe_device(args.device)}, matrix '
         f'products at most {peak} TFLOP/s',
-        *f'{names}s / million pairs|speed-up|MiB|COCO 5K min|TFLOP/s|MFU|error / std'.split('|'),
+        *f'{names}s / million pairs|speed-up|MiB|COCO 5K min|TFLOP/s|MFU'.split('|'),
+        'error / std',
+        'same best',
         num_text_columns=3,
     )
     training = make_table(
@@ -234,16 +173,21 @@ def main() -> None:
         *f'{names}s|speed-up|MiB'.split('|'),
         num_text_columns=3,
     )
+    figures, peer = Figures('similarity'), LiteralLoop
+    if args.peer:
+        peer = partial(PublicSGRAF, folder=args.peer, rename=partial(rename, 2))
     for reasoning in ('SAF', 'SGR'):
-        for pooling in POOLINGS:
-            benchmark = SimilarityBenchmark(reasoning, pooling, args)
-            measure_scoring(benchmark, rates, scoring)
+        for pooling in ['self-attention'] if args.peer else POOLINGS:
+            benchmark = SimilarityBenchmark(reasoning, pooling, args, peer)
+            measure_scoring(benchmark, rates, scoring, figures)
             if args.step_repeats:
-                measure_steps(benchmark, training)
+                measure_steps(benchmark, training, figures)
     console = Console(width=130)
     console.print(scoring)
     if args.step_repeats:
         console.print(training)
+    if args.json:
+        figures.write(args.json)
 
 
 if __name__ == '__main__':

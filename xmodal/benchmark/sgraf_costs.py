@@ -135,10 +135,10 @@ class ScoringCost:
         """FLOP/s, counting the operations of this implementation."""
         return self.num_images * self._image_flops() / statistics.median(self.seconds)
 
-    def speed_up_over(self, other: 'ScoringCost') -> float:
-        """Returns the median of the ratios of the rounds."""
+    def ratios_to(self, other: 'ScoringCost') -> list[float]:
+        """Returns how many times as long the other took in each round."""
         pairs = zip(other.per_word, self.per_word, strict=True)
-        return statistics.median(theirs / ours for theirs, ours in pairs)
+        return [theirs / ours for theirs, ours in pairs]
 
     def _image_flops(self) -> float:
         """FLOPs of all captions with one image, without what is computed once per item."""

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import linear
 
 from xmodal.models.sgraf.difference import ProjectedDifference
-from xmodal.models.sgraf.products import batched_product, product
+from xmodal.models.sgraf.products import batched_product, fastest_dtype, product
 
 
 @pytest.mark.parametrize('shape', [(7, 5), (2, 3, 5), (1, 5), (4, 1, 2, 5)])
@@ -38,3 +38,14 @@ def test_values_and_gradients_of_the_projected_difference_are_right(words):
     expected = linear((attention @ regions - word_tokens) ** 2, weight, bias)
     torch.testing.assert_close(ProjectedDifference.apply(*inputs), expected)
     assert torch.autograd.gradcheck(ProjectedDifference.apply, inputs)
+
+
+@pytest.mark.parametrize('has_kernels', [True, False])
+def test_half_precision_is_float32_where_a_cpu_has_no_kernels_for_it(monkeypatch, has_kernels):
+    for name in ('_is_mkldnn_bf16_supported', '_is_mkldnn_fp16_supported'):
+        monkeypatch.setattr(torch.ops.mkldnn, name, lambda: has_kernels, raising=False)
+    for dtype in (torch.bfloat16, torch.float16):
+        expected = dtype if has_kernels else torch.float32
+        assert fastest_dtype(dtype, torch.device('cpu')) == expected
+        assert fastest_dtype(dtype, torch.device('cuda')) == dtype
+    assert fastest_dtype(torch.float32, torch.device('cpu')) == torch.float32

@@ -6,6 +6,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, join
+from xmodal.models.sgraf.products import fastest_dtype
 from xmodal.models.sgraf.tiles import (
     CPU_SCORING_BYTES,
     WORDS,
@@ -39,8 +40,9 @@ def score_all_pairs(
         images: (I, R, D), on any device.
         texts: word embeddings of T captions, on any device.
         tile: images and words of a tile; None for as many as fit the memory or the cache.
-        dtype: of the large products, ``torch.bfloat16`` or ``torch.float16``; None for float32.
-            Norms, softmax and logits are always in float32.
+        dtype: of the large products, ``torch.bfloat16`` or ``torch.float16``; None for float32,
+            which a CPU without kernels of half precision always takes. Norms, softmax and logits
+            are always in float32.
         progress: show a progress bar.
         compile: compile the computation of a tile with ``torch.compile`` (on GPUs).
 
@@ -52,8 +54,8 @@ def score_all_pairs(
     """
     if similarity.training:
         raise ValueError('score_all_pairs needs similarity.eval(): in training pairs may interact')
-    dtype = dtype or torch.float32
     device = next(similarity.parameters()).device
+    dtype = fastest_dtype(dtype or torch.float32, device)
     budget = pair_budget(similarity, device, dtype, CPU_SCORING_BYTES)
     rows, words = tile or (None, WORDS)
     score = torch.compile(similarity.score, dynamic=True) if compile else similarity.score

@@ -32,7 +32,7 @@ class ProjectedDifference(Function):
         squares = difference.flatten(0, 1).square()
         weight_gradient = product(squares.T, flat.T).T.to(weight.dtype)
         bias_gradient = flat.sum(0, dtype=weight.dtype)
-        difference = difference.mul_(product(gradient, weight.T)).mul_(2)
+        difference = difference.mul_(product(gradient, 2 * weight.T))
         word_gradient = -(difference.sum(0) if words.dim() == 2 else difference)
         return (
             difference @ regions.mT,

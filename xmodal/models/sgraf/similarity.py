@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, take
-from xmodal.models.sgraf.products import product, xavier_linear
+from xmodal.models.sgraf.products import fastest_dtype, product, xavier_linear
 from xmodal.models.sgraf.tiles import (
     CPU_SCORING_BYTES,
     CPU_TRAINING_BYTES,
@@ -125,10 +125,12 @@ class SGRAFSimilarity(PairwiseSimilarity):
         the backward pass. While SAF normalises over pairs, the nodes of all are kept.
         """
         device = images.embeddings.device.type
-        dtype = torch.get_autocast_dtype(device)
-        dtype = dtype if torch.is_autocast_enabled(device) else torch.float32
+        dtype = torch.float32
+        if torch.is_autocast_enabled(device):
+            dtype = fastest_dtype(torch.get_autocast_dtype(device), images.embeddings.device)
         images = drop_idle_mask(images)
-        precomputed = self.precompute_images(images, dtype), self.precompute_texts(texts, dtype)
+        with torch.autocast(device, dtype, enabled=dtype != torch.float32):
+            precomputed = self.precompute_images(images, dtype), self.precompute_texts(texts, dtype)
         lengths = texts.full_mask().sum(1).cpu()
         with torch.autocast(device, enabled=False):
             weights = self.precompute_weights(dtype)

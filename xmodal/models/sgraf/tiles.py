@@ -9,8 +9,9 @@ from xmodal.models.sgraf.pairwise import PairwiseSimilarity, take
 
 WORDS = 2048  # words of a tile: enough for matrix products to run at full rate
 CUDA_BYTES = 4 * 2**30  # enough for every multiprocessor
-# What fits a cache. In training a tile has all images, and few captions make slow products.
-CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 8 * 2**20, 64 * 2**20
+# What fits the last cache of a server's processor; smaller tiles cost more calls than they save. In
+# training a tile has all images, and few captions make slow products.
+CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 32 * 2**20, 64 * 2**20
 
 
 def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
