@@ -21,7 +21,7 @@ LAUNCHERS = {
     'slurm_test.sh': ('test.py', lambda partition, job, *rest: rest),
 }
 # Programs of others.
-OTHERS = {'cd', 'source', 'pip', 'img2dataset', 'pre-commit', 'mkdocs', 'sbatch'}
+OTHERS = {'cd', 'git', 'source', 'pip', 'img2dataset', 'pre-commit', 'mkdocs', 'sbatch'}
 # Options with which a tool does nothing but print.
 PRINTS = {'--help', '--dry-run', '--print-config'}
 OURS = re.compile(r'(?:configs|projects|tools)/[^\s:]+')

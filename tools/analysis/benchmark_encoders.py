@@ -4,8 +4,10 @@
     python tools/analysis/benchmark_encoders.py --device cuda --dtype bfloat16 --batch 256
 
 Both sides have the same size, random weights and the same inputs, and compute no gradients. EMKUM
-has six blocks and its shared block, and is compared with seven blocks of timm or transformers. The
-variants run in alternating rounds; ratios are medians over the rounds.
+has six blocks and its shared block, and is compared with seven blocks of timm or transformers.
+``Inferencer.encode_texts`` gets texts as they come, and is compared with what one writes by hand:
+the texts sorted by length, in batches of 32, through the same model. The variants run in
+alternating rounds; ratios are medians over the rounds.
 """
 
 import argparse
@@ -13,22 +15,25 @@ import statistics
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
+import numpy as np
 import timm
 import torch
 from rich.console import Console
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
+from xmodal.apis import Inferencer
 from xmodal.benchmark import (
     alternate,
     describe_device,
     make_parser,
     make_table,
-    median_ratio,
     seconds_of,
     write_placeholder_vocabulary,
 )
+from xmodal.benchmark.figures import Figures
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.registry import MODELS, register_all
@@ -36,6 +41,7 @@ from xmodal.registry import MODELS, register_all
 ARCH = 'vit_base_patch16_224'
 VOCABULARY_SIZE = 50265
 BLOCKS = 6  # of each encoder in EMKUM
+WORDS = 'a red ring left of two blue discs above the small green star'.split()
 
 
 def parse_args() -> argparse.Namespace:
@@ -46,6 +52,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--repeats', type=at_least(1), default=15, help='rounds that count, after a warm-up'
     )
+    parser.add_argument(
+        '--texts', type=at_least(1), default=1000, help='of the list that comes as it is'
+    )
+    parser.add_argument('--json', type=Path, help='writes the figures to this file')
     parser.add_argument(
         '--device', default='cpu', choices=['cpu', 'cuda'], help='device of the models'
     )
@@ -125,6 +135,33 @@ def make_pairs(args: argparse.Namespace) -> dict[str, dict[str, Callable]]:
     }
 
 
+def make_text_lists(count: int) -> dict[str, Callable]:
+    """The functions of both sides that encode texts as they come, on the CPU.
+
+    Raises:
+        RuntimeError: when the embeddings of both differ.
+    """
+    inferencer = Inferencer('acerpe-shapes')
+    random = np.random.default_rng(0)
+    lengths = random.integers(3, 25, count)
+    texts = [' '.join(random.choice(WORDS, length)) for length in lengths]
+
+    def by_hand() -> Tensor:
+        order = sorted(range(count), key=lambda index: len(texts[index].split()))
+        parts = []
+        for start in range(0, count, 32):
+            batch = [texts[index] for index in order[start : start + 32]]
+            words = inferencer.model.data_preprocessor.tokenize(batch)
+            parts.append(inferencer.model.encode_text(*words).embedding)
+        return torch.cat(parts)[np.argsort(order)]
+
+    with torch.no_grad():
+        difference = (by_hand() - inferencer.encode_texts(texts).embedding).abs().max()
+    if difference > 1e-5:
+        raise RuntimeError(f'embeddings of both sides differ by {difference:.1e}')
+    return {'ours': lambda: inferencer.encode_texts(texts), 'theirs': by_hand}
+
+
 def encode(function: Callable, args: argparse.Namespace) -> None:
     """Runs a function without gradients in the number format of the command line."""
     dtype = getattr(torch, args.dtype)
@@ -140,16 +177,23 @@ def main() -> None:
         f'most {args.words} words',
         *('', 'ours, samples/s', 'theirs, samples/s', 'ours / theirs'),
     )
-    for name, functions in make_pairs(args).items():
+    figures = Figures('encoders')
+    pairs = {name: (args.batch, functions) for name, functions in make_pairs(args).items()}
+    pairs['encode_texts'] = args.texts, make_text_lists(args.texts)
+    for name, (count, functions) in pairs.items():
         timers = {
             side: partial(seconds_of, encode, function, args)
             for side, function in functions.items()
         }
         seconds = alternate(timers, args.repeats, desc=name)
-        rates = (args.batch / statistics.median(values) for values in seconds.values())
-        ratio = median_ratio(seconds['theirs'], seconds['ours'])
-        table.add_row(name, *(f'{rate:.1f}' for rate in rates), f'{ratio:.1%}')
+        rates = (count / statistics.median(values) for values in seconds.values())
+        ratios = [a / b for a, b in zip(seconds['theirs'], seconds['ours'], strict=True)]
+        table.add_row(name, *(f'{r:.1f}' for r in rates), f'{statistics.median(ratios):.1%}')
+        bar = '>= 1' if name == 'encode_texts' else None
+        figures.add(f"{name}: the other's time ÷ ours", ratios, 'x', bar)
     Console(width=100).print(table)
+    if args.json:
+        figures.write(args.json)
 
 
 if __name__ == '__main__':

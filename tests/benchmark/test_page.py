@@ -1,0 +1,98 @@
+"""The page of the benchmarks, and the commands that make it."""
+
+import sys
+
+import pytest
+
+from tools.analysis import benchmark_all
+from xmodal.benchmark.figures import Figures
+from xmodal.benchmark.page import END, START, fill
+from xmodal.errors import ConfigError
+from xmodal.files import read_json
+
+
+@pytest.fixture
+def contents(tmp_path):
+    figures = Figures('step')
+    figures.add('ours over theirs', [1.5, 1.25, 2.0], 'x', '>= 1.4')
+    figures.add('memory', 1234.5, 'MiB', '<= 800').add('rate', 0.98765, 's')
+    figures.write(tmp_path / 'step.json')
+    return {'step': read_json(tmp_path / 'step.json') | {'command': 'python tools/x.py'}}
+
+
+def test_the_tables_take_the_place_between_the_marks(tmp_path, contents):
+    page = tmp_path / 'page.md'
+    page.write_text(f'before\n{START}\nold\n{END}\nafter\n')
+    fill(page, contents)
+    lines = page.read_text().splitlines()
+    assert lines[0] == 'before' and lines[-1] == 'after' and 'old' not in lines
+    assert '| ours over theirs, × | 1.5 | 1.25 … 2 | ≥ 1.4 | yes |' in lines
+    assert '| memory, MiB | 1,234 |  | ≤ 800 | no |' in lines
+    assert '| rate, s | 0.988 |  |  |  |' in lines
+    assert 'python tools/x.py' in lines
+    first = page.read_text()
+    fill(page, contents)
+    assert page.read_text() == first
+
+
+@pytest.mark.parametrize('text', ['', START, f'{END}\n{START}'])
+def test_a_page_without_the_marks_is_named_and_stays(tmp_path, contents, text):
+    page = tmp_path / 'page.md'
+    page.write_text(text)
+    with pytest.raises(ConfigError, match=r'page.md: expected the lines'):
+        fill(page, contents)
+    assert page.read_text() == text
+
+
+SCRIPT = """
+import sys
+from xmodal.benchmark.figures import Figures
+if '--fail' in sys.argv:
+    sys.exit(3)
+figures = Figures(sys.argv[1])
+figures.add('words', float(len(sys.argv)), 'words').write(sys.argv[sys.argv.index('--json') + 1])
+"""
+
+
+@pytest.fixture
+def tool(tmp_path, monkeypatch):
+    (tmp_path / 'bench.py').write_text(SCRIPT)
+    (tmp_path / 'page.md').write_text(f'{START}\n{END}\n')
+    commands = {
+        'one': 'bench.py first --peer PEERS/ALBEF',
+        'two': 'bench.py second --images FOLDER',
+        'bad': 'bench.py third --fail',
+    }
+    monkeypatch.setattr(benchmark_all, 'BENCHMARKS', commands)
+    monkeypatch.setattr(benchmark_all, 'FOLDER', tmp_path)
+
+    def call(*arguments):
+        files = ['--json', str(tmp_path / 'all.json'), '--page', str(tmp_path / 'page.md')]
+        monkeypatch.setattr(sys, 'argv', ['benchmark_all.py', *files, *arguments])
+        benchmark_all.main()
+
+    return call
+
+
+def test_commands_run_with_their_folders_and_are_shown_without_them(tool, tmp_path):
+    tool('--peers', '/somewhere', '--only', 'one')
+    tool('--images', '/photographs', '--only', 'two')
+    content = read_json(tmp_path / 'all.json')
+    assert content['one']['command'] == 'python tools/analysis/bench.py first --peer PEERS/ALBEF'
+    assert [content[name]['figures'][0]['value'] for name in content] == [6, 6]
+    page = (tmp_path / 'page.md').read_text()
+    assert page.index('### First') < page.index('### Second')
+    assert '/somewhere' not in page and '/photographs' not in page
+
+
+def test_without_folders_the_literal_version_runs_and_a_failure_stops_no_other(
+    tool, tmp_path, capfd
+):
+    with pytest.raises(RuntimeError, match='failed: bad'):
+        tool()
+    content = read_json(tmp_path / 'all.json')
+    assert list(content) == ['one']
+    assert content['one']['command'] == 'python tools/analysis/bench.py first'
+    assert 'needs --images FOLDER' in capfd.readouterr().out
+    with pytest.raises(ConfigError, match='two needs --images FOLDER'):
+        tool('--only', 'two')

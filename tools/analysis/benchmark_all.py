@@ -1,0 +1,111 @@
+"""Runs the benchmarks of speed, and writes docs/performance.md's tables.
+
+    python tools/analysis/benchmark_all.py --peers PEERS --images FOLDER
+    python tools/analysis/benchmark_all.py --peers PEERS --only pretrain lxmert
+
+PEERS has checkouts of the peers' public code: ALBEF (github.com/salesforce/ALBEF), lxmert
+(github.com/airsplay/lxmert) and SGRAF (github.com/Paranioar/SGRAF). Without it, benchmarks that
+have a literal version of their own run beside that. Figures of benchmarks that do not run now stay
+as they are, as long as the JSON file has them.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from xmodal.benchmark.page import fill
+from xmodal.engine.command_line import ShowDefaults
+from xmodal.engine.errors import run_or_explain
+from xmodal.errors import ConfigError
+from xmodal.files import read_json, write_json
+
+FOLDER = Path(__file__).parent
+PEERS, IMAGES = 'PEERS', 'FOLDER'
+BENCHMARKS = {
+    'pretrain': f'benchmark_pretrain.py configs/acerpe/albef_4m.py --peer {PEERS}/ALBEF',
+    'position': 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py',
+    'lxmert': f'benchmark_lxmert.py --peer {PEERS}/lxmert',
+    'similarity': f'benchmark_similarity.py --peer {PEERS}/SGRAF',
+    'retrieval': f'benchmark_retrieval.py --peer {PEERS}/ALBEF',
+    'data': f'benchmark_data.py configs/acerpe/albef_4m.py --images {IMAGES} --peer {PEERS}/ALBEF',
+    'encoders': 'benchmark_encoders.py',
+}
+
+
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
+    )
+    parser.add_argument('--peers', type=Path, help='folder with the checkouts')
+    parser.add_argument('--images', type=Path, help='folder of photographs, for data')
+    parser.add_argument('--only', nargs='+', choices=BENCHMARKS, help='default: all that can run')
+    parser.add_argument('--json', type=Path, default=Path('docs/performance.json'))
+    parser.add_argument('--page', type=Path, default=Path('docs/performance.md'))
+    return parser.parse_args()
+
+
+def command(name: str, peers: Path | None, images: Path | None) -> list[str] | None:
+    """The command line of a benchmark; None where it needs a folder that is not given."""
+    words = BENCHMARKS[name].split()
+    if peers is None and '--peer' in words:
+        place = words.index('--peer')
+        del words[place : place + 2]
+    if images is None and IMAGES in words:
+        return None
+    folders = {f'{PEERS}/': f'{peers}/', IMAGES: f'{images}'}
+    for symbol, folder in folders.items():
+        words = [word.replace(symbol, folder) for word in words]
+    return words
+
+
+def run(words: list[str]) -> dict:
+    """Runs a benchmark in a process of its own, whose memory nothing else has filled.
+
+    Raises:
+        RuntimeError: when it fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, 'figures.json')
+        script, *options = words
+        call = [sys.executable, str(FOLDER / script), *options, '--json', str(file)]
+        if subprocess.run(call, check=False).returncode:
+            raise RuntimeError(f'{" ".join(words)} has failed, see above')
+        return read_json(file)
+
+
+def main() -> None:
+    """Runs, and writes after each benchmark what there is."""
+    args = parse_args()
+    known = read_json(args.json) if args.json.is_file() else {}
+    console, failed = Console(), []
+    for number, name in enumerate(args.only or BENCHMARKS, 1):
+        console.rule(f'{number} of {len(args.only or BENCHMARKS)}: {name}')
+        words = command(name, args.peers, args.images)
+        if words is None:
+            if args.only:
+                raise ConfigError(f'{name} needs --images FOLDER')
+            console.print('left out: it needs --images FOLDER')
+            continue
+        try:
+            content = run(words)
+        except RuntimeError as error:
+            console.print(str(error))
+            failed.append(name)
+            continue
+        has_peer = args.peers is not None or '--peer' not in BENCHMARKS[name]
+        shown = BENCHMARKS[name] if has_peer else ' '.join(words)
+        known[name] = content | {'command': f'python tools/analysis/{shown}'}
+        ordered = {one: known[one] for one in BENCHMARKS if one in known}
+        write_json(args.json, ordered, indent=1)
+        fill(args.page, ordered)
+    if failed:
+        raise RuntimeError(f'failed: {", ".join(failed)}; the others are in {args.page}')
+
+
+if __name__ == '__main__':
+    run_or_explain(main)
