@@ -1,47 +1,50 @@
-"""Times a pre-training step of LXMERT against LxmertForPreTraining of transformers.
+"""Times a pre-training step of LXMERT against transformers, or against LXMERT's public code.
 
     python tools/analysis/benchmark_lxmert.py configs/lxmert/pretrain_released.py --batch-size 8
+    python tools/analysis/benchmark_lxmert.py configs/lxmert/pretrain_released.py --peer DIR
 
-Both models have the same size, get the same random inputs, mask words and regions in the same way,
-have the same losses and use the same optimizer. Each runs in its own process, in alternating
-rounds of one step; ratios are medians over the rounds. Memory is the peak of two more steps, for
-each side in a new process. On a CPU it is the memory of the whole process, and freed memory is
-returned to the system at once; that costs time, so these steps are not timed.
+``--peer`` is a checkout of github.com/airsplay/lxmert, in the place of LxmertForPreTraining of
+transformers. Both sides have the same size and weights, get the same random inputs, mask words and
+regions in the same way and have the same losses, which are compared first, without dropout. Ours
+has the config's optimizer, the public code its BertAdam, and transformers PyTorch's AdamW.
+
+Each side runs in its own process, in alternating rounds of one step; ratios are medians over the
+rounds, with the least and the greatest. Memory is what a step needs at its peak beyond weights and
+moments.
 """
 
 import argparse
-import json
-import os
 import statistics
-import tempfile
 from functools import partial
 from pathlib import Path
 
 import torch
+from mmengine.optim import build_optim_wrapper
 from rich.console import Console
 from torch import Tensor, nn
-from transformers import LxmertConfig, LxmertForPreTraining
 
 from xmodal.benchmark import (
     TrainingStep,
     Worker,
     alternate,
     default_device,
+    lxmert_peer,
     make_parser,
     make_table,
-    median_ratio,
-    write_placeholder_vocabulary,
 )
+from xmodal.benchmark.figures import Figures
+from xmodal.benchmark.lxmert_models import build_model, build_other, random_batch
+from xmodal.converters.lxmert import convert
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.memory import recompute_gelu
-from xmodal.models.lxmert import LxmertPretrainer
-from xmodal.registry import MODELS, register_all
-from xmodal.structures import DataSample, ImageTextBatch, ObjectLabels, Regions
+from xmodal.errors import ConfigError
+from xmodal.registry import register_all
+from xmodal.structures import DataSample
 
 SIDES = ('transformers', 'xmodal')
-IGNORE_INDEX = -100  # of the cross-entropies of transformers
+TOLERANCE = 1e-4  # of the sum of the losses, relative
 
 
 def parse_args() -> argparse.Namespace:
@@ -56,81 +59,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--vocabulary', **count, default=30522, help='words of the text encoder')
     parser.add_argument('--repeats', **count, default=7, help='rounds that count, after a warm-up')
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
+    parser.add_argument('--peer', type=Path, help="a checkout of LXMERT's public code")
+    parser.add_argument('--json', type=Path, help='file to write the figures to')
     return parser.parse_args()
-
-
-def build_model(args: argparse.Namespace) -> LxmertPretrainer:
-    """Builds the model of the config with random weights, a placeholder vocabulary and answers."""
-    model = read_config(args.config, 'model').model
-    backbone = model.backbone
-    text = dict(backbone.text_encoder.get('config', {}), vocab_size=args.vocabulary)
-    if args.width:
-        sizes = dict(embed_dims=args.width, num_heads=args.width // 64)
-        backbone.image_encoder.update(sizes)
-        backbone.fusion.update(sizes)
-        text.update(
-            hidden_size=args.width,
-            num_attention_heads=args.width // 64,
-            intermediate_size=4 * args.width,
-        )
-    backbone.text_encoder.config = text
-    with tempfile.TemporaryDirectory() as folder:
-        answers = Path(folder, 'answers.json')
-        answers.write_text(json.dumps([f'answer {index}' for index in range(args.answers)]))
-        model.data_preprocessor.tokenizer.pretrained = write_placeholder_vocabulary(folder)
-        model.heads.answers.answer_list = str(answers)
-        return MODELS.build(model)
-
-
-def build_transformers_model(ours: LxmertPretrainer) -> LxmertForPreTraining:
-    """Builds the model of transformers at the same size."""
-    backbone, objects = ours.backbone, ours.heads['objects']
-    text = backbone.text_encoder.config
-    return LxmertForPreTraining(
-        LxmertConfig(
-            vocab_size=text.vocab_size,
-            hidden_size=text.hidden_size,
-            num_attention_heads=text.num_attention_heads,
-            intermediate_size=text.intermediate_size,
-            l_layers=text.num_hidden_layers,
-            x_layers=backbone.fusion.depth,
-            r_layers=len(backbone.image_encoder.layers),
-            visual_feat_dim=backbone.image_encoder.feature_dims,
-            num_object_labels=objects.decoders['objects'].out_features,
-            num_attr_labels=objects.decoders['attributes'].out_features,
-            num_qa_labels=len(ours.heads['answers'].table),
-            hidden_dropout_prob=text.hidden_dropout_prob,
-            attention_probs_dropout_prob=text.attention_probs_dropout_prob,
-        )
-    )
-
-
-def random_batch(args: argparse.Namespace, ours: LxmertPretrainer, device: str) -> ImageTextBatch:
-    """Makes a batch of random inputs without padding."""
-    shape, objects = (args.batch_size, args.regions), ours.heads['objects']
-    labels = ObjectLabels(
-        torch.randint(objects.decoders['objects'].out_features, shape),
-        torch.rand(shape),
-        torch.randint(objects.decoders['attributes'].out_features, shape),
-        torch.rand(shape),
-    )
-    features = ours.backbone.image_encoder.feature_dims
-    regions = Regions(
-        torch.randn(*shape, features, device=device),
-        torch.ones(shape, dtype=torch.bool, device=device),
-        torch.rand(*shape, 4, device=device),
-        ObjectLabels(*(x.to(device) for x in labels)),
-    )
-    ids = torch.arange(args.batch_size, device=device)
-    words = (args.batch_size, args.words)
-    return ImageTextBatch(
-        regions,
-        torch.randint(5, args.vocabulary, words, device=device),
-        torch.ones(words, dtype=torch.bool, device=device),
-        ids,
-        ids,
-        ids,
-    )
 
 
 class Step(TrainingStep):
@@ -138,109 +69,146 @@ class Step(TrainingStep):
 
     Args:
         args: command line.
-        side: one of ``SIDES``.
+        side: one of ``SIDES``; the first is the other one, of transformers or of the peer.
     """
 
     def __init__(self, args: argparse.Namespace, side: str) -> None:
         register_all()
         torch.manual_seed(0)
-        self.device = default_device()
+        self.device, self.args = default_device(), args
         ours = build_model(args).to(self.device)
         self.batch = random_batch(args, ours, self.device)
         self.samples = [DataSample() for _ in range(args.batch_size)]
         for sample in self.samples:
             sample.answers, sample.answer_weights = ['answer 1'], [1.0]
-        self.ours, self.is_ours = ours, side != 'transformers'
-        self.model: nn.Module = ours
-        if not self.is_ours:
-            self.model = build_transformers_model(ours).to(self.device)
-            ours.backbone = None  # only the heads are needed, for the masking
+        self.ours, self.is_ours = ours, side != SIDES[0]
+        self.other = build_other(args, ours).to(self.device)
+        ours.load_state_dict(convert(self.other.state_dict(), ours.state_dict())[0])
+        self.model: nn.Module = ours if self.is_ours else self.other
+
+    def prepare(self) -> 'Step':
+        """Drops the other side, and makes the optimizer."""
+        if self.is_ours:
+            self.other = None
+            recompute_gelu(self.ours)  # as the runner does
+            dtype = 'bfloat16' if self.args.amp else None
+            config = read_config(self.args.config, 'model').optim_wrapper
+            self.wrapper = build_optim_wrapper(self.ours, {**config, 'dtype': dtype})
         else:
-            recompute_gelu(ours)  # as the runner does
+            self.ours.backbone = None  # only the heads are needed, for the masking
+            make = lxmert_peer.make_optimizer if self.args.peer else torch.optim.AdamW
+            self.optimizer = make(self.model.parameters())
         self.model.train()
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5)
-        self.amp = args.amp
+        return self
 
     def __call__(self) -> None:
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.amp):
-            loss = self.xmodal_loss() if self.is_ours else self.transformers_loss()
-        self.optimizer.zero_grad()
+        if self.is_ours:
+            with self.wrapper.optim_context(self.model):
+                loss = self.xmodal_loss()
+            self.wrapper.update_params(loss)
+            return
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.args.amp):
+            loss = self.other_loss()
         loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)  # as both recipes do
         self.optimizer.step()
+        self.optimizer.zero_grad()
 
     def xmodal_loss(self) -> Tensor:
         """Computes the sum of the losses of our model."""
-        losses = self.model(self.batch, self.samples, mode='loss')
+        losses = self.ours(self.batch, self.samples, mode='loss')
         return sum(value for name, value in losses.items() if 'loss' in name)
 
-    def transformers_loss(self) -> Tensor:
-        """Computes the sum of the losses of transformers, for the same tasks."""
+    def other_loss(self) -> Tensor:
+        """Computes the sum of the losses of the other side, for the same tasks."""
         regions, shown = self.batch.images, self.ours.show(self.batch)
         masked, matched = shown.batch, shown.matched
-        labels = regions.labels
-        return self.model(
+        labels, ignored = regions.labels, -1 if self.args.peer else -100
+        inputs = dict(
             input_ids=masked.input_ids,
             attention_mask=masked.attention_mask.long(),
             visual_feats=masked.images.features,
             visual_pos=masked.images.boxes,
-            labels=shown.input_ids.masked_fill(~shown.masked_words, IGNORE_INDEX),
+            labels=shown.input_ids.masked_fill(~shown.masked_words, ignored),
             obj_labels={
                 'obj': (labels.objects, labels.object_confidences),
                 'attr': (labels.attributes, labels.attribute_confidences),
                 'feat': (regions.features, shown.masked_regions.float()),
             },
             matched_label=matched.long(),
-            ans=torch.ones_like(matched.long()).masked_fill(~matched, IGNORE_INDEX),
-        ).loss
+            ans=torch.ones_like(matched.long()).masked_fill(~matched, ignored),
+        )
+        return lxmert_peer.loss(self.other, inputs) if self.args.peer else self.other(**inputs).loss
+
+    def difference(self) -> float:
+        """The relative difference of both sides' sums of losses, without dropout."""
+        sums = []
+        for model, loss in ((self.ours, self.xmodal_loss), (self.other, self.other_loss)):
+            model.eval()
+            torch.manual_seed(1)  # the same texts are replaced, the same words masked
+            with torch.no_grad():
+                sums.append(loss())
+        return float((sums[0] - sums[1]).abs() / sums[1])
+
+
+def ready_step(args: argparse.Namespace, side: str) -> Step:
+    """A step that can be taken."""
+    return Step(args, side).prepare()
 
 
 def measure(args: argparse.Namespace) -> dict[str, dict]:
-    """Measures the seconds of every round and the peak memory of each side."""
-    workers = {side: Worker(Step, args, side) for side in SIDES}
+    """Measures the seconds of every round and the memory of each side."""
+    workers = {side: Worker(ready_step, args, side) for side in SIDES}
     timers = {side: partial(worker.call, 'seconds') for side, worker in workers.items()}
     seconds = alternate(timers, args.repeats)
-    for worker in workers.values():
+    results = {}
+    for side, worker in workers.items():
+        results[side] = {'seconds': seconds[side], 'memory': worker.call('memory')}
         worker.close()
-    os.environ['MALLOC_MMAP_THRESHOLD_'] = str(2**16)  # for processes started from here on
-    return {
-        side: {'seconds': seconds[side], 'memory': measure_memory(args, side)} for side in SIDES
-    }
+    return results
 
 
-def measure_memory(args: argparse.Namespace, side: str) -> float:
-    """Returns the peak memory of a new process after two steps, in GiB."""
-    worker = Worker(Step, args, side)
-    for _ in range(2):
-        worker.call('seconds')
-    memory = worker.call('peak_memory')
-    worker.close()
-    return memory
-
-
-def print_table(args: argparse.Namespace, results: dict[str, dict]) -> None:
-    """Prints one row for each side, compared with transformers."""
-    base = results[SIDES[0]]
+def report(args: argparse.Namespace, results: dict[str, dict]) -> Figures:
+    """Prints one row for each side, compared with the other one."""
+    base, names = results[SIDES[0]], {SIDES[0]: 'public code' if args.peer else SIDES[0]}
     size = f'batch size {args.batch_size}, {args.regions} regions, {args.words} words'
-    headings = ('', 'step s', 'speed-up', 'peak GiB', 'memory', 'pairs/s')
-    table = make_table(f'{args.config}, {size}', *headings)
+    headings = ('', 'step s', 'speed-up', 'from - to', 'GiB', 'memory', 'pairs/s')
+    table, figures = make_table(f'{args.config}, {size}', *headings), Figures('step of LXMERT')
     for side, result in results.items():
-        seconds = statistics.median(result['seconds'])
+        name, seconds = names.get(side, side), result['seconds']
+        ratios = [other / own for other, own in zip(base['seconds'], seconds, strict=True)]
+        memory = result['memory'] / base['memory']
         table.add_row(
-            side,
-            f'{seconds:.3f}',
-            f'x {median_ratio(base["seconds"], result["seconds"]):.3f}',
+            name,
+            f'{statistics.median(seconds):.3f}',
+            f'x {statistics.median(ratios):.3f}',
+            f'{min(ratios):.2f} - {max(ratios):.2f}',
             f'{result["memory"]:.2f}',
-            f'x {result["memory"] / base["memory"]:.3f}',
-            f'{args.batch_size / seconds:.2f}',
+            f'x {memory:.3f}',
+            f'{args.batch_size / statistics.median(seconds):.2f}',
         )
+        figures.add(f'{name}, step', seconds, 's')
+        figures.add(f'{name}, memory of a step', result['memory'], 'GiB')
+        if side != SIDES[0]:
+            figures.add(f'speed over {names[SIDES[0]]}', ratios, 'x', '>= 1.35')
+            figures.add(f'memory to {names[SIDES[0]]}', memory, 'x')
     Console(width=120).print(table)
+    return figures
 
 
 def main() -> None:
     """Measures and prints."""
     args = parse_args()
     read_config(args.config, 'model')  # before any process starts
-    print_table(args, measure(args))
+    worker = Worker(Step, args, SIDES[1])
+    difference = worker.call('difference')
+    worker.close()
+    print(f'the sums of the losses differ by {difference:.1e}')
+    if not difference <= TOLERANCE:
+        raise ConfigError(f'the losses differ by more than {TOLERANCE}: not the same step')
+    figures = report(args, measure(args)).add('difference of the losses', difference, 'share')
+    if args.json:
+        figures.write(args.json)
 
 
 if __name__ == '__main__':
