@@ -3,9 +3,9 @@
     python tools/analysis/benchmark_all.py --peers PEERS --images FOLDER
     python tools/analysis/benchmark_all.py --peers PEERS --only pretrain lxmert
 
-PEERS has checkouts of the peers' public code: ALBEF (github.com/salesforce/ALBEF), lxmert
-(github.com/airsplay/lxmert) and SGRAF (github.com/Paranioar/SGRAF). Without it, benchmarks that
-have a literal version of their own run beside that. Figures of benchmarks that do not run now stay
+PEERS has checkouts of the peers' public code: ALBEF (github.com/salesforce/ALBEF) and SGRAF
+(github.com/Paranioar/SGRAF). LXMERT runs beside that of transformers. Without PEERS, benchmarks
+that have a literal version of their own run beside that. Figures of benchmarks that do not run now stay
 as they are, as long as the JSON file has them.
 """
 
@@ -28,9 +28,9 @@ PEERS, IMAGES = 'PEERS', 'FOLDER'
 BENCHMARKS = {
     'pretrain': f'benchmark_pretrain.py configs/acerpe/albef_4m.py --peer {PEERS}/ALBEF',
     'position': 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py',
-    'lxmert': f'benchmark_lxmert.py --peer {PEERS}/lxmert',
+    'lxmert': 'benchmark_lxmert.py configs/lxmert/pretrain_released.py',
     'similarity': f'benchmark_similarity.py --peer {PEERS}/SGRAF',
-    'retrieval': f'benchmark_retrieval.py --peer {PEERS}/ALBEF',
+    'retrieval': f'benchmark_retrieval.py configs/acerpe/albef_4m.py --peer {PEERS}/ALBEF',
     'data': f'benchmark_data.py configs/acerpe/albef_4m.py --images {IMAGES} --peer {PEERS}/ALBEF',
     'encoders': 'benchmark_encoders.py',
 }
