@@ -4,6 +4,7 @@ Imports are read from the source, also those inside of functions; nothing is imp
 """
 
 import ast
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -189,3 +190,9 @@ def test_imports_are_read_from_the_source(tmp_path):
     assert set(modules) == {'xmodal', 'xmodal.files', 'xmodal.engine.runner'}
     expected = {'tools.train', 'xmodal.files', 'xmodal', 'xmodal.models'}
     assert read_imports(file, modules) == expected
+
+
+def test_test_files_have_names_of_their_own():
+    # pytest cannot collect two of one name, and with an extra missing one of them may hide.
+    counts = Counter(file.name for file in (ROOT / 'tests').rglob('test_*.py'))
+    assert [name for name, count in counts.items() if count > 1] == []
