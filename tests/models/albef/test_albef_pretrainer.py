@@ -237,7 +237,7 @@ def test_itc_and_itm_overfit_a_few_pairs(build, batch, position, streams):
     heads = ['itc', 'itm']
     model = build(position, heads=heads, streams=streams, momentum=0.5, queue_length=0).train()
     data = batch(size=3)
-    logs = overfit(model, data, 60)
+    logs = overfit(model, data, 80)
     assert logs['loss_itc'] < 0.1
     assert logs['loss_itm'] < 0.1
     with torch.no_grad():
