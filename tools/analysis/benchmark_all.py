@@ -5,8 +5,8 @@
 
 PEERS has checkouts of the peers' public code: ALBEF (github.com/salesforce/ALBEF) and SGRAF
 (github.com/Paranioar/SGRAF). LXMERT runs beside that of transformers. Without PEERS, benchmarks
-that have a literal version of their own run beside that. Figures of benchmarks that do not run now stay
-as they are, as long as the JSON file has them.
+that have a literal version of their own run beside that. Figures of benchmarks that do not run now
+stay as they are, as long as the JSON file has them.
 """
 
 import argparse

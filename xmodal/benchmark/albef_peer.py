@@ -7,6 +7,7 @@ imported, and methods which are gone are given to its BERT. Nothing of its arith
 import sys
 import warnings
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,7 +40,7 @@ def load(folder: Path, tokenizer: object, image_size: int, queue_length: int) ->
     sys.path.insert(0, str(folder))
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        from models import model_pretrain, xbert
+        model_pretrain, xbert = map(import_module, ('models.model_pretrain', 'models.xbert'))
     _restore_methods(xbert)
     model_pretrain.concat_all_gather = lambda vectors: vectors  # of a single process
     config = {
@@ -57,9 +58,8 @@ def load(folder: Path, tokenizer: object, image_size: int, queue_length: int) ->
 
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """Its own optimizer, by the code that ``load`` has found."""
-    from optim import create_optimizer
-
-    return create_optimizer(Namespace(opt='adamW', lr=1e-4, weight_decay=0.02), model)
+    options = Namespace(opt='adamW', lr=1e-4, weight_decay=0.02)
+    return import_module('optim').create_optimizer(options, model)
 
 
 def losses(model: nn.Module, batch: ImageTextBatch) -> dict[str, Tensor]:

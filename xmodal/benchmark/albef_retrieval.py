@@ -5,6 +5,7 @@ import io
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -104,12 +105,12 @@ def _load(folder: Path) -> Callable:
         sys.modules[name] = ModuleType(name)
         vars(sys.modules[name]).update(dict.fromkeys(attributes))
     try:
-        import Retrieval
+        retrieval = import_module('Retrieval')
     finally:
         for name, module in hidden.items():
             if module is None:
                 del sys.modules[name]
             else:
                 sys.modules[name] = module
-    Retrieval.args = Namespace(distributed=False)
-    return Retrieval.evaluation
+    retrieval.args = Namespace(distributed=False)
+    return retrieval.evaluation

@@ -4,6 +4,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -78,7 +79,7 @@ def albef(folder: Path, files: list[str], size: int) -> Pipeline:
     sys.modules.update(dict.fromkeys(['refTools', 'refTools.evaluation'], ModuleType('refTools')))
     sys.modules[unused.__name__] = unused
     sys.path.insert(0, str(folder))
-    from dataset import create_dataset
+    create_dataset = import_module('dataset').create_dataset
 
     with tempfile.TemporaryDirectory() as temporary:
         list_of_pairs = Path(temporary, 'pairs.json')

@@ -6,6 +6,7 @@ its arithmetic is changed.
 
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -35,7 +36,7 @@ def load(folder: Path, sizes: dict[str, int], depths: dict[str, int], answers: i
     sys.modules['torch.optim.optimizer'].required = None
     warnings.filterwarnings('ignore', 'This overload of add', UserWarning)
     sys.path.insert(0, str(folder / 'src'))
-    from lxrt import modeling
+    modeling = import_module('lxrt.modeling')
 
     for name, depth in depths.items():
         setattr(modeling.VISUAL_CONFIG, name, depth)
@@ -46,9 +47,9 @@ def load(folder: Path, sizes: dict[str, int], depths: dict[str, int], answers: i
 
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """Its own optimizer, by the code that ``load`` has found."""
-    from lxrt.optimization import BertAdam
+    optimization = import_module('lxrt.optimization')
 
-    return BertAdam(model.parameters(), lr=1e-4)
+    return optimization.BertAdam(model.parameters(), lr=1e-4)
 
 
 def loss(model: nn.Module, inputs: dict[str, Tensor | tuple]) -> Tensor:

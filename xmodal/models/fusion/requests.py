@@ -41,8 +41,8 @@ def fuse_requests(backbone: nn.Module, requests: Sequence[FusionRequest]) -> lis
     images, image_offsets = _distinct([request.image for request in requests])
     texts, text_offsets = _distinct([request.text for request in requests])
     pairs = [
-        request.pairs + request.pairs.new_tensor(offsets)
-        for request, *offsets in zip(requests, image_offsets, text_offsets, strict=True)
+        torch.stack([request.pairs[:, 0] + image, request.pairs[:, 1] + text], 1)
+        for request, image, text in zip(requests, image_offsets, text_offsets, strict=True)
     ]
     widest = max(request.words.shape[1] for request in requests)
     # Where another request reads more words of a pair, [CLS] is computed in their place.
