@@ -106,7 +106,8 @@ def ask(folder: Path, count: int, kind: str, queries: np.ndarray, best: np.ndarr
 
     faiss.omp_set_num_threads(1)
     rows = VectorFile(folder / 'vectors.f16', 'float16').open(count, queries.shape[1])
-    engine = Engine.read(folder / 'engine.faiss', rows, np.arange(count), kind)
+    ids = np.load(folder / 'ids.npy', mmap_mode='r')  # as an index does
+    engine = Engine.read(folder / 'engine.faiss', rows, ids, kind)
     engine.search(queries[:1], BEST)
     cpu, wall, found = [], [], []
     for query in queries:
@@ -139,6 +140,7 @@ def measure_vectors(args: argparse.Namespace, folder: Path) -> None:
     start = time.process_time()
     engine = Engine.build(matrix, np.arange(args.count), args.engine)
     engine.write(folder / 'engine.faiss')
+    np.save(folder / 'ids.npy', engine.ids)
     print(f'built in {time.process_time() - start:.0f} CPU seconds')
     arguments = folder, args.count, engine.kind, queries, best
     del engine, matrix

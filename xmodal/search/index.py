@@ -177,7 +177,7 @@ class ImageIndex:
                 kind = read_manifest(self.folder)['engine']
                 if kind is None or not self._engine_file().exists():
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
-                ids = np.load(self.folder / IDS)
+                ids = np.load(self.folder / IDS, mmap_mode='r')  # few of them are read
                 rows = self.vectors.open(self.catalogue.rows(), self.width)
                 read = Engine.read(self._engine_file(), rows, ids, kind)
                 if read.faiss_index.ntotal != len(ids):
