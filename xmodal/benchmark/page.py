@@ -30,13 +30,13 @@ def fill(page: Path, contents: Mapping[str, dict]) -> None:
 
 def render(content: dict) -> str:
     """A benchmark as Markdown: its command, its machine and a table of its figures."""
-    machine, versions = content['machine'], content['versions']
+    name, machine, versions = content['name'], content['machine'], content['versions']
     processor = machine['gpu'] or f'{machine["processor"]}, {machine["threads"]} thread(s)'
     software = ', '.join(f'{name} {number}' for name, number in versions.items())
     rows = (_row(figure) for figure in content['figures'])
     return '\n'.join(
         [
-            f'### {content["name"].capitalize()}',
+            f'### {name[0].upper()}{name[1:]}',
             '',
             f'```bash\n{content["command"]}\n```',
             '',
