@@ -10,7 +10,6 @@ import torch
 
 from xmodal.search.query import Query
 from xmodal.structures import Tokens
-from xmodal.visualization.grad_cam import grad_cam
 
 
 def fingerprint(inferencer: Any) -> str:
@@ -121,6 +120,9 @@ def word_maps(inferencer: Any, text: str, image: bytes) -> list[tuple[str, np.nd
     """
     if getattr(inferencer.model, 'matching_head', None) is None:
         raise ValueError(f'{type(inferencer.model).__name__} has no matching score: no heat maps')
+    # Heat maps import matplotlib and all models; a search needs neither.
+    from xmodal.visualization.grad_cam import grad_cam
+
     encoded_image, encoded_text = inferencer.encode([image], [text])
     maps, whole = grad_cam(inferencer.model, encoded_image.tokens, encoded_text.tokens)
     preprocessor = inferencer.model.data_preprocessor
