@@ -66,7 +66,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--image-size', type=at_least(1), help='in pixels; default: that of the config'
     )
-    parser.add_argument('--pair-batch', type=at_least(1), default=16, help='pairs scored at once')
+    parser.add_argument('--pair-batch', type=at_least(1), default=40, help='pairs scored at once')
     parser.add_argument(
         '--repeats', type=at_least(1), default=3, help='rounds that count, after a warm-up'
     )

@@ -226,7 +226,7 @@ class FusionEncoder(nn.Module):
             stream.update(layer.attend_self(embeddings, mask, bias, words))
 
         project = layer.cross_attention.project
-        image_qkv = image.pair(image.project(layer.cross_attention, need.image_queries))
+        image_qkv = image.pair(project(image.tokens.embeddings, query=need.image_queries))
         text_qkv = text.pair(project(text.tokens.embeddings, context=need.image_queries))
         text_tokens, text_mask = text.paired_tokens(), text.paired_mask()
 

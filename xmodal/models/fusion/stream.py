@@ -1,12 +1,8 @@
 """The tokens of one modality inside the fusion encoder."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import ClassVar
-
 from torch import Tensor
 
-from xmodal.models.layers import QKV, Attention
+from xmodal.models.layers import QKV
 from xmodal.structures import Tokens
 
 
@@ -15,13 +11,7 @@ class Stream:
 
     Before its first cross-attention a stream has a row for each *distinct* image or text of the
     call; ``rows`` says which row each pair takes. After it, a stream has a row for each pair.
-
-    Attributes:
-        kept: by attention, the embeddings that it projected last, and the result; None outside of
-            :func:`keep_projections`.
     """
-
-    kept: ClassVar[dict[Attention, tuple[Tensor, QKV]] | None] = None
 
     def __init__(self, tokens: Tokens, rows: Tensor | None) -> None:
         self.tokens, self.rows = tokens, rows
@@ -29,15 +19,6 @@ class Stream:
     def update(self, embeddings: Tensor) -> None:
         """Replaces the embeddings; the rows stay."""
         self.tokens = self.tokens._replace(embeddings=embeddings)
-
-    def project(self, attention: Attention, query: bool) -> QKV:
-        """The projections of the tokens, which may be kept from an earlier call."""
-        embeddings, kept = self.tokens.embeddings, Stream.kept
-        if kept is None:
-            return attention.project(embeddings, query=query)
-        if attention not in kept or kept[attention][0] is not embeddings:
-            kept[attention] = embeddings, attention.project(embeddings, query=query)
-        return kept[attention][1]
 
     def pair(self, projected: QKV) -> QKV:
         """``projected`` with a row for each pair."""
@@ -55,17 +36,3 @@ class Stream:
     def set_paired(self, tokens: Tokens) -> None:
         """Replaces the tokens by those after cross-attention, a row for each pair."""
         self.tokens, self.rows = tokens, None
-
-
-@contextmanager
-def keep_projections() -> Iterator[None]:
-    """Inside, an image that is fused again is not projected again, while it is the same tensor.
-
-    For callers that fuse an image with texts in turn, without gradients, where its tokens pass the
-    layers unchanged (``streams='text'``). Else nothing is saved.
-    """
-    Stream.kept = {}
-    try:
-        yield
-    finally:
-        Stream.kept = None

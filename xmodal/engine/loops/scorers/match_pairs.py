@@ -5,7 +5,6 @@ from mmengine.dist import is_main_process
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from xmodal.models.fusion.stream import keep_projections
 from xmodal.structures import PackedTexts, Tokens
 
 TEXTS_AT_ONCE = 4096
@@ -23,7 +22,7 @@ def match_pairs(
 
     What depends on an image or a text alone is computed once for many pairs. The pairs are scored
     in blocks of texts of similar length, and within a block image by image. So each text is encoded
-    once, the keys and values of an image are projected once for its texts of a block and never
+    once, the keys and values of an image are projected once for a batch of its texts and never
     repeated in memory, and the device holds no more than one block of texts.
 
     Args:
@@ -32,7 +31,7 @@ def match_pairs(
         texts: word pieces of T texts.
         pairs: rows of image and text, (P, 2) int64.
         pair_batch: number of pairs of an image that are scored at once. Smaller batches have less
-            padding; where patches look at words, too, each batch projects the image again.
+            padding, but each batch projects the image again.
 
     Returns:
         (P,), on the CPU, in the order of the pairs.
@@ -52,13 +51,12 @@ def match_pairs(
         pairs_of_images = torch.arange(len(in_block)).split(counts.tolist())
         for image_row, pairs_of_image in zip(image_rows, pairs_of_images, strict=True):
             image = images.select(image_row[None]).to(device)
-            with keep_projections():
-                for chunk in pairs_of_image.split(pair_batch):
-                    chunk_texts, chunk_rows = text_rows[chunk].unique(return_inverse=True)
-                    rows = torch.stack([torch.zeros_like(chunk_rows), chunk_rows], 1).to(device)
-                    matched = model.match(image, _select(text, chunk_texts.to(device)), rows)
-                    scores[in_block[chunk]] = matched.float().cpu()
-                    bar.update(len(chunk))
+            for chunk in pairs_of_image.split(pair_batch):
+                chunk_texts, chunk_rows = text_rows[chunk].unique(return_inverse=True)
+                rows = torch.stack([torch.zeros_like(chunk_rows), chunk_rows], 1).to(device)
+                matched = model.match(image, _select(text, chunk_texts.to(device)), rows)
+                scores[in_block[chunk]] = matched.float().cpu()
+                bar.update(len(chunk))
     bar.close()
     return scores
 
