@@ -5,6 +5,7 @@
     python tools/ablate.py acerpe/table1 --preset 4m --gpus 8 --seeds 1
     python tools/ablate.py acerpe/table1 --dry-run             # commands, what they lack, figures
     python tools/ablate.py acerpe/table1 --compare none --column IR@1    # does it help?
+    python tools/ablate.py acerpe/table1 --results docs/results/acerpe.zip      # ours beside yours
     python tools/ablate.py acerpe/table7 --preset 4m --print-config groups_4 > groups_4.py
     python tools/ablate.py tournament --until-decided 8        # every plug-in in every family
 
@@ -23,6 +24,7 @@ from xmodal.ablation import (
     Comparison,
     Plan,
     Row,
+    Run,
     SequentialRunner,
     Table,
     TableRunner,
@@ -39,6 +41,7 @@ from xmodal.ablation import (
     read_table,
     reference_row,
     row_config,
+    shared_results,
     to_markdown,
 )
 from xmodal.ablation.verdict import MARGIN
@@ -63,6 +66,12 @@ def parse_args() -> argparse.Namespace:
         '--gpus', type=at_least(1), default=1, help='processes of a run (default: 1)'
     )
     parser.add_argument('--root', type=Path, default=Path('work_dirs/ablate'), help='of all runs')
+    parser.add_argument(
+        '--results',
+        type=Path,
+        metavar='ZIP',
+        help='results of finished runs: those it has are not run again, new ones are added to it',
+    )
     parser.add_argument('--dry-run', action='store_true', help='list the commands, run nothing')
     parser.add_argument('--markdown', action='store_true', help='print the table as Markdown')
     parser.add_argument(
@@ -149,6 +158,13 @@ def print_verdicts(found: list[Comparison], reference: Row, markdown: bool) -> N
         print_comparisons(found, reference)
 
 
+def runs_of(tables: list[Table], args: argparse.Namespace) -> list[Run]:
+    """All runs that there may be of tables, each once."""
+    seeds = args.until_decided or args.seeds
+    plans = [Plan(table, seeds, args.root) for table in tables]
+    return list({run.folder: run for plan in plans for run in plan.runs}.values())
+
+
 def run_until_decided(
     table: Table, columns: list[Column], commands: Commands, args: argparse.Namespace
 ) -> None:
@@ -166,28 +182,22 @@ def run_until_decided(
 def run_tournament(args: argparse.Namespace) -> None:
     """Every plug-in in every family, the cheapest open question first."""
     looks = range(args.seeds, (args.until_decided or args.seeds) + 1)
-    commands = Commands(args.gpus)
-    tournament = Tournament(read_cells(), looks, args.root, commands, args.margin)
-    if args.dry_run:
-        tournament.look()
-    else:
-        tournament.run()
+    cells, commands = read_cells(), Commands(args.gpus)
+    tournament = Tournament(cells, looks, args.root, commands, args.margin)
+    runs = runs_of([cell.table for cell in cells], args)
+    with shared_results(runs, args.root, args.results):
+        if args.dry_run:
+            tournament.look()
+        else:
+            tournament.run()
     print_tournament(tournament, args.markdown)
     print(f'{len(tournament.open)} of {len(tournament.cells)} cells are open')
     if tournament.failed:
         raise SystemExit(1)
 
 
-def main() -> None:
-    """Runs the table and prints it."""
-    args = parse_args()
-    if args.table == 'tournament':
-        run_tournament(args)
-        return
-    if args.print_config:
-        print_config(f'{args.table}:{args.print_config}', args.preset)
-        return
-    table = read_table(find_table(args.table), args.preset, args.only)
+def run_table(table: Table, args: argparse.Namespace) -> None:
+    """Runs what is left of a table, and prints it."""
     plan = Plan(table, args.seeds, args.root)
     commands = Commands(args.gpus)
     runner = TableRunner(plan, commands)
@@ -210,6 +220,20 @@ def main() -> None:
         print(f'{left} of {len(plan.runs)} runs are left; the same command continues them')
     if runner.failed:
         raise SystemExit(1)
+
+
+def main() -> None:
+    """Runs the table and prints it."""
+    args = parse_args()
+    if args.table == 'tournament':
+        run_tournament(args)
+        return
+    if args.print_config:
+        print_config(f'{args.table}:{args.print_config}', args.preset)
+        return
+    table = read_table(find_table(args.table), args.preset, args.only)
+    with shared_results(runs_of([table], args), args.root, args.results):
+        run_table(table, args)
 
 
 if __name__ == '__main__':

@@ -234,6 +234,20 @@ def test_a_narrow_terminal_gets_the_table_in_parts(paper):
     assert max(map(len, printed.splitlines())) <= 36
 
 
+def test_a_measured_run_needs_its_checkpoint_no_longer(paper):
+    execute(paper, make_plan(paper))
+    for checkpoint in (paper / 'runs').rglob('epoch_*.pth'):
+        checkpoint.unlink()
+    assert all(run.is_done for run in make_plan(paper).runs)
+    before = len(trained(paper))
+    (paper / 'runs/paper_small/none/seed_0/task/metrics.json').unlink()
+    for file in (paper / 'runs').rglob('last_checkpoint'):
+        file.unlink()
+    assert not execute(paper, make_plan(paper)).failed
+    again = [folder for folder, _ in trained(paper)[before:]]
+    assert again == ['none/seed_0/pretrain', 'none/seed_0/task']
+
+
 def add_ensemble(paper, parts="'pretrain', 'task'"):
     """Declares a stage that averages two others, and a column that shows it."""
     with open(paper / 'ablations/table.py', 'a') as file:

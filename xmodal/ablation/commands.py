@@ -66,7 +66,7 @@ class Commands:
 
     def pending(self, run: Run) -> list[list[str]]:
         """Those that a run still needs."""
-        commands = [] if run.is_trained else [self.train(run)]
+        commands = [self.train(run)] if run.lacks_training else []
         if run.lacks_test:
             commands.append(self.test(run))
         return commands

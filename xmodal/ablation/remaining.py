@@ -29,7 +29,7 @@ def remaining_seconds(runs: list[Run], usual: dict[tuple[str, str], float] | Non
         return float('nan')
     left = 0.0
     for run in runs:
-        if not run.is_trained:
+        if run.lacks_training:
             left += usual.get((run.stage.name, 'train'), mean(usual.values()))
         if run.lacks_test:
             left += usual.get((run.stage.name, 'test'), mean(usual.values()))

@@ -44,7 +44,7 @@ def missing_gpus(plan: Plan) -> str | None:
 def missing_files(run: Run) -> Iterator[str]:
     """Files, folders and pretrained weights that a run still needs and that are not there."""
     config = run.config
-    steps = ([] if run.is_trained else ['train', 'val']) + ['test'] * run.lacks_test
+    steps = ['train', 'val'] * run.lacks_training + ['test'] * run.lacks_test
     for step in steps:
         for part in ('dataloader', 'evaluator', 'cfg'):
             yield from _missing_data(config.get(f'{step}_{part}'))
@@ -52,7 +52,7 @@ def missing_files(run: Run) -> Iterator[str]:
     if steps:
         yield from _missing_data(model)
         yield from _missing_vocabulary(model.pop('data_preprocessor', {}))
-    if not run.is_trained:
+    if run.lacks_training:
         yield from _missing_weights(model)
         if run.source is None:
             yield from _absent(_names(config.get('load_from')))

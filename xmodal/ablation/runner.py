@@ -77,7 +77,7 @@ class TableRunner:
             if lock is None or run.is_done:
                 return False
             run.claim()
-            if not run.is_trained:
+            if run.lacks_training:
                 self._step(run, 'train', self.commands.train(run), lock, bar)
             if run.is_trained and not run.is_done and not self.stopping:
                 for file in (run.scores_file, run.queries_file, run.metrics_file):

@@ -40,9 +40,9 @@ class Run:
         self.parts = parts
         self.options = {**options, 'randomness.seed': seed}
         self.is_tested = False  # whether a column needs its metrics
-        self.saves_scores = False  # whether an ensemble needs its scores
-        for part in parts:
-            part.saves_scores = True
+        self.followers: list[Run] = []  # that start from it, or average its scores
+        for run in self.needs:
+            run.followers.append(self)
 
     def __str__(self) -> str:
         return f'{self.folder.parent.parent.name}, seed {self.seed}, {self.stage.name}'
@@ -81,6 +81,11 @@ class Run:
         return not self.stage.trains or self.last_checkpoint.is_file()
 
     @property
+    def record_file(self) -> Path:
+        """What the folder was made with, and how long it took."""
+        return self.folder / RECORD
+
+    @property
     def metrics_file(self) -> Path:
         """Where its test writes the metrics."""
         return self.folder / 'metrics.json'
@@ -96,17 +101,33 @@ class Run:
         return self.folder / 'scores.npz'
 
     @property
+    def saves_scores(self) -> bool:
+        """Whether an ensemble averages its scores."""
+        return any(self in run.parts for run in self.followers)
+
+    @property
     def lacks_test(self) -> bool:
         """Whether metrics or scores are needed that do not exist yet."""
         is_measured = self.metrics_file.is_file()
-        if self.saves_scores:
+        if any(self in run.parts and not run.is_done for run in self.followers):
             return not (is_measured and self.scores_file.is_file())
         return self.is_tested and not is_measured
 
     @property
+    def lacks_training(self) -> bool:
+        """Whether the training is unfinished, and its checkpoint is needed.
+
+        Nothing needs the checkpoint of a run that is measured and that no unfinished run starts
+        from: it may be deleted, or the results may come from a file.
+        """
+        is_end = not self.is_tested and not self.followers
+        is_needed = is_end or self.lacks_test or any(not run.is_done for run in self.followers)
+        return is_needed and not self.is_trained
+
+    @property
     def is_done(self) -> bool:
-        """Whether training and test are finished."""
-        return self.is_trained and not self.lacks_test
+        """Whether neither training nor test is left."""
+        return not self.lacks_training and not self.lacks_test
 
     def metrics(self) -> dict[str, float] | None:
         """What the test measured; None before it."""
@@ -121,7 +142,7 @@ class Run:
         record = self._record()
         times = record.setdefault('seconds', {})
         times[step] = times.get(step, 0.0) + seconds
-        write_json(self.folder / RECORD, record, indent=1)
+        write_json(self.record_file, record, indent=1)
 
     def check(self) -> None:
         """Refuses a folder that was made with other settings, or that started from such a folder.
@@ -134,7 +155,7 @@ class Run:
                 f'{self.folder} holds checkpoints, and no {RECORD} that says what they were made '
                 'with: move the folder away'
             )
-        settings = self._settings()
+        settings = self.settings()
         if changed := differences(self._record().get('settings', settings), settings):
             raise ValueError(
                 f'{self.folder} was made with other settings:\n  '
@@ -145,18 +166,18 @@ class Run:
     def claim(self) -> None:
         """Records in the folder what it is made with."""
         self.check()
-        record = {**self._record(), 'settings': self._settings()}
-        write_json(self.folder / RECORD, record, indent=1)
+        record = {**self._record(), 'settings': self.settings()}
+        write_json(self.record_file, record, indent=1)
 
-    def _settings(self) -> dict:
+    def settings(self) -> dict:
         """What determines the run's outcome, as JSON gives it back."""
         content = {k: v for k, v in self.config.to_dict().items() if k not in _WITHOUT_EFFECT}
-        before = {f'after {run.stage.name}': run._settings() for run in self.needs}
+        before = {f'after {run.stage.name}': run.settings() for run in self.needs}
         settings = {'config': self.stage.config, **content, **before}
         return json.loads(json.dumps(settings, default=str))
 
     def _record(self) -> dict:
-        file = self.folder / RECORD
+        file = self.record_file
         return json.loads(file.read_text()) if file.is_file() else {}
 
 

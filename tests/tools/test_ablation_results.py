@@ -1,0 +1,108 @@
+"""Results in a file: they take the place of runs with the same settings, and of no others."""
+
+import shutil
+import sys
+import zipfile
+
+import pytest
+from tables_on_disk import make_plan, write_row, write_table
+
+from tools import ablate
+from xmodal.ablation import Plan, read_table, shared_results
+from xmodal.files import FileError
+
+
+@pytest.fixture
+def published(tmp_path):
+    """A file with the results of two rows and two seeds; their folders are gone."""
+    publish(tmp_path, 'plain', 'idea')
+    return tmp_path / 'results.zip'
+
+
+def publish(folder, *rows, shift=5):
+    plan = make_plan(folder, seeds=2)
+    for run in plan.runs:
+        run.claim()
+        run.add_seconds('train', 60)
+    for name in rows:
+        write_row(plan, name, shift)
+    with shared_results(plan.runs, folder / 'runs', folder / 'results.zip'):
+        pass
+    shutil.rmtree(folder / 'runs')
+
+
+def call(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, 'argv', ['ablate.py', *map(str, arguments)])
+    ablate.main()
+
+
+def test_results_of_a_file_are_printed_compared_and_not_run_again(
+    published, tmp_path, monkeypatch, capsys
+):
+    table, root = tmp_path / 'table.py', tmp_path / 'elsewhere'
+    options = ['--only', 'plain', 'idea', '--seeds', '2', '--root', root, '--results', published]
+    call(monkeypatch, table, *options)  # would fail if it ran anything: the configs train nothing
+    printed = capsys.readouterr().out
+    assert 'The idea' in printed and '2 runs are left' not in printed
+    plan = Plan(read_table(table), 2, root)
+    assert [run.is_done for run in plan.runs] == [True, True, False, True, True, False]
+    assert not any(run.is_trained for run in plan.runs)
+    assert plan.runs[0].seconds() == {'train': 60}
+
+
+def test_a_run_with_other_settings_is_left_out_and_the_key_named(published, tmp_path, capsys):
+    table = write_table(tmp_path)
+    table.write_text(table.read_text().replace("position='idea'", "position='another'"))
+    plan = Plan(read_table(table), 1, tmp_path / 'runs')
+    with shared_results(plan.runs, tmp_path / 'runs', published):
+        assert [run.is_done for run in plan.runs] == [True, False, False]
+    assert "model.position: 'idea' there, 'another' now" in capsys.readouterr().out
+
+
+def test_new_results_are_added_and_the_others_stay(published, tmp_path):
+    with zipfile.ZipFile(published) as archive:
+        before = {name: archive.read(name) for name in archive.namelist()}
+    assert len(before) == 2 * 2 * 3  # metrics, queries and record
+    publish(tmp_path, 'third')
+    with zipfile.ZipFile(published) as archive:
+        after = {name: archive.read(name) for name in archive.namelist()}
+    assert len(after) == 18 and before.items() <= after.items()
+
+
+def test_a_run_that_is_there_is_not_replaced(published, tmp_path):
+    plan = make_plan(tmp_path, seeds=1, only=['idea'])
+    write_row(plan, 'idea', shift=40)
+    mine = plan.runs[0].metrics()
+    with shared_results(plan.runs, tmp_path / 'runs', published):
+        assert plan.runs[0].metrics() == mine
+
+
+def test_the_file_is_the_same_for_the_same_results(published, tmp_path):
+    before = published.read_bytes()
+    published.unlink()
+    publish(tmp_path, 'plain', 'idea')
+    assert published.read_bytes() == before
+
+
+def test_what_was_measured_before_a_failure_is_added(tmp_path):
+    plan = make_plan(tmp_path, seeds=1)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        shared_results(plan.runs, tmp_path / 'runs', tmp_path / 'new.zip'),
+    ):
+        write_row(plan, 'plain', 0)
+        raise KeyboardInterrupt
+    with zipfile.ZipFile(tmp_path / 'new.zip') as archive:
+        assert any(name.endswith('plain/seed_0/task/metrics.json') for name in archive.namelist())
+
+
+@pytest.mark.parametrize('content', [b'no zip', b''])
+def test_another_file_is_refused_in_a_sentence(content, tmp_path):
+    file = tmp_path / 'results.zip'
+    file.write_bytes(content)
+    plan = make_plan(tmp_path)
+    with (
+        pytest.raises(FileError, match=r'results\.zip.*tools/ablate\.py --results wrote'),
+        shared_results(plan.runs, tmp_path / 'runs', file),
+    ):
+        pass
