@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
-from xmodal.datasets.image_file import BrokenImageError
+from xmodal.datasets.image_file import BrokenImageError, header_size
 from xmodal.datasets.transforms import PackRegionText
 from xmodal.search.catalogue import Catalogue, IndexedImage, Seen
 from xmodal.search.sources import Entry
@@ -21,6 +21,7 @@ from xmodal.search.vectors import VectorFile
 
 _TAKEN = (36867, 306)  # EXIF: DateTimeOriginal, in its own part, and DateTime
 _EXIF_PART = 0x8769
+_EXIF_MARKS = b'Exif', b'eXIf', b'exif'  # in a JPEG, in a PNG, in an older PNG
 
 
 class Decoded(NamedTuple):
@@ -96,6 +97,9 @@ class _Images(Dataset):
 
 def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
     """Width and height of an image, and its capture time."""
+    known = header_size(content)
+    if known and not any(mark in content for mark in _EXIF_MARKS):
+        return known, None
     with Image.open(io.BytesIO(content)) as image:
         size = image.size
         try:
@@ -143,12 +147,22 @@ def encode_entries(
     with bar, ThreadPoolExecutor(1) as writer:
         # The disk takes a batch while the model encodes the next one.
         last = writer.submit(int)
-        for batch in loader:
+        for batch in received_ahead(loader):
             rows = encode(inferencer, batch)
             last.result()
             last = writer.submit(enter, batch, rows, catalogue, vectors)
             bar.update(len(batch.new) + len(batch.others))
         last.result()
+
+
+def received_ahead(batches: Iterable[Packed]) -> Iterator[Packed]:
+    """Receives the next batch out of a worker while the model encodes this one."""
+    source = iter(batches)
+    with ThreadPoolExecutor(1) as receiver:
+        coming = receiver.submit(next, source, None)
+        while (batch := coming.result()) is not None:
+            coming = receiver.submit(next, source, None)
+            yield batch
 
 
 def pack(collate: Callable, items: list[Decoded]) -> Packed:

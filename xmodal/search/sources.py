@@ -2,6 +2,7 @@
 
 import csv
 import glob
+import os
 import tarfile
 from collections.abc import Iterator
 from functools import lru_cache
@@ -83,12 +84,13 @@ def find_entries(source: str) -> list[Entry]:
     if (path / 'store.json').is_file():
         return sorted(_store_entries(path))
     if path.is_dir():
-        found = (p for p in path.rglob('*') if p.suffix.lower() in SUFFIXES)
+        found = _images_below(path)
     elif path.is_file():
-        found = [path]
+        found = _entries(path)
     else:
-        found = [Path(name) for name in glob.glob(source, recursive=True)]
-    entries = {entry.path: entry for file in found for entry in _entries(file)}
+        names = glob.glob(source, recursive=True)
+        found = (entry for name in names for entry in _entries(Path(name)))
+    entries = {entry.path: entry for entry in found}
     if not entries:
         raise FileNotFoundError(
             f'{source}: no images. Expected a folder, a pattern in quotes, a .csv, a .json of '
@@ -97,24 +99,32 @@ def find_entries(source: str) -> list[Entry]:
     return [entries[name] for name in sorted(entries)]
 
 
+def _images_below(folder: Path) -> Iterator[Entry]:
+    """Without a :class:`Path` for each file: folders have hundred thousands of them."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if name.lower().endswith(SUFFIXES):
+                yield _file_entry(os.path.join(parent, name))
+
+
 def _entries(file: Path) -> Iterator[Entry]:
     if file.suffix == '.tar':
         yield from _shard_entries(file)
     elif file.suffix in ('.csv', '.json'):
         names = _csv_names(file) if file.suffix == '.csv' else _albef_names(file)
         for name in names:
-            yield _file_entry(file.parent / name)
+            yield _file_entry(str(file.parent / name))
     elif file.suffix.lower() in SUFFIXES:
-        yield _file_entry(file)
+        yield _file_entry(str(file))
 
 
-def _file_entry(file: Path) -> Entry:
+def _file_entry(file: str) -> Entry:
     """An entry of a file; one that is not there is broken when it is read."""
     try:
-        status = file.stat()
-        return Entry(str(file), str(file), None, status.st_size, status.st_mtime_ns)
+        status = os.stat(file)
+        return Entry(file, file, None, status.st_size, status.st_mtime_ns)
     except (OSError, ValueError):
-        return Entry(str(file), str(file), None, -1, -1)
+        return Entry(file, file, None, -1, -1)
 
 
 @lru_cache(4)

@@ -1,0 +1,56 @@
+"""Size and capture time of an image file, as Pillow reads them, whatever the format."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from xmodal.search.build import _header
+
+PIXELS = np.arange(24 * 40 * 3, dtype=np.uint8).reshape(24, 40, 3)
+
+
+def encoded(form, **options):
+    output = io.BytesIO()
+    Image.fromarray(PIXELS).save(output, form, **options)
+    return output.getvalue()
+
+
+def exif(tag=306, time='2024:05:06 07:08:09'):
+    data = Image.Exif()
+    if tag == 36867:  # it stands in a part of its own
+        data.get_ifd(0x8769)[tag] = time
+    else:
+        data[tag] = time
+    return data
+
+
+def old_png():
+    """EXIF as ImageMagick wrote it before PNG had a chunk for it."""
+    body = exif().tobytes()
+    info = PngInfo()
+    info.add_text('Raw profile type exif', f'\nexif\n{len(body):8}\n{body.hex()}\n')
+    return encoded('PNG', pnginfo=info)
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        encoded('JPEG', exif=exif()),
+        encoded('JPEG', exif=exif(36867)),
+        encoded('PNG', exif=exif()),
+        old_png(),
+        encoded('WEBP', exif=exif()),
+        encoded('TIFF', tiffinfo={306: '2024:05:06 07:08:09'}),
+    ],
+    ids=['JPEG', 'JPEG, DateTimeOriginal', 'PNG', 'old PNG', 'WebP', 'TIFF'],
+)
+def test_the_capture_time_is_found(content):
+    assert _header(content) == ((40, 24), '2024-05-06 07:08:09')
+
+
+@pytest.mark.parametrize('form', ['JPEG', 'PNG', 'WEBP', 'TIFF', 'BMP', 'GIF'])
+def test_an_image_without_a_capture_time_has_its_size(form):
+    assert _header(encoded(form)) == ((40, 24), None)
