@@ -5,7 +5,7 @@
     python tools/ablate.py acerpe/table1 --preset 4m --gpus 8 --seeds 1
     python tools/ablate.py acerpe/table1 --dry-run             # commands, what they lack, figures
     python tools/ablate.py acerpe/table1 --compare none --column IR@1    # does it help?
-    python tools/ablate.py acerpe/table1 --results docs/results/acerpe.zip      # ours beside yours
+    python tools/ablate.py acerpe/table1 --results docs/results/acerpe.tar.xz   # ours beside yours
     python tools/ablate.py acerpe/table7 --preset 4m --print-config groups_4 > groups_4.py
     python tools/ablate.py tournament --until-decided 8        # every plug-in in every family
 
@@ -69,7 +69,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--results',
         type=Path,
-        metavar='ZIP',
+        metavar='FILE.tar.xz',
         help='results of finished runs: those it has are not run again, new ones are added to it',
     )
     parser.add_argument('--dry-run', action='store_true', help='list the commands, run nothing')

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-import zipfile
+import tarfile
 
 import pytest
 from tables_on_disk import make_plan, write_row, write_table
@@ -16,7 +16,7 @@ from xmodal.files import FileError
 def published(tmp_path):
     """A file with the results of two rows and two seeds; their folders are gone."""
     publish(tmp_path, 'plain', 'idea')
-    return tmp_path / 'results.zip'
+    return tmp_path / 'results.tar.xz'
 
 
 def publish(folder, *rows, shift=5):
@@ -26,9 +26,14 @@ def publish(folder, *rows, shift=5):
         run.add_seconds('train', 60)
     for name in rows:
         write_row(plan, name, shift)
-    with shared_results(plan.runs, folder / 'runs', folder / 'results.zip'):
+    with shared_results(plan.runs, folder / 'runs', folder / 'results.tar.xz'):
         pass
     shutil.rmtree(folder / 'runs')
+
+
+def contents(file):
+    with tarfile.open(file) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}
 
 
 def call(monkeypatch, *arguments):
@@ -60,12 +65,10 @@ def test_a_run_with_other_settings_is_left_out_and_the_key_named(published, tmp_
 
 
 def test_new_results_are_added_and_the_others_stay(published, tmp_path):
-    with zipfile.ZipFile(published) as archive:
-        before = {name: archive.read(name) for name in archive.namelist()}
+    before = contents(published)
     assert len(before) == 2 * 2 * 3  # metrics, queries and record
     publish(tmp_path, 'third')
-    with zipfile.ZipFile(published) as archive:
-        after = {name: archive.read(name) for name in archive.namelist()}
+    after = contents(published)
     assert len(after) == 18 and before.items() <= after.items()
 
 
@@ -88,21 +91,22 @@ def test_what_was_measured_before_a_failure_is_added(tmp_path):
     plan = make_plan(tmp_path, seeds=1)
     with (
         pytest.raises(KeyboardInterrupt),
-        shared_results(plan.runs, tmp_path / 'runs', tmp_path / 'new.zip'),
+        shared_results(plan.runs, tmp_path / 'runs', tmp_path / 'new.tar.xz'),
     ):
+        plan.runs[0].claim()
         write_row(plan, 'plain', 0)
         raise KeyboardInterrupt
-    with zipfile.ZipFile(tmp_path / 'new.zip') as archive:
-        assert any(name.endswith('plain/seed_0/task/metrics.json') for name in archive.namelist())
+    names = contents(tmp_path / 'new.tar.xz')
+    assert any(name.endswith('plain/seed_0/task/metrics.json') for name in names)
 
 
 @pytest.mark.parametrize('content', [b'no zip', b''])
 def test_another_file_is_refused_in_a_sentence(content, tmp_path):
-    file = tmp_path / 'results.zip'
+    file = tmp_path / 'results.tar.xz'
     file.write_bytes(content)
     plan = make_plan(tmp_path)
     with (
-        pytest.raises(FileError, match=r'results\.zip.*tools/ablate\.py --results wrote'),
+        pytest.raises(FileError, match=r'results\.tar\.xz.*tools/ablate\.py --results wrote'),
         shared_results(plan.runs, tmp_path / 'runs', file),
     ):
         pass

@@ -1,20 +1,25 @@
 """Results of finished runs in one file, to publish them and to compare with them.
 
-The file is a zip: for each run, in the folder that it has below the root of all runs, its metrics,
-its results query by query, and the record of the settings that it was made with.
+The file is a ``.tar.xz``: for each run, in the folder that it has below the root of all runs, its
+metrics, its results query by query without their scores, and the record of its settings.
 """
 
+import io
 import json
-import zipfile
+import lzma
+import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from xmodal.ablation.runs import Run, differences
+from xmodal.errors import FileError
+from xmodal.evaluation.queries import SEPARATOR
 from xmodal.files import atomic_write, explain_errors
 
-LAYOUT = 'the results of runs that tools/ablate.py --results wrote'
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same results make the same file
+_LAYOUT = 'results of runs that tools/ablate.py --results wrote'
 
 
 @contextmanager
@@ -24,76 +29,87 @@ def shared_results(runs: list[Run], root: Path, file: Path | None) -> Iterator[N
     Args:
         runs: of plans.
         root: folder of all tables' runs.
-        file: the zip, which need not be there; None for none.
+        file: the file, which need not be there; None for none.
+
+    Raises:
+        FileError: when it is another file.
     """
     if file is None:
         yield
         return
-    if file.is_file():
-        for sentence in load_results(runs, root, file):
-            print(f'not taken from {file}: {sentence}')
+    for sentence in _load(runs, root, _contents(file)):
+        print(f'not taken from {file}: {sentence}')
     try:
         yield
     finally:
-        save_results(runs, root, file)
+        _save(runs, root, file)
 
 
-def load_results(runs: Iterable[Run], root: Path, file: Path) -> list[str]:
+def _contents(file: Path) -> dict[str, bytes]:
+    """The files in it, by name; none where there is no such file yet."""
+    if not file.is_file():
+        return {}
+    with explain_errors(file, _LAYOUT):
+        try:
+            with tarfile.open(file, 'r:xz') as archive:
+                members = [member for member in archive if member.isfile()]
+                return {member.name: archive.extractfile(member).read() for member in members}
+        except (tarfile.TarError, lzma.LZMAError) as error:
+            raise FileError(f'{file}: {error}; expected {_LAYOUT}') from error
+
+
+def _load(runs: Iterable[Run], root: Path, contents: dict[str, bytes]) -> Iterator[str]:
     """Puts results into the folders of runs that have none.
 
-    Args:
-        runs: of plans.
-        root: folder of all tables' runs.
-        file: the zip.
-
-    Returns:
+    Yields:
         For each run whose settings are others now, which is left out: a sentence.
-
-    Raises:
-        FileError: when the file is no such zip.
     """
-    left_out = []
-    with explain_errors(file, LAYOUT), zipfile.ZipFile(file) as archive:
-        names = set(archive.namelist())
-        for run in runs:
-            folder = run.folder.relative_to(root).as_posix()
-            record = f'{folder}/{run.record_file.name}'
-            if run.metrics() is not None or record not in names:
-                continue
-            made_with = json.loads(archive.read(record))['settings']
-            if changed := differences(made_with, run.settings()):
-                left_out.append(f'{run}: made with other settings: {changed[0]}')
-                continue
-            # The metrics come last: a run that has them has all.
-            for path in (run.record_file, run.queries_file, run.metrics_file):
-                if f'{folder}/{path.name}' in names:
-                    with atomic_write(path) as new:
-                        new.write_bytes(archive.read(f'{folder}/{path.name}'))
-    return left_out
+    for run in runs:
+        record = run.record_file.relative_to(root).as_posix()
+        if run.metrics() is not None or record not in contents:
+            continue
+        made_with = json.loads(contents[record])['settings']
+        if changed := differences(made_with, run.settings()):
+            yield f'{run}: made with other settings: {changed[0]}'
+            continue
+        # The metrics come last: a run that has them has all.
+        for path in (run.record_file, run.queries_file, run.metrics_file):
+            if content := contents.get(path.relative_to(root).as_posix()):
+                with atomic_write(path) as new:
+                    new.write_bytes(content)
 
 
-def save_results(runs: Iterable[Run], root: Path, file: Path) -> None:
-    """Adds the results of all measured runs to the file, beside those that it has of others.
-
-    Args:
-        runs: of plans.
-        root: folder of all tables' runs.
-        file: the zip; a new one is made where there is none.
-    """
-    known: dict[str, bytes] = {}
-    if file.is_file():
-        with explain_errors(file, LAYOUT), zipfile.ZipFile(file) as archive:
-            known = {name: archive.read(name) for name in archive.namelist()}
+def _save(runs: Iterable[Run], root: Path, file: Path) -> None:
+    """Adds the results of all measured runs, beside those that the file has of others."""
+    known = _contents(file)
     contents = dict(known)
     for run in runs:
-        if run.metrics() is None:
+        if run.metrics() is None or not run.record_file.is_file():
             continue
-        for path in (run.record_file, run.queries_file, run.metrics_file):
-            if path.is_file():
-                contents[path.relative_to(root).as_posix()] = path.read_bytes()
+        for path in (run.record_file, run.metrics_file):
+            contents[path.relative_to(root).as_posix()] = path.read_bytes()
+        if run.queries_file.is_file():
+            contents[run.queries_file.relative_to(root).as_posix()] = _small_queries(run)
     if contents == known:
         return
-    with atomic_write(file) as new, zipfile.ZipFile(new, 'w', zipfile.ZIP_DEFLATED) as archive:
+    with atomic_write(file) as new, tarfile.open(new, 'w:xz') as archive:
         for name in sorted(contents):
-            entry = zipfile.ZipInfo(name, _DATE)
-            archive.writestr(entry, contents[name], zipfile.ZIP_DEFLATED)
+            member = tarfile.TarInfo(name)  # without a date: the same results, the same file
+            member.size = len(contents[name])
+            archive.addfile(member, io.BytesIO(contents[name]))
+
+
+def _small_queries(run: Run) -> bytes:
+    """The results query by query, for the compression of all runs at once.
+
+    Scores are left out: nothing compares them, and they are most of what a file would have.
+    """
+    arrays = {}
+    with np.load(run.queries_file) as content:
+        for name in content:
+            if not name.endswith(f'{SEPARATOR}score'):
+                values = content[name]
+                arrays[name] = np.array(values.tolist()) if values.dtype.kind == 'U' else values
+    output = io.BytesIO()
+    np.savez(output, **arrays)
+    return output.getvalue()
