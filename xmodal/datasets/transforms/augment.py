@@ -53,12 +53,12 @@ class AlbefAugment(BaseTransform):
             partial(_by_opencv, mmcv.adjust_sharpness, factor=factor),
         ]
         # ALBEF translates by a number of pixels, independent of the size of the image.
-        shear, shift, angle = 0.3 * strength, 10 * strength, 30 * strength
+        shear, shift, angle = 0.3 * strength, round(10 * strength), 30 * strength
         self._affine_ops = [
             partial(_map, mmcv.imshear, shear, direction='horizontal'),
             partial(_map, mmcv.imshear, shear, direction='vertical'),
-            partial(_map, mmcv.imtranslate, shift, direction='horizontal'),
-            partial(_map, mmcv.imtranslate, shift, direction='vertical'),
+            partial(_map, translate, shift, direction='horizontal'),
+            partial(_map, translate, shift, direction='vertical'),
             partial(_map, mmcv.imrotate, angle),
         ]
         self._num_ops = num_ops
@@ -107,6 +107,16 @@ def equalize(image: np.ndarray) -> np.ndarray:
         flat = (before + step // 2) // step if step else np.arange(256)
         table[0, :, channel] = flat.clip(0, 255)
     return cv2.LUT(image, table)
+
+
+def translate(
+    image: np.ndarray, shift: int, direction: str, border_value: tuple[int, int, int]
+) -> np.ndarray:
+    """Moves (H, W, 3) by whole pixels; ``mmcv.imtranslate`` takes a hundred times as long."""
+    axis = 1 if direction == 'horizontal' else 0
+    moved = np.roll(image, shift, axis)
+    moved.swapaxes(0, axis)[slice(shift) if shift >= 0 else slice(shift, None)] = border_value
+    return moved
 
 
 def histograms(image: np.ndarray) -> list[np.ndarray]:
