@@ -10,7 +10,8 @@ _base_ = [
 model = dict(
     data_preprocessor=dict(tokenizer=dict(vocabulary='data/coco_precomp/vocab.json')),
     similarity=dict(
-        global_pooling=dict(pooling=dict(partitions=20)),
+        # With node 0 at full size SGR does not learn (docs/temde.md).
+        global_pooling=dict(pooling=dict(partitions=20), layer_scale=0.01),
         reasoning=dict(type='SGR'),
     ),
 )

@@ -6,6 +6,9 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-model = dict(similarity=dict(reasoning=dict(type='SGR')))
+# With node 0 at full size SGR does not learn (docs/temde.md).
+model = dict(
+    similarity=dict(global_pooling=dict(layer_scale=0.01), reasoning=dict(type='SGR'))
+)
 # Mean negatives first: the hardest of a batch make an untrained model collapse at this rate.
 custom_hooks = [dict(type='NegativesWarmupHook', epochs=1), dict(type='CollapseHook')]

@@ -11,6 +11,11 @@ POOLINGS = {
     't_emde': dict(
         type='SketchGlobal', pooling=dict(type='TEMDE', partitions=3, centroids=4, inner_dims=2)
     ),
+    't_emde_scaled': dict(
+        type='SketchGlobal',
+        pooling=dict(type='TEMDE', partitions=3, centroids=4, inner_dims=2),
+        layer_scale=0.3,
+    ),
     'none': None,
 }
 

@@ -67,7 +67,8 @@ def global_vector(pooling, regions, words):
         difference = self_attention(pooling.image, regions) - self_attention(pooling.text, words)
         return l2norm(dense(pooling.linear, difference**2))
     both = torch.cat([sketch(pooling.text, words), sketch(pooling.image, regions)])
-    return torch.relu(dense(pooling.linear, both))
+    vector = torch.relu(dense(pooling.linear, both))
+    return vector if pooling.scale is None else pooling.scale.gamma.double() * l2norm(vector)
 
 
 def nodes_of_pair(module, regions, words):

@@ -1,6 +1,7 @@
 """The global node: one vector of an image and one of a caption, compared."""
 
 import torch
+from timm.layers import LayerScale
 from torch import Tensor, nn
 
 from xmodal import functional as F
@@ -105,16 +106,19 @@ class SketchGlobal(nn.Module):
         embed_dims: D, width of regions and words.
         dim: S, width of the similarity vector.
         pooling: config of the sketch, built once a modality: ``TEMDE``, or any other pooling.
-        normalize: L2-normalise after the ReLU, as the local vectors are. The paper says nothing of
-            it.
+        layer_scale: first value of γ (S,), for γ ⊙ l2norm(…), as local vectors have length 1. The
+            paper says nothing of it. SGR reads its result from this node, and needs it: at full
+            size the node drowns the others before they have learned anything. None for neither.
     """
 
-    def __init__(self, embed_dims: int, dim: int, pooling: dict, normalize: bool = False) -> None:
+    def __init__(
+        self, embed_dims: int, dim: int, pooling: dict, layer_scale: float | None = None
+    ) -> None:
         super().__init__()
         pooling = {**pooling, 'embed_dims': embed_dims}
         self.image, self.text = MODELS.build(pooling), MODELS.build(pooling)
         self.linear = xavier_linear(self.text.out_dims + self.image.out_dims, dim)
-        self.normalize = normalize
+        self.scale = None if layer_scale is None else LayerScale(dim, layer_scale)
 
     def pool_images(self, regions: Tensor, mask: Tensor | None) -> Tensor:
         """(I, R, D) to the image's part of the product, (I, S)."""
@@ -129,4 +133,4 @@ class SketchGlobal(nn.Module):
     def compare(self, images: Tensor, texts: Tensor, dtype: torch.dtype) -> Tensor:
         """(B, S) with (T, S) or (B, T, S) to (B, T, S) float32."""
         vectors = (images[:, None] + texts).relu()
-        return F.l2_normalize(vectors) if self.normalize else vectors
+        return vectors if self.scale is None else self.scale(F.l2_normalize(vectors))
