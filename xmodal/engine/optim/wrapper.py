@@ -9,6 +9,7 @@ from mmengine.optim import OptimWrapper
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from xmodal.build_functions import KERNELS
 from xmodal.errors import ConfigError
@@ -78,41 +79,54 @@ class SafeAmpOptimWrapper(OptimWrapper):
         self.backward(self.scale_loss(loss))
         self.stepped = False
         is_due = self.should_update()
-        if not finite or (is_due and not self._gradients_are_finite()):
+        norm = self._gradient_norm() if is_due else None
+        if not finite or not _is_finite(norm):
             self.skipped += 1
             self.skipped_in_a_row += 1
             self.zero_grad()
         else:
             self.skipped_in_a_row = 0
             if is_due:
-                self.step(**(step_kwargs or {}))
+                self.step(norm, **(step_kwargs or {}))
                 self.zero_grad(**(zero_kwargs or {}))
                 self.stepped = True
         self.message_hub.update_scalar('train/skipped_steps', self.skipped)
 
-    def _gradients_are_finite(self) -> bool:
-        """Checks the gradients, which may be infinite although the loss is finite (√0).
+    def _gradient_norm(self) -> Tensor | None:
+        """The norm of the gradients, which may be infinite although the loss is finite (√0).
 
-        They are the same on all ranks.
+        It is the same on all ranks. None where the scaler checks the gradients, and lowers its
+        scale.
         """
         if self.scaler.is_enabled():
-            return True  # the scaler checks them itself, and lowers its scale
+            return None
+        options = self.clip_grad_kwargs or {}
+        gradients = [parameter.grad for parameter in self._parameters()]
+        return get_total_norm(gradients, options.get('norm_type', 2.0))
+
+    def _parameters(self) -> list[Tensor]:
+        """All parameters that have a gradient."""
         groups = self.optimizer.param_groups
-        gradients = [p.grad for group in groups for p in group['params'] if p.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
-        return bool((norm.full_tensor() if isinstance(norm, DTensor) else norm).isfinite())
+        return [p for group in groups for p in group['params'] if p.grad is not None]
 
     def backward(self, loss: Tensor, **kwargs) -> None:
         """Runs the backward pass of the scaled loss."""
         super().backward(self.scaler.scale(loss), **kwargs)
 
-    def step(self, **kwargs) -> None:
-        """Clips and steps."""
+    def step(self, norm: Tensor | None = None, **kwargs) -> None:
+        """Clips and steps; ``norm`` is that of the gradients, where it is known already."""
         if self.clip_grad_kwargs:
             self.scaler.unscale_(self.optimizer)
-            self._clip_grad()
+            self._clip_grad(norm)
         self.scaler.step(self.optimizer, **kwargs)
         self.scaler.update()
+
+    def _clip_grad(self, norm: Tensor | None = None) -> None:
+        if norm is None or self.grad_name != 'grad_norm':
+            super()._clip_grad()
+            return
+        clip_grads_with_norm_(self._parameters(), self.clip_grad_kwargs['max_norm'], norm)
+        self.message_hub.update_scalar('train/grad_norm', float(norm))
 
     def state_dict(self) -> dict:
         """Returns the state of optimizer and scaler, and the number of skipped steps."""
@@ -132,3 +146,9 @@ class SafeAmpOptimWrapper(OptimWrapper):
         if state:
             self.scaler.load_state_dict(state['scaler'])
             self.skipped = state['skipped']
+
+
+def _is_finite(norm: Tensor | None) -> bool:
+    if norm is None:
+        return True
+    return bool((norm.full_tensor() if isinstance(norm, DTensor) else norm).isfinite())
