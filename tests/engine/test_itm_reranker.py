@@ -10,6 +10,7 @@ from torch import nn
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops import ITMReranker
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
+from xmodal.engine.loops.scorers import itm_reranker
 from xmodal.engine.loops.scorers import match_pairs as match_pairs_module
 from xmodal.engine.loops.scorers.match_pairs import match_pairs
 from xmodal.evaluation import read_scores
@@ -31,9 +32,6 @@ class PlantedModel(nn.Module):
         self.parameter = nn.Parameter(torch.zeros(()))  # tells which device computes
         self.itm_scores, self.scored = itm_scores, []
 
-    def encode_text(self, input_ids, attention_mask):
-        return SimpleNamespace(tokens=Tokens(input_ids[..., None].float(), attention_mask))
-
     def match(self, image, text, pairs):
         images = image.embeddings[pairs[:, 0], 0, 0].long()
         texts = text.embeddings[pairs[:, 1], 0, 0].long()
@@ -51,7 +49,9 @@ def plant(num_images, captions):
     itm_scores[text_to_image, torch.arange(len(text_to_image))] += 2
     encoded = EncodedGallery(
         Tokens(torch.arange(num_images)[:, None, None].float()),
-        PackedTexts.from_list([torch.tensor([number]) for number in range(len(text_to_image))]),
+        PackedTexts(
+            torch.arange(len(text_to_image)).float()[:, None], torch.ones_like(text_to_image)
+        ),
         image_embeddings=nn.functional.normalize(images),
         text_embeddings=nn.functional.normalize(texts),
         text_counts=torch.full((num_images,), captions),
@@ -199,11 +199,11 @@ def test_pairs_have_the_same_scores_in_any_order_and_in_blocks(tiny_config, monk
     torch.manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    with torch.no_grad():
-        images = model.encode_image(torch.randn(4, 3, 32, 32)).tokens
     mask = torch.arange(9) < torch.tensor([4, 9, 6, 7, 5, 8, 4])[:, None]
     input_ids = torch.randint(5, 60, (7, 9))
-    texts = PackedTexts.from_padded(input_ids, mask)
+    with torch.no_grad():
+        images = model.encode_image(torch.randn(4, 3, 32, 32)).tokens
+        texts = PackedTexts.from_padded(model.encode_text(input_ids, mask).tokens.embeddings, mask)
     pairs = torch.ones(4, 7).nonzero()[torch.randperm(28)]
     whole = match_pairs(model, images, texts, pairs, pair_batch=100)
     monkeypatch.setattr(match_pairs_module, 'TEXTS_AT_ONCE', 3)
@@ -216,6 +216,40 @@ def test_pairs_have_the_same_scores_in_any_order_and_in_blocks(tiny_config, monk
         fused = model.fuse(images.select(torch.tensor([i])), text)
         _, yes = model.heads['itm'](fused.text_tokens)[0]
         assert score.item() == pytest.approx(yes.item(), abs=1e-4)
+
+
+@torch.no_grad()
+def test_the_loop_encodes_every_text_once_as_it_would_alone(tiny_config, monkeypatch):
+    monkeypatch.setattr(itm_reranker, 'TEXT_BATCH', 3)
+    runner = build_runner(tiny_config)
+    loop = runner.build_test_loop(tiny_config.test_cfg)
+    model, encoded_ids = runner.model.eval(), []
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    encode_text = model.encode_text
+
+    def recorded(input_ids, attention_mask):
+        encoded_ids.extend(input_ids)
+        return encode_text(input_ids, attention_mask)
+
+    monkeypatch.setattr(model, 'encode_text', recorded)
+    encoded = loop.encode(model)
+    loop.scorer.score(model, encoded)
+    assert len(encoded_ids) == len(encoded.captions) == 50
+    for row in range(0, 50, 7):
+        data = loop.dataloader.dataset[row // 5]
+        sample = data['data_samples']
+        sample.text = [encoded.captions[row]]
+        inputs = model.data_preprocessor(
+            dict(inputs=data['inputs'][None], data_samples=[sample]), False
+        )['inputs']
+        alone = encode_text(inputs.input_ids, inputs.attention_mask)
+        words = encoded.texts.select(torch.tensor([row])).values
+        torch.testing.assert_close(words, alone.tokens.embeddings[0], atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(
+            encoded.text_embeddings[row], alone.embedding[0], atol=1e-6, rtol=1e-5
+        )
 
 
 def test_metrics_with_all_candidates_are_those_of_every_pair_fold_by_fold(tiny_config):

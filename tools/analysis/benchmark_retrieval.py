@@ -9,9 +9,8 @@
   has a copy of the image, whose keys and values are projected anew. With `--peer`, a checkout of
   github.com/salesforce/ALBEF, it is that function itself, which pads all texts to 30 words, and
   `full` is left out;
-* ours: the same candidates by `ITMReranker`, as `RetrievalLoop` does: each pair once; what depends
-  only on an image or only on a text is computed once for many pairs
-  (`xmodal.engine.loops.scorers.match_pairs`).
+* ours: the same candidates by `ITMReranker`, as `RetrievalLoop` does: each pair once, and an image
+  is projected once for a batch of its texts (`xmodal.engine.loops.scorers.match_pairs`).
 
 The inputs are random, the weights are the initial weights of the config, or those of the peer. The
 texts are as long as COCO's. The variants run in
@@ -53,7 +52,7 @@ from xmodal.errors import ConfigError
 from xmodal.evaluation.retrieval import RECALLS, Gallery, retrieval_metrics
 from xmodal.evaluation.retrieval_results import DIRECTIONS
 from xmodal.registry import MODELS, register_all
-from xmodal.structures import Tokens
+from xmodal.structures import PackedTexts, Tokens
 
 
 def parse_args() -> argparse.Namespace:
@@ -95,7 +94,8 @@ class RetrievalBenchmark:
     """
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.model, self.pair_batch, self.topk = build_model(args), args.pair_batch, args.topk
+        self.model, self.device = build_model(args), args.device
+        self.pair_batch, self.topk = args.pair_batch, args.topk
         self.peer = take_peer(self.model, args.peer) if args.peer else None
         self.encoded = random_gallery(
             self.model, args.images, args.captions, args.device, bool(args.peer)
@@ -128,13 +128,15 @@ class RetrievalBenchmark:
         return Gallery(i2t_scores, self.text_to_image, t2i_scores=t2i_scores)
 
     def ours(self, topk: int | None = None) -> Gallery:
-        """Scores the candidates of both directions, each once."""
+        """Encodes the texts, and scores the candidates of both directions, each once."""
         scorer = ITMReranker(topk or self.topk, pair_batch=self.pair_batch)
-        return scorer.score(self.model, self.encoded)
+        text = scorer.encode_texts(self.model, *self.encoded.texts.to(self.device).pad())
+        words = PackedTexts.from_padded(text.tokens.embeddings, text.tokens.attention_mask)
+        return scorer.score(self.model, self.encoded._replace(texts=words.to('cpu')))
 
     def _encode_texts(self) -> Tokens:
         """All texts, padded to the longest."""
-        input_ids, mask = self.encoded.texts.to(self.encoded.image_tokens.embeddings.device).pad()
+        input_ids, mask = self.encoded.texts.to(self.device).pad()
         encoded = [
             self.model.encode_text(*part).tokens.embeddings
             for part in zip(input_ids.split(256), mask.split(256), strict=True)

@@ -12,7 +12,9 @@ from xmodal.engine.loops.scorers.match_pairs import match_pairs
 from xmodal.evaluation.reranking import find_candidates, two_stage_scores
 from xmodal.evaluation.retrieval import Gallery
 from xmodal.registry import TASK_UTILS
-from xmodal.structures import DataSample, ImageTextBatch, PackedTexts
+from xmodal.structures import DataSample, Encoded, ImageTextBatch, PackedTexts
+
+TEXT_BATCH = 32
 
 
 @TASK_UTILS.register_module()
@@ -23,8 +25,9 @@ class ITMReranker(Scorer):
     the k best texts of each image, and the k best images of each text. A pair that is a candidate
     of both is scored once. All other pairs rank below, by their cosine.
 
-    Embeddings and word pieces are gathered. The image tokens stay on their rank, and each rank
-    scores the pairs of its images. A model without an ITM head is evaluated by ITC alone.
+    Embeddings and encoded words are gathered, without padding (1 GB for 25,000 texts of COCO at
+    width 768). The image tokens stay on their rank, and each rank scores the pairs of its images. A
+    model without an ITM head is evaluated by ITC alone.
 
     Args:
         topk: k, number of candidates of each query that are re-ranked; 0 for ITC alone.
@@ -42,18 +45,29 @@ class ITMReranker(Scorer):
     def encode(
         self, model: nn.Module, inputs: ImageTextBatch, data_samples: list[DataSample]
     ) -> EncodedGallery:
-        """Keeps image tokens, word pieces and both embeddings, on the CPU."""
+        """Keeps tokens and embeddings of images and texts, on the CPU."""
         image = model.encode_image(inputs.images)
-        text = model.encode_text(inputs.input_ids, inputs.attention_mask)
-        word_pieces = PackedTexts.from_padded(inputs.input_ids, inputs.attention_mask)
+        text = self.encode_texts(model, inputs.input_ids, inputs.attention_mask)
+        words = PackedTexts.from_padded(text.tokens.embeddings, text.tokens.full_mask())
         return EncodedGallery.from_samples(
             data_samples,
             [sample.image_path for sample in data_samples],
             image.tokens.to('cpu'),
-            word_pieces.to('cpu'),
+            words.to('cpu'),
             image.embedding.float().cpu(),
             text.embedding.float().cpu(),
         )
+
+    @staticmethod
+    def encode_texts(model: nn.Module, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
+        """Encodes texts (T, N), those of like length together, so that there is little padding."""
+        order = attention_mask.sum(1).argsort(stable=True)
+        batches = []
+        for rows in order.split(TEXT_BATCH):
+            longest = int(attention_mask[rows[-1]].sum())
+            words = input_ids[rows, :longest], attention_mask[rows, :longest]
+            batches.append(model.encode_text(*words))
+        return Encoded.join(batches).select(order.argsort())
 
     def score(
         self, model: nn.Module, encoded: EncodedGallery, folds: Collection[int] = (1,)

@@ -20,15 +20,14 @@ def match_pairs(
 ) -> Tensor:
     """ITM scores of pairs of encoded images and texts.
 
-    What depends on an image or a text alone is computed once for many pairs. The pairs are scored
-    in blocks of texts of similar length, and within a block image by image. So each text is encoded
-    once, the keys and values of an image are projected once for a batch of its texts and never
-    repeated in memory, and the device holds no more than one block of texts.
+    The pairs are scored in blocks of texts of similar length, and within a block image by image. So
+    the keys and values of an image are projected once for a batch of its texts and never repeated
+    in memory, and the device holds no more than one block of texts.
 
     Args:
-        model: has ``encode_text`` and ``match``.
+        model: has ``match``.
         images: encoded images, (I, 1 + M, D), on any device.
-        texts: word pieces of T texts.
+        texts: encoded words of T texts, on any device.
         pairs: rows of image and text, (P, 2) int64.
         pair_batch: number of pairs of an image that are scored at once. Smaller batches have less
             padding, but each batch projects the image again.
@@ -46,28 +45,16 @@ def match_pairs(
         in_block = in_block[length_ranks[pairs[in_block, 1]].argsort(stable=True)]
         in_block = in_block[pairs[in_block, 0].argsort(stable=True)]
         block_texts, text_rows = pairs[in_block, 1].unique(return_inverse=True)
-        text = _encode(model, texts.select(block_texts).to(device))
+        words = texts.select(block_texts).to(device)
         image_rows, counts = pairs[in_block, 0].unique_consecutive(return_counts=True)
         pairs_of_images = torch.arange(len(in_block)).split(counts.tolist())
         for image_row, pairs_of_image in zip(image_rows, pairs_of_images, strict=True):
             image = images.select(image_row[None]).to(device)
             for chunk in pairs_of_image.split(pair_batch):
-                chunk_texts, chunk_rows = text_rows[chunk].unique(return_inverse=True)
-                rows = torch.stack([torch.zeros_like(chunk_rows), chunk_rows], 1).to(device)
-                matched = model.match(image, _select(text, chunk_texts.to(device)), rows)
+                text = Tokens(*words.select(text_rows[chunk]).pad())
+                rows = torch.arange(len(chunk), device=device)
+                matched = model.match(image, text, torch.stack([torch.zeros_like(rows), rows], 1))
                 scores[in_block[chunk]] = matched.float().cpu()
                 bar.update(len(chunk))
     bar.close()
     return scores
-
-
-def _encode(model: nn.Module, texts: PackedTexts) -> Tokens:
-    """Encodes texts, padded to the longest of them."""
-    return model.encode_text(*texts.pad()).tokens
-
-
-def _select(text: Tokens, rows: Tensor) -> Tokens:
-    """Some texts, padded to the longest of them."""
-    selected = text.select(rows)
-    longest = int(selected.attention_mask.sum(1).max())
-    return Tokens(selected.embeddings[:, :longest], selected.attention_mask[:, :longest])
