@@ -48,6 +48,7 @@ def main() -> None:
     from xmodal.ablation import row_config
     from xmodal.apis import checkpoint_of
     from xmodal.checkpoint_file import require_checkpoint
+    from xmodal.engine.allocator import keep_freed_memory
     from xmodal.engine.beginning import check_row_source, set_beginning
     from xmodal.engine.hooks.preemption import signals_restored
     from xmodal.engine.launch import apply_arguments, build_runner, closing_processes, read_config
@@ -68,6 +69,7 @@ def main() -> None:
             check_row_source(config, args.row)
         if config.get('load_from'):
             require_checkpoint(config.load_from)
+        keep_freed_memory()
         build_runner(config).train()
 
 

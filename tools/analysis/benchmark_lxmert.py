@@ -35,6 +35,7 @@ from xmodal.benchmark import (
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.lxmert_models import build_model, build_other, random_batch
 from xmodal.converters.lxmert import convert
+from xmodal.engine.allocator import keep_freed_memory
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
@@ -91,6 +92,7 @@ class Step(TrainingStep):
         if self.is_ours:
             self.other = None
             recompute_gelu(self.ours)  # as the runner does
+            keep_freed_memory()  # as tools/train.py does
             dtype = 'bfloat16' if self.args.amp else None
             config = read_config(self.args.config, 'model').optim_wrapper
             self.wrapper = build_optim_wrapper(self.ours, {**config, 'dtype': dtype})

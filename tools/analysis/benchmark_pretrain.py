@@ -37,6 +37,7 @@ from xmodal.benchmark import (
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.pretraining import PretrainingStep
 from xmodal.converters.albef import convert
+from xmodal.engine.allocator import keep_freed_memory
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
@@ -108,6 +109,7 @@ def build(args: argparse.Namespace, name: str) -> PretrainingStep:
     """Our step of a variant."""
     position, amp = (None, name == OURS_BF16) if args.peer else (name, args.amp)
     step = PretrainingStep(args.config, position, args.batch_size, args.words, amp)
+    keep_freed_memory()  # as tools/train.py does
     if args.peer:
         take_weights(step.model, load_peer(args, step))
     return step

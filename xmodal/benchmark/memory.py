@@ -6,7 +6,8 @@ from pathlib import Path
 
 import torch
 
-_MMAP_THRESHOLD = -3  # of mallopt
+# Of mallopt.
+_M_MMAP_THRESHOLD, _M_MMAP_MAX = -3, -4
 
 
 def proportional_memory(pids: Iterable[int]) -> dict[str, int]:
@@ -47,7 +48,9 @@ def return_memory_at_once() -> None:
 
     From here on a peak is what lives at one time, without what was freed and kept for reuse.
     """
-    ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 2**16)
+    libc = ctypes.CDLL(None)
+    libc.mallopt(_M_MMAP_MAX, 2**16)
+    libc.mallopt(_M_MMAP_THRESHOLD, 2**16)
 
 
 def _process_memory(key: str) -> int:
