@@ -105,6 +105,7 @@ class LiteralLoop(nn.Module):
             else:
                 both = torch.cat([text_global.expand(len(images), -1), image_global], 1)
                 node = pooling.linear(both).relu()
+                node = node if pooling.scale is None else pooling.scale(l2norm(node))
             nodes = torch.cat([node[:, None], local], 1)
             reason = reason_over_graph if hasattr(module.reasoning, 'steps') else filter_nodes
             columns.append(module.output(reason(module.reasoning, nodes)))
