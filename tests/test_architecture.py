@@ -24,6 +24,7 @@ FOUNDATION = {
     'files',
     'lora',
     'packaged',
+    'products',
     'registry',
     'version',
     'vocabulary',

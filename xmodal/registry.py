@@ -26,6 +26,7 @@ from xmodal.build_functions import (
 )
 from xmodal.lora import with_lora
 from xmodal.packaged import PREFIX, find_file
+from xmodal.products import with_fast_linear
 
 SCOPE = 'xmodal'
 _PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
@@ -42,7 +43,7 @@ def _child(name: str, *packages: str) -> _mmengine.Registry:
     parent = getattr(_mmengine, name)
     build = build_runner_checked if name == 'RUNNERS' else with_config_errors(parent.build_func)
     if name == 'MODELS':  # every module, whatever it is part of
-        build = with_lora(with_frozen(build))
+        build = with_fast_linear(with_lora(with_frozen(build)))
     if name == 'OPTIMIZERS':
         build = with_fused(build)
     locations = [module for package in packages for module in _modules(package)]

@@ -47,7 +47,7 @@ from xmodal.benchmark.sgraf_random import DTYPES, POOLINGS, SHARD, SimilarityBen
 from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.models.sgraf.products import fastest_dtype, product
+from xmodal.products import fastest_dtype, product
 from xmodal.registry import register_all
 
 # The least ratios to public SGRAF.

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, linear
+from torch.nn.functional import gelu
 from transformers import BertForMaskedLM
 
 from xmodal.models.fusion import FusionRequest, fuse_requests
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.models.layers.bert import log_loaded, read_bert, require_sizes
 from xmodal.models.losses import distilled_cross_entropy
+from xmodal.products import product
 from xmodal.registry import MODELS
 from xmodal.structures import Encoded, Fused, LxmertStep, PretrainStep, Shown
 
@@ -89,7 +90,7 @@ class MLMHead(PretrainHead):
 
     def forward(self, words: Tensor, word_embeddings: Tensor) -> Tensor:
         """Fused words (K, D) to logits (K, vocabulary)."""
-        return linear(self.norm(gelu(self.transform(words))), word_embeddings, self.bias)
+        return product(self.norm(gelu(self.transform(words))), word_embeddings, self.bias)
 
     def request_fusion(self, model: nn.Module, step: PretrainStep) -> FusionRequest:
         """Every image with its text, of which words are masked."""

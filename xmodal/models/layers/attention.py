@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 
 from xmodal import functional as F
+from xmodal.products import product
 from xmodal.structures import CrossTerms, LowRank, select_rows
 
 NO_TERMS = CrossTerms()
@@ -112,7 +113,7 @@ def _add(projected: Tensor, addition: LowRank | None, projection: nn.Linear) -> 
     if addition is None:
         return projected
     weight = addition.weight @ projection.weight.T  # (C, D)
-    return projected + linear(addition.features.to(projected.dtype), weight.T)
+    return projected + product(addition.features.to(projected.dtype), weight.T)
 
 
 def _attention_bias(mask: Tensor | None, bias: Tensor | None, query: Tensor) -> Tensor | None:

@@ -6,7 +6,6 @@ from torch import Tensor
 from tqdm import tqdm
 
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, join
-from xmodal.models.sgraf.products import fastest_dtype
 from xmodal.models.sgraf.tiles import (
     CPU_SCORING_BYTES,
     WORDS,
@@ -14,6 +13,7 @@ from xmodal.models.sgraf.tiles import (
     pair_budget,
     score_captions,
 )
+from xmodal.products import fastest_dtype
 from xmodal.structures import PackedTexts, Tokens
 
 IMAGES_AT_ONCE = 256  # images precomputed at once

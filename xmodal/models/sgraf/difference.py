@@ -3,7 +3,7 @@
 from torch import Tensor
 from torch.autograd import Function
 
-from xmodal.models.sgraf.products import batched_product, product
+from xmodal.products import batched_product, product
 
 
 class ProjectedDifference(Function):

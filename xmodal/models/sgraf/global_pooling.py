@@ -5,7 +5,8 @@ from timm.layers import LayerScale
 from torch import Tensor, nn
 
 from xmodal import functional as F
-from xmodal.models.sgraf.products import product, xavier_linear
+from xmodal.models.sgraf.linear import xavier_linear
+from xmodal.products import product
 from xmodal.registry import MODELS
 
 

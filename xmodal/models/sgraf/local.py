@@ -8,7 +8,8 @@ from torch.nn.functional import leaky_relu
 
 from xmodal import functional as F
 from xmodal.models.sgraf.difference import ProjectedDifference
-from xmodal.models.sgraf.products import batched_product, product, xavier_linear
+from xmodal.models.sgraf.linear import xavier_linear
+from xmodal.products import batched_product, product
 
 EPS = 1e-8
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, take
-from xmodal.models.sgraf.products import fastest_dtype, product, xavier_linear
 from xmodal.models.sgraf.tiles import (
     CPU_SCORING_BYTES,
     CPU_TRAINING_BYTES,
@@ -18,6 +18,7 @@ from xmodal.models.sgraf.tiles import (
     pair_budget,
     score_captions,
 )
+from xmodal.products import fastest_dtype, product
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
