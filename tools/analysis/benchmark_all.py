@@ -25,7 +25,8 @@ from xmodal.files import read_json, write_json
 
 FOLDER = Path(__file__).parent
 PEERS, IMAGES = 'PEERS', 'FOLDER'
-ALBEF_STEP = 'benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 2 --repeats 5'
+ALBEF_STEP = 'benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 2 --repeats 5 --amp'
+POSITION = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --batch-size 2 --repeats 9'
 RETRIEVAL = (
     'benchmark_retrieval.py configs/acerpe/albef_4m.py --image-size 224 --images 12 --captions 4 '
     '--topk 4'
@@ -37,7 +38,8 @@ BENCHMARKS = {
     'retrieval': f'{RETRIEVAL} --peer {PEERS}/ALBEF',
     'data': f'benchmark_data.py configs/acerpe/albef_4m.py --images {IMAGES} --peer {PEERS}/ALBEF',
     'encoders': 'benchmark_encoders.py --repeats 5',
-    'position': 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --batch-size 2 --repeats 5',
+    'position': POSITION,
+    'position_bf16': f'{POSITION} --amp',
 }
 
 

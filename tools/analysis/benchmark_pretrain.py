@@ -43,6 +43,7 @@ from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.errors import ConfigError
 from xmodal.models.heads.mlm import MaskedText
+from xmodal.products import fastest_dtype
 
 PEER, OURS, OURS_BF16 = 'ALBEF', 'xmodal', 'xmodal bf16'
 TOLERANCE = 1e-4  # of losses and gradients, relative to the largest
@@ -161,8 +162,10 @@ class Agreement:
 
 def largest_difference(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> float:
     """Over all tensors of the peer, relative to its largest number."""
-    differences = [(ours[name] - value).abs().max() for name, value in theirs.items()]
-    return float(max(differences).detach() / max(value.abs().max() for value in theirs.values()))
+    differences = [(ours[name] - value).abs().max().detach() for name, value in theirs.items()]
+    return max(map(float, differences)) / max(
+        float(value.detach().abs().max()) for value in theirs.values()
+    )
 
 
 def measure(args: argparse.Namespace, names: list[str]) -> dict[str, dict]:
@@ -184,7 +187,9 @@ def report(args: argparse.Namespace, results: dict[str, dict], rates: dict[str, 
     headings = '|step s|speed|from - to|GiB|memory|TFLOP|pairs/s|MFU'.split('|')
     size = f'batch size {args.batch_size}, {args.words or "all"} words'
     table = make_table(f'{args.config}, {size}', *headings)
-    figures = Figures('pre-training step')
+    figures = Figures(
+        'pre-training step' if args.peer else f'positions, {"bfloat16" if args.amp else "float32"}'
+    )
     for name, result in results.items():
         seconds = result['seconds']
         ratios = [first / own for first, own in zip(base['seconds'], seconds, strict=True)]
@@ -215,6 +220,11 @@ def main() -> None:
     """Measures and prints."""
     args = parse_args()
     read_config(args.config, 'model')  # before the measurement, which takes a while
+    if args.amp and fastest_dtype(torch.bfloat16, torch.device(default_device())) != torch.bfloat16:
+        if not args.peer:
+            raise ConfigError('--amp: this processor has no kernels of bfloat16')
+        args.amp = False
+        print('bfloat16 is left out: this processor has no kernels of it')
     names = [PEER, OURS, *[OURS_BF16] * args.amp] if args.peer else args.positions
     difference = None
     if args.peer:

@@ -47,7 +47,7 @@ from xmodal.benchmark.sgraf_random import DTYPES, POOLINGS, SHARD, SimilarityBen
 from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.products import fastest_dtype, product
+from xmodal.products import fastest_dtype
 from xmodal.registry import register_all
 
 # The least ratios to public SGRAF.
@@ -153,11 +153,11 @@ def main() -> None:
     args = parse_args()
     register_all()
     torch.manual_seed(0)
-    size, products = 8192 if args.device == 'cuda' else 1024, (torch.matmul, product)
+    size = 8192 if args.device == 'cuda' else 1024
     rates = {}
     for dtype in (torch.float32, torch.bfloat16):
         taken = fastest_dtype(dtype, torch.device(args.device))
-        rates[dtype] = matmul_rate(args.device, taken, size, repeats=10, products=products)
+        rates[dtype] = matmul_rate(args.device, taken, size, repeats=10)
     peak = ', '.join(f'{str(dtype)[6:]} {rate / 1e12:.3f}' for dtype, rate in rates.items())
     names = 'reasoning|global node|implementation|'
     scoring = make_table(
