@@ -49,7 +49,7 @@ def measure_processes(
         repeats: rounds that count.
     """
     ranks = Ranks(processes, units, config, batch_size)
-    desc = f'{processes} process(es){", FSDP" if units else ""}'
+    desc = _name(processes, units is not None)
     rounds = [ranks.call('times') for _ in tqdm(range(1 + repeats), desc=desc)][1:]
     seconds, cpu_seconds = (
         [max(of_rank[place] for of_rank in times) for times in rounds] for place in (0, 1)
@@ -71,7 +71,7 @@ def report_processes(
         rows: what was measured, of one process first.
         figures: get the figures.
     """
-    names = [_name(row) for row in rows]
+    names = [_name(row.processes, row.sharded) for row in rows]
     table = make_table(title, '', *names)
     columns = [_values(row, rows[0], training) for row in rows]
     for key, (_, unit) in columns[0].items():
@@ -83,10 +83,10 @@ def report_processes(
     return table
 
 
-def _name(row: Measured) -> str:
-    if row.processes == 1:
+def _name(processes: int, sharded: bool) -> str:
+    if processes == 1:
         return '1 process'
-    return f'{row.processes} processes, {"FSDP" if row.sharded else "DDP"}'
+    return f'{processes} processes, {"FSDP" if sharded else "DDP"}'
 
 
 def _values(
