@@ -69,6 +69,7 @@ GROUPS = {
         'benchmark-onnx': 'analysis/benchmark_onnx.py',
         'benchmark-regions': 'analysis/benchmark_regions.py',
         'benchmark-retrieval': 'analysis/benchmark_retrieval.py',
+        'benchmark-scaling': 'analysis/benchmark_scaling.py',
         'benchmark-search': 'analysis/benchmark_search.py',
         'benchmark-similarity': 'analysis/benchmark_similarity.py',
         'benchmark-temde': 'analysis/benchmark_temde.py',

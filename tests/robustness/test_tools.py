@@ -79,6 +79,8 @@ READERS = [
     ('analysis.get_flops', '{file}', ''),
     ('analysis.benchmark_lxmert', '{file}', ''),
     ('analysis.benchmark_pretrain', '{file}', ''),
+    ('analysis.benchmark_scaling', 'sizes {file}', ''),
+    ('analysis.benchmark_scaling', 'sketches {file}', ''),
     ('analysis.report', '{folder}', 'epoch_1.pth'),
     ('ablate', '{file} --dry-run', ''),
     ('train', '{file} --work-dir {out}', ''),

@@ -40,6 +40,10 @@ BENCHMARKS = {
     'encoders': 'benchmark_encoders.py --repeats 5',
     'position': POSITION,
     'position_bf16': f'{POSITION} --amp',
+    'sizes': 'benchmark_scaling.py sizes configs/acerpe/pretrain_4m.py --repeats 2',
+    'sketches': 'benchmark_scaling.py sketches configs/temde/saf_temde_f30k.py',
+    'processes': 'benchmark_scaling.py processes configs/acerpe/pretrain_shapes.py --batch-size 8',
+    'processes_4m': 'benchmark_scaling.py processes configs/acerpe/pretrain_4m.py --batch-size 1',
 }
 
 

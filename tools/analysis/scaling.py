@@ -10,18 +10,17 @@ backward pass, embeddings are waited for, and --mfu of the GPU's rate is reached
 
 import argparse
 import math
-import tempfile
 
-import torch
-from mmengine.config import ConfigDict
 from rich.console import Console
 from torch import nn
 
-from xmodal.benchmark import make_parser, make_table, write_placeholder_vocabulary
+from xmodal.benchmark import make_parser, make_table
 from xmodal.benchmark.flops import count_parts
+from xmodal.benchmark.pretraining import read_pretraining
 from xmodal.benchmark.scaling import (
     GPUS,
     Training,
+    describe_training,
     efficiency,
     gathered_bytes,
     gradient_bytes,
@@ -32,9 +31,6 @@ from xmodal.benchmark.scaling import (
 )
 from xmodal.engine.command_line import at_least, positive
 from xmodal.engine.errors import run_or_explain
-from xmodal.engine.launch import read_config
-from xmodal.errors import ConfigError
-from xmodal.registry import MODELS, register_all
 
 PROCESSES = (1, 2, 8, 16, 32, 64, 128, 256, 512)
 
@@ -52,33 +48,16 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def build(model: ConfigDict) -> tuple[nn.Module, nn.Module]:
-    """The model without memory, and its backbone with memory, to count FLOPs."""
-    register_all()
-    with tempfile.TemporaryDirectory() as folder:
-        vocabulary = write_placeholder_vocabulary(folder)
-        model.data_preprocessor.tokenizer = dict(pretrained=vocabulary)
-        with torch.device('meta'):
-            whole = MODELS.build(model)
-    return whole, type(whole.backbone)(**model.backbone)
-
-
 def describe(args: argparse.Namespace) -> tuple[Training, int]:
     """The training, and the length of its queue."""
-    model = read_config(args.config, 'model').model
-    if 'fusion' not in model.get('backbone', {}) or 'heads' not in model:
-        raise ConfigError(f'{args.config}: expected a pre-training config of configs/acerpe')
-    image_size = model.backbone.image_encoder.image_size
-    whole, backbone = build(model)
-    parts = count_parts(backbone, image_size, model.data_preprocessor.max_length)
-    teacher = 0 if whole.teacher is None else sum(p.numel() for p in whole.teacher.parameters())
-    own = sum(p.numel() for name, p in whole.named_parameters() if not name.startswith('teacher'))
+    config, whole = read_pretraining(args.config)
+    backbone = type(whole.backbone)(**config.model.backbone)  # with memory, to count FLOPs
+    image_size = config.model.backbone.image_encoder.image_size
+    parts = count_parts(backbone, image_size, config.model.data_preprocessor.max_length)
+    flops = training_flops(parts, set(whole.heads), whole.teacher is not None)
     lists = [m for m in whole.backbone.modules() if isinstance(m, nn.ModuleList)]
     units = [layer for layers in lists for layer in layers]
-    largest = max(sum(p.numel() for p in unit.parameters()) for unit in units)
-    flops = training_flops(parts, set(whole.heads), bool(teacher))
-    width = whole.queue.image_embeddings.shape[1] if whole.queue.length else 0
-    return Training(own, teacher, largest, width, flops, args.batch_size), whole.queue.length
+    return describe_training(whole, units, flops, args.batch_size), whole.queue.length
 
 
 def main() -> None:

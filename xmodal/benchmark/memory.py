@@ -29,18 +29,24 @@ def proportional_memory(pids: Iterable[int]) -> dict[str, int]:
     return total
 
 
+def memory_in_use() -> float:
+    """Returns the MiB that this process holds: of the GPU, or on a CPU, Linux only, of all."""
+    if torch.cuda.is_available():
+        return torch.cuda.memory_allocated() / 2**20
+    ctypes.CDLL(None).malloc_trim(0)  # returns what earlier calls have freed
+    return _process_memory('VmRSS') / 2**10
+
+
 def peak_memory_of(function: Callable) -> float:
     """Returns the MiB that a call allocates at its peak. On a CPU Linux only."""
+    before = memory_in_use()
     if torch.cuda.is_available():
-        before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         function()
-        return (torch.cuda.max_memory_allocated() - before) / 2**20
-    ctypes.CDLL(None).malloc_trim(0)  # returns what earlier calls have freed
+        return torch.cuda.max_memory_allocated() / 2**20 - before
     Path('/proc/self/clear_refs').write_text('5')  # resets the peak
-    before = _process_memory('VmRSS')
     function()
-    return (_process_memory('VmHWM') - before) / 2**10
+    return _process_memory('VmHWM') / 2**10 - before
 
 
 def return_memory_at_once() -> None:

@@ -1,6 +1,9 @@
 """What a step of pre-training sends and holds on many GPUs, by calculation."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from torch import nn
 
 EMBEDDINGS, IDS = 2, 2  # of a pair that the queue gets: of image and text
 FLOAT, INT = 4, 8  # bytes
@@ -35,7 +38,7 @@ class Training(NamedTuple):
         parameters: that are trained.
         teacher: parameters of the momentum teacher; 0 without one.
         largest: parameters of the largest unit that FSDP gathers at once.
-        width: d of the embeddings in the queue; 0 without a queue.
+        width: d of the embeddings, which are gathered with and without a queue.
         flops: of a pair, forward and backward.
         batch: pairs of a GPU.
     """
@@ -48,6 +51,28 @@ class Training(NamedTuple):
     batch: int
 
 
+def count_parameters(module: nn.Module | None) -> int:
+    """Number of parameters; 0 of None."""
+    return sum(p.numel() for p in module.parameters()) if module else 0
+
+
+def describe_training(
+    model: nn.Module, units: Iterable[nn.Module], flops: float, batch: int
+) -> Training:
+    """Counts what a step of a pre-trainer depends on.
+
+    Args:
+        model: a pre-trainer; it may be on the meta device.
+        units: its modules that FSDP gathers one at a time.
+        flops: of a pair, forward and backward.
+        batch: pairs of a GPU.
+    """
+    teacher = count_parameters(model.teacher)
+    own = count_parameters(model) - teacher
+    largest = max(map(count_parameters, units))
+    return Training(own, teacher, largest, model.backbone.proj_dims, flops, batch)
+
+
 def gradient_bytes(parameters: int, processes: int) -> float:
     """That a process sends to sum the gradients in a ring: 2 (n − 1) / n of all, in float32."""
     return 2 * (processes - 1) / processes * parameters * FLOAT
@@ -56,7 +81,7 @@ def gradient_bytes(parameters: int, processes: int) -> float:
 def gathered_bytes(training: Training, processes: int) -> float:
     """That a process receives: the embeddings and identities of the pairs of all others."""
     of_pair = EMBEDDINGS * training.width * FLOAT + IDS * INT
-    return (processes - 1) * training.batch * of_pair if training.width else 0.0
+    return float((processes - 1) * training.batch * of_pair)
 
 
 def queue_bytes(training: Training, length: int) -> int:

@@ -16,14 +16,17 @@ from xmodal.vocabulary import SPECIAL_WORDS
 WORDS, FEATURES = 8000, 2048  # of the vocabulary, of a region
 
 
-def build_model(file: str, width: int) -> ImageTextMatcher:
+def build_model(file: str, width: int, **sketch: int) -> ImageTextMatcher:
     """Builds the model of a config with random weights and a vocabulary of placeholders.
 
     Args:
         file: config file.
         width: of the tokens, in the place of the config's.
+        **sketch: arguments of T-EMDE in the place of the config's.
     """
     config = read_config(file).model
+    if sketch:
+        config.similarity.global_pooling.pooling.update(sketch)
     config.image_encoder.embed_dims = config.text_encoder.embed_dims = width
     with tempfile.TemporaryDirectory() as folder:
         config.data_preprocessor.tokenizer.vocabulary = write_placeholder_words(folder, WORDS)

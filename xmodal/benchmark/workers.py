@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from xmodal.benchmark.memory import peak_memory_of, return_memory_at_once
-from xmodal.benchmark.timing import seconds_of
+from xmodal.benchmark.timing import cpu_seconds_of, seconds_of
 
 
 class TrainingStep(ABC):
@@ -24,6 +24,13 @@ class TrainingStep(ABC):
     def seconds(self) -> float:
         """Takes a step and returns its seconds."""
         return seconds_of(self)
+
+    def own_seconds(self) -> float:
+        """Takes a step; returns its seconds on a GPU, or its CPU seconds.
+
+        Other work on the machine does not add to the latter.
+        """
+        return (seconds_of if torch.cuda.is_available() else cpu_seconds_of)(self)
 
     def memory(self) -> float:
         """Takes a step; returns the GiB that it needs beyond what rests between two steps.
@@ -60,8 +67,27 @@ class Worker:
 
     def call(self, method: str) -> float:
         """Calls a method without arguments and waits for its result."""
+        self.begin(method)
+        return self.result()
+
+    def begin(self, method: str) -> None:
+        """Calls a method without arguments, whose :meth:`result` is to be fetched."""
         self._pipe.send(method)
-        return self._pipe.recv()
+
+    def result(self) -> float:
+        """Waits for the result of the method that was called.
+
+        Raises:
+            RuntimeError: if the process has ended.
+        """
+        try:
+            return self._pipe.recv()
+        except (EOFError, ConnectionResetError):  # the latter if it has not read the call
+            self._process.join()
+            raise RuntimeError(
+                'a process of the benchmark has ended, see above; where nothing is said, memory '
+                f'may have been short (exit code {self._process.exitcode})'
+            ) from None
 
     def close(self) -> None:
         """Ends the process."""
