@@ -25,8 +25,8 @@ def test_a_copy_of_the_whole_width_gives_the_same_scores(build, reasoning, pooli
     torch.testing.assert_close(module.state_dict(), before, atol=0, rtol=0)
 
 
-def test_directions_in_which_nodes_do_not_vary_cost_nothing(build, reasoning, tokens):
-    module = build(reasoning, 'self_attention')
+def test_directions_in_which_nodes_do_not_vary_cost_nothing(build, tokens):
+    module = build('SAF', 'self_attention')
     plane = torch.linalg.qr(torch.randn(16, 3)).Q
     for linear in (module.local.linear, module.global_pooling.linear):
         linear.weight.data = plane @ plane.T @ linear.weight.data

@@ -1,5 +1,6 @@
 """A similarity whose similarity vectors are cut to their few principal directions."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 
 import torch
@@ -28,8 +29,8 @@ def narrow(
 
     Nine tenths of a pair's arithmetic is the product of (c − w)² with a (D, S) matrix, and nodes of
     trained models vary in few directions. So the product gives the nodes' first ``dim`` principal
-    components B, and the layers that read nodes are multiplied by B. With ``dim`` = S nothing but
-    the rotation of the nodes changes, and scores are the same.
+    components B, and the layers that read nodes are multiplied by B; so do the steps of SGR. With
+    ``dim`` = S nothing but the rotation of the nodes changes, and scores are the same.
 
     Args:
         similarity: in evaluation mode.
@@ -48,17 +49,21 @@ def narrow(
     weight, bias = similarity.local.linear.weight, similarity.local.linear.bias
     if not 0 < dim <= len(weight):
         raise ValueError(f'dim={dim}, expected 1 to {len(weight)}, similarity.dim')
-    basis = torch.linalg.eigh(_moments(similarity, images, texts)).eigenvectors[:, -dim:]
-    basis = basis.to(weight)
+    sample = _Sample(similarity, images, texts)
     copy = deepcopy(similarity)
+    basis = sample.directions(copy, 0, dim)
     copy.local.linear = _linear(basis.T @ weight, basis.T @ bias)
     pooling = copy.global_pooling
     if isinstance(pooling, SelfAttentionGlobal):
         pooling.linear = _linear(basis.T @ pooling.linear.weight, basis.T @ pooling.linear.bias)
     elif pooling is not None:  # its ReLU needs the whole width
         copy.global_pooling = _NarrowGlobal(pooling, basis)
-    for layer in copy.reasoning.readers(copy.output):
-        layer.weight = nn.Parameter(layer.weight @ basis)
+    _project(copy.reasoning.readers(copy.output), basis)
+    steps = getattr(copy.reasoning, 'steps', [])
+    for index in range(1, len(steps)):
+        basis = sample.directions(copy, index, dim)
+        steps[index - 1] = _NarrowStep(steps[index - 1], basis)
+        _project(steps[index].children(), basis)
     return copy.eval()
 
 
@@ -75,20 +80,47 @@ class _NarrowGlobal(nn.Module):
         return product(self.whole(images, texts, dtype), self.basis.T)
 
 
-def _moments(similarity: SGRAFSimilarity, images: Tokens, texts: PackedTexts) -> Tensor:
-    """Second moments of the nodes of a sample of pairs, (S, S) float64."""
-    device = similarity.output.weight.device
-    images = images.select(_evenly(len(images.embeddings), IMAGES))
-    texts = texts.select(_evenly(len(texts.lengths), CAPTIONS))
-    precomputed = precompute_images(similarity, images, device, torch.float32)
-    budget = pair_budget(similarity, device, torch.float32, CPU_SCORING_BYTES)
-    moments = 0.0
-    for columns in caption_tiles(texts.lengths, max(1, budget // len(images.embeddings))):
-        captions = Tokens(captions_of(texts, columns).to(device))
-        tile = similarity.precompute_texts(captions, torch.float32)
-        nodes = similarity.nodes(precomputed, tile).flatten(0, 2).double()
-        moments = moments + nodes.T @ nodes
-    return moments
+class _NarrowStep(nn.Module):
+    """A step of SGR whose nodes are cut to ``basis``, (S, dim)."""
+
+    def __init__(self, step: nn.Module, basis: Tensor) -> None:
+        super().__init__()
+        self.step, self.basis, self.edge_map = step, basis, step.edge_map
+
+    def forward(self, nodes: Tensor, edge_map: tuple[Tensor, Tensor], targets: int) -> Tensor:
+        """The first ``targets`` nodes after the step, (…, targets, dim)."""
+        return product(self.step(nodes, edge_map, targets), self.basis.T)
+
+
+class _Sample:
+    """Some pairs of a test set, evenly spaced."""
+
+    def __init__(self, similarity: SGRAFSimilarity, images: Tokens, texts: PackedTexts) -> None:
+        device = similarity.output.weight.device
+        images = images.select(_evenly(len(images.embeddings), IMAGES))
+        texts = texts.select(_evenly(len(texts.lengths), CAPTIONS)).to(device)
+        budget = pair_budget(similarity, device, torch.float32, CPU_SCORING_BYTES)
+        tiles = caption_tiles(texts.lengths, max(1, budget // len(images.embeddings)))
+        self.images, self.device = images, device
+        self.captions = [Tokens(captions_of(texts, columns)) for columns in tiles]
+
+    def directions(self, similarity: SGRAFSimilarity, steps: int, dim: int) -> Tensor:
+        """Principal directions of the nodes after some steps of SGR, (S, dim)."""
+        images = precompute_images(similarity, self.images, self.device, torch.float32)
+        weights, moments = similarity.precompute_weights(torch.float32)[:steps], 0.0
+        for captions in self.captions:
+            nodes = similarity.nodes(images, similarity.precompute_texts(captions, torch.float32))
+            for index, edge_map in enumerate(weights):
+                nodes = similarity.reasoning.steps[index](nodes, edge_map, nodes.shape[-2])
+            flat = nodes.flatten(0, 2).double()
+            moments = moments + flat.T @ flat
+        return torch.linalg.eigh(moments).eigenvectors[:, -dim:].float()
+
+
+def _project(layers: Iterable[nn.Linear], basis: Tensor) -> None:
+    """Makes layers read vectors that are cut to ``basis``."""
+    for layer in layers:
+        layer.weight = nn.Parameter(layer.weight @ basis)
 
 
 def _evenly(count: int, size: int) -> Tensor:
