@@ -42,6 +42,7 @@ from xmodal.registry import register_all
 from xmodal.structures import PackedTexts, Tokens
 
 BEST = 10
+DIRECTIONS = 'image-to-text', 'text-to-image'
 SPEED_BAR, SAME_BAR = '>= 10', '>= 0.999'
 
 
@@ -62,10 +63,7 @@ def parse_args() -> argparse.Namespace:
 def compare(exact: Path, cascade: Path, figures: Figures) -> None:
     """Prints the share of queries of the same best."""
     ours, theirs = (torch.from_numpy(read_scores(file).scores) for file in (cascade, exact))
-    for name, found, expected in (
-        ('image-to-text', ours, theirs),
-        ('text-to-image', ours.T, theirs.T),
-    ):
+    for name, found, expected in zip(DIRECTIONS, (ours, ours.T), (theirs, theirs.T), strict=True):
         best = [x.topk(BEST, 1).indices.sort(1).values for x in (found, expected)]
         share = float((best[0] == best[1]).all(1).float().mean())
         print(f'{name}: {share:.2%} of {len(found)} queries have the same top {BEST}')
