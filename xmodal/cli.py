@@ -64,6 +64,7 @@ GROUPS = {
         'benchmark-data': 'analysis/benchmark_data.py',
         'benchmark-index': 'analysis/benchmark_index.py',
         'benchmark-all': 'analysis/benchmark_all.py',
+        'benchmark-cascade': 'analysis/benchmark_cascade.py',
         'benchmark-encoders': 'analysis/benchmark_encoders.py',
         'benchmark-lxmert': 'analysis/benchmark_lxmert.py',
         'benchmark-onnx': 'analysis/benchmark_onnx.py',

@@ -4,12 +4,13 @@ from xmodal.engine.loops.composite import CompositeEvalLoop
 from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.engine.loops.minimal_pairs import MinimalPairLoop
 from xmodal.engine.loops.retrieval import RetrievalLoop
-from xmodal.engine.loops.scorers import AllPairsScorer, ITMReranker, Scorer
+from xmodal.engine.loops.scorers import AllPairsScorer, CascadeScorer, ITMReranker, Scorer
 from xmodal.engine.loops.train import ResumableEpochTrainLoop
 from xmodal.engine.loops.zero_shot import ZeroShotLoop
 
 __all__ = [
     'AllPairsScorer',
+    'CascadeScorer',
     'ResumableEpochTrainLoop',
     'GroundingLoop',
     'ITMReranker',

@@ -3,9 +3,11 @@
 from xmodal.models.sgraf.all_pairs import score_all_pairs
 from xmodal.models.sgraf.global_pooling import SelfAttentionGlobal, SketchGlobal
 from xmodal.models.sgraf.matcher import ImageTextMatcher
+from xmodal.models.sgraf.narrow import narrow
 from xmodal.models.sgraf.pooled import PooledSimilarity
 from xmodal.models.sgraf.saf_sgr import SAF, SGR
 from xmodal.models.sgraf.similarity import SGRAFSimilarity
+from xmodal.models.sgraf.some_pairs import score_pairs
 
 __all__ = [
     'ImageTextMatcher',
@@ -15,5 +17,7 @@ __all__ = [
     'SGR',
     'SelfAttentionGlobal',
     'SketchGlobal',
+    'narrow',
     'score_all_pairs',
+    'score_pairs',
 ]

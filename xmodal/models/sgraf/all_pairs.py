@@ -5,18 +5,18 @@ from mmengine.dist import all_reduce, get_dist_info, is_main_process
 from torch import Tensor
 from tqdm import tqdm
 
-from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, join
+from xmodal.models.sgraf.pairwise import PairwiseSimilarity
 from xmodal.models.sgraf.tiles import (
     CPU_SCORING_BYTES,
     WORDS,
     caption_tiles,
+    captions_of,
     pair_budget,
+    precompute_images,
     score_captions,
 )
 from xmodal.products import fastest_dtype
 from xmodal.structures import PackedTexts, Tokens
-
-IMAGES_AT_ONCE = 256  # images precomputed at once
 
 
 @torch.no_grad()
@@ -71,9 +71,9 @@ def score_all_pairs(
     )
     with bar, torch.autocast(device.type, enabled=False):
         weights = similarity.precompute_weights(dtype)
-        precomputed_images = _precompute_images(similarity, images, device, dtype)
+        precomputed_images = precompute_images(similarity, images, device, dtype)
         for columns in tiles:
-            captions = _captions(texts, columns).to(device)
+            captions = captions_of(texts, columns).to(device)
             precomputed = similarity.precompute_texts(Tokens(captions), dtype)
             at_once = rows or max(1, budget // captions[..., 0].numel())
             logits = score_captions(score, precomputed_images, precomputed, weights, at_once)
@@ -82,21 +82,3 @@ def score_all_pairs(
     if ranks > 1:
         all_reduce(scores)
     return scores
-
-
-def _precompute_images(
-    similarity: PairwiseSimilarity, images: Tokens, device: torch.device, dtype: torch.dtype
-) -> tuple:
-    """What the pairs need of all images, computed a few images at a time."""
-    images = drop_idle_mask(images)
-    parts = []
-    for start in range(0, len(images.embeddings), IMAGES_AT_ONCE):
-        chunk = (None if x is None else x[start : start + IMAGES_AT_ONCE] for x in images[:2])
-        chunk = Tokens(*(None if x is None else x.to(device) for x in chunk))
-        parts.append(similarity.precompute_images(chunk, dtype))
-    return join(parts)
-
-
-def _captions(texts: PackedTexts, rows: Tensor) -> Tensor:
-    """Word embeddings of captions of one length, (K, L, D)."""
-    return texts.select(rows).values.unflatten(0, (len(rows), -1))

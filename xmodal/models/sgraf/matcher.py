@@ -6,6 +6,8 @@ from torch import Tensor
 
 from xmodal.models.base import CrossModalModel, check_vocabulary
 from xmodal.models.sgraf.all_pairs import score_all_pairs
+from xmodal.models.sgraf.narrow import narrow
+from xmodal.models.sgraf.some_pairs import score_pairs
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, PackedTexts, Regions, Tokens
 
@@ -79,6 +81,16 @@ class ImageTextMatcher(CrossModalModel):
     def score_all_pairs(self, images: Tokens, texts: PackedTexts, **options) -> Tensor:
         """Logits of a whole test set, (I, T); see :func:`.similarity.score_all_pairs`."""
         return score_all_pairs(self.similarity, images, texts, **options)
+
+    def score_roughly(self, images: Tokens, texts: PackedTexts, dim: int, **options) -> Tensor:
+        """The same by a copy of the similarity with ``dim`` directions; see :func:`.narrow`."""
+        return score_all_pairs(
+            narrow(self.similarity, images, texts, dim), images, texts, **options
+        )
+
+    def score_pairs(self, images: Tokens, texts: PackedTexts, chosen: Tensor) -> Tensor:
+        """Logits of the pairs of ``chosen``, (I, T) bool; see :func:`.some_pairs.score_pairs`."""
+        return score_pairs(self.similarity, images, texts, chosen)
 
     def _with_vocabulary(self, text_encoder: dict) -> dict:
         """The encoder's config with the size of the preprocessor's vocabulary."""

@@ -63,6 +63,10 @@ class SGR(nn.Module):
         """What depends on the weights alone."""
         return [step.edge_map(dtype) for step in self.steps]
 
+    def readers(self, output: nn.Linear) -> list[nn.Linear]:
+        """The layers that read nodes: those of the first step, which gives other vectors."""
+        return [self.steps[0].query, self.steps[0].key, self.steps[0].linear]
+
     def forward(self, nodes: Tensor, weights: list[tuple[Tensor, Tensor]]) -> Tensor:
         """(…, N, S) to (…, S)."""
         nodes = nodes.to(weights[0][0].dtype)
@@ -95,6 +99,10 @@ class SAF(nn.Module):
         self.relevance = xavier_linear(dim, 1)
         self.bn = nn.BatchNorm1d(1)
         self.bn_scope = bn_scope
+
+    def readers(self, output: nn.Linear) -> list[nn.Linear]:
+        """The layers that read nodes, ``output`` too: the result is a mean of nodes."""
+        return [self.relevance, output]
 
     @property
     def separable(self) -> bool:

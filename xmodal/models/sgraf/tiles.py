@@ -5,8 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from xmodal.models.sgraf.pairwise import PairwiseSimilarity, take
+from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, join, take
+from xmodal.structures import PackedTexts, Tokens
 
+IMAGES_AT_ONCE = 256  # images precomputed at once
 WORDS = 2048  # words of a tile: enough for matrix products to run at full rate
 CUDA_BYTES = 4 * 2**30  # enough for every multiprocessor
 # What fits the last cache of a server's processor; smaller tiles cost more calls than they save. In
@@ -37,6 +39,24 @@ def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
         rows = (lengths == length).nonzero().squeeze(1)
         tiles += rows.split(max(1, words // length))
     return tiles
+
+
+def captions_of(texts: PackedTexts, rows: Tensor) -> Tensor:
+    """Word embeddings of captions of one length, (K, L, D)."""
+    return texts.select(rows).values.unflatten(0, (len(rows), -1))
+
+
+def precompute_images(
+    similarity: PairwiseSimilarity, images: Tokens, device: torch.device, dtype: torch.dtype
+) -> tuple:
+    """What the pairs need of all images, computed a few images at a time."""
+    images = drop_idle_mask(images)
+    parts = []
+    for start in range(0, len(images.embeddings), IMAGES_AT_ONCE):
+        chunk = (None if x is None else x[start : start + IMAGES_AT_ONCE] for x in images[:2])
+        chunk = Tokens(*(None if x is None else x.to(device) for x in chunk))
+        parts.append(similarity.precompute_images(chunk, dtype))
+    return join(parts)
 
 
 def pair_budget(

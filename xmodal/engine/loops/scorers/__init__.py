@@ -2,6 +2,7 @@
 
 from xmodal.engine.loops.scorers.all_pairs import AllPairsScorer
 from xmodal.engine.loops.scorers.base import Scorer
+from xmodal.engine.loops.scorers.cascade import CascadeScorer
 from xmodal.engine.loops.scorers.itm_reranker import ITMReranker
 
-__all__ = ['AllPairsScorer', 'ITMReranker', 'Scorer']
+__all__ = ['AllPairsScorer', 'CascadeScorer', 'ITMReranker', 'Scorer']
