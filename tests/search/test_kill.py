@@ -63,9 +63,12 @@ def test_a_killed_index_goes_on_to_the_same_index(inferencer, tiny_world, tmp_pa
     expected, images = contents(whole), len(list(photos.rglob('*.png'))) - 1
     assert len(expected) == images and total > 200
     count = 20 if pytestconfig.getoption('--all-trials') else 5
-    moments = sorted(random.Random(0).sample(range(1, total), count))
+    moments = random.Random(0).sample(range(1, total), 3 * count)
     unfinished = 0
-    for moment in moments:
+    for number, moment in enumerate(moments):
+        # Before the first batch and after the last there is little to lose: half are between them.
+        if number >= count and unfinished >= count // 2:
+            break
         folder = tmp_path / f'killed_{moment}'
         arguments = folder, inferencer.config, weights, photos, moment
         process = get_context('forkserver').Process(target=update, args=arguments)
