@@ -80,6 +80,25 @@ def test_a_run_that_is_there_is_not_replaced(published, tmp_path):
         assert plan.runs[0].metrics() == mine
 
 
+@pytest.mark.parametrize(('shift', 'position'), [(40, 'idea'), (5, 'another')])
+def test_another_result_of_a_published_run_is_named_and_not_put_in_its_place(
+    shift, position, published, tmp_path, capsys
+):
+    before = published.read_bytes()
+    table = write_table(tmp_path)
+    table.write_text(table.read_text().replace("position='idea'", f"position='{position}'"))
+    plan = Plan(read_table(table, only=['idea']), 2, tmp_path / 'runs')
+    for run in plan.runs:
+        run.claim()
+    write_row(plan, 'idea', shift)
+    with shared_results(plan.runs, tmp_path / 'runs', published):
+        pass
+    assert published.read_bytes() == before
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(': ')[1] for line in said] == ['idea, seed 0, task', 'idea, seed 1, task']
+    assert str(published) in said[0] and 'another result' in said[0]
+
+
 def test_the_file_is_the_same_for_the_same_results(published, tmp_path):
     before = published.read_bytes()
     published.unlink()

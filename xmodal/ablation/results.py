@@ -42,7 +42,8 @@ def shared_results(runs: list[Run], root: Path, file: Path | None) -> Iterator[N
     try:
         yield
     finally:
-        _save(runs, root, file)
+        for sentence in _save(runs, root, file):
+            print(f'not added to {file}: {sentence}')
 
 
 def _contents(file: Path) -> dict[str, bytes]:
@@ -79,19 +80,44 @@ def _load(runs: Iterable[Run], root: Path, contents: dict[str, bytes]) -> Iterat
                     new.write_bytes(content)
 
 
-def _save(runs: Iterable[Run], root: Path, file: Path) -> None:
-    """Adds the results of all measured runs, beside those that the file has of others."""
-    known = _contents(file)
-    contents = dict(known)
+def _save(runs: Iterable[Run], root: Path, file: Path) -> list[str]:
+    """Adds the results of all measured runs, beside those that the file has.
+
+    Returns:
+        For each run that the file has another result of, which stays: a sentence.
+    """
+    known, new, kept = _contents(file), {}, []
     for run in runs:
         if run.metrics() is None or not run.record_file.is_file():
             continue
-        for path in (run.record_file, run.metrics_file):
-            contents[path.relative_to(root).as_posix()] = path.read_bytes()
-        if run.queries_file.is_file():
-            contents[run.queries_file.relative_to(root).as_posix()] = _small_queries(run)
-    if contents == known:
-        return
+        result = _result(run, root)
+        if not known.keys() & result.keys():
+            new |= result
+        elif _figures(known, run, root) != _figures(result, run, root):
+            kept.append(f'{run}: it has another result of this run; give another file')
+    if new:
+        _write(file, known | new)
+    return kept
+
+
+def _result(run: Run, root: Path) -> dict[str, bytes]:
+    """What the file gets of a run, by name."""
+    content = {path: path.read_bytes() for path in (run.record_file, run.metrics_file)}
+    if run.queries_file.is_file():
+        content[run.queries_file] = _small_queries(run)
+    return {path.relative_to(root).as_posix(): value for path, value in content.items()}
+
+
+def _figures(contents: dict[str, bytes], run: Run, root: Path) -> tuple[dict, dict]:
+    """Settings and metrics of a run. Its record has the time that it took, too."""
+    record, metrics = (
+        json.loads(contents[path.relative_to(root).as_posix()])
+        for path in (run.record_file, run.metrics_file)
+    )
+    return record['settings'], metrics
+
+
+def _write(file: Path, contents: dict[str, bytes]) -> None:
     with atomic_write(file) as new, tarfile.open(new, 'w:xz') as archive:
         for name in sorted(contents):
             member = tarfile.TarInfo(name)  # without a date: the same results, the same file
