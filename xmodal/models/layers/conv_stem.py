@@ -2,7 +2,7 @@
 
 from math import log2
 
-from torch import Tensor, nn
+from torch import Tensor, channels_last, nn
 
 
 class ConvStem(nn.Sequential):
@@ -33,9 +33,11 @@ class ConvStem(nn.Sequential):
         for inputs, outputs in zip(channels, channels[1:], strict=False):
             layers += [nn.Conv2d(inputs, outputs, 3, stride=2, padding=1), nn.ReLU()]
         super().__init__(*layers[:-1])
+        self.to(memory_format=channels_last)  # as convolutions compute, and as patches are read
         self.patch_size = (patch_size, patch_size)
         self.grid_size = (image_size // patch_size, image_size // patch_size)
 
     def forward(self, images: Tensor) -> Tensor:
         """Patches of pixels."""
+        images = images.contiguous(memory_format=channels_last)
         return super().forward(images).flatten(2).transpose(1, 2)
