@@ -97,6 +97,19 @@ def test_value_term_takes_the_text_as_the_queries():
     torch.testing.assert_close(F.value_term(attention, filled, weight), expected)
 
 
+def test_gradients_of_the_value_term_and_what_is_stored_for_them():
+    filled = F.fill_unreachable(paths()[0]).double().transpose(1, 2)
+    weight = random_tokens(1, 3, 8, torch.float64, seed=5)[0]
+    attention = random_tokens(2, 4 * 5, 7, torch.float64, seed=6).view(2, 4, 5, 7).softmax(-1)
+    inputs = [x.requires_grad_() for x in (attention, filled.detach(), weight)]
+    torch.autograd.gradcheck(F.value_term, inputs)
+    stored = []
+    with torch.autograd.graph.saved_tensors_hooks(stored.append, lambda x: x):
+        F.value_term(*inputs)
+    large = [x.untyped_storage().data_ptr() for x in stored if x.numel() >= filled.numel()]
+    assert set(large) == {x.untyped_storage().data_ptr() for x in inputs[:2]}  # no copies
+
+
 @pytest.mark.parametrize('dtype', FORMATS)
 def test_bias_term_is_the_projected_embedding(dtype):
     filled, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]

@@ -31,6 +31,7 @@ from xmodal.benchmark import (
     lxmert_peer,
     make_parser,
     make_table,
+    memory_of,
 )
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.lxmert_models import build_model, build_other, random_batch
@@ -163,11 +164,12 @@ def measure(args: argparse.Namespace) -> dict[str, dict]:
     workers = {side: Worker(ready_step, args, side) for side in SIDES}
     timers = {side: partial(worker.call, 'seconds') for side, worker in workers.items()}
     seconds = alternate(timers, args.repeats)
-    results = {}
-    for side, worker in workers.items():
-        results[side] = {'seconds': seconds[side], 'memory': worker.call('memory')}
+    for worker in workers.values():
         worker.close()
-    return results
+    return {
+        side: {'seconds': seconds[side], 'memory': memory_of(ready_step, args, side)}
+        for side in SIDES
+    }
 
 
 def report(args: argparse.Namespace, results: dict[str, dict]) -> Figures:

@@ -10,8 +10,8 @@ negatives.
 
 Each variant runs in its own process, in alternating rounds of one step; ratios are medians over the
 rounds, with the least and the greatest. Memory is what a step needs at its peak beyond weights,
-teacher and moments. Model FLOP utilisation (MFU) is relative to a large matrix product in the
-variant's precision, timed in the same run; only matrix multiplications count as FLOPs.
+teacher and moments. Model FLOP utilisation (MFU), of matrix products alone, is relative to a large
+product in the variant's precision, timed in the same run.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from xmodal.benchmark import (
     make_parser,
     make_table,
     matmul_rate,
+    memory_of,
 )
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.pretraining import PretrainingStep
@@ -96,9 +97,7 @@ def take_weights(model: nn.Module, peer: nn.Module) -> None:
     """
     missing, _ = model.load_state_dict(convert(albef_peer.weights(peer))[0], strict=False)
     if lacking := [name for name in missing if not name.startswith('queue.')]:
-        raise ConfigError(
-            f'--peer needs a config of the form of albef_4m.py: ALBEF has no {lacking}'
-        )
+        raise ConfigError(f'--peer needs a config like albef_4m.py: ALBEF has no {lacking}')
     queue = model.queue
     queue.image_embeddings.copy_(peer.image_queue.T)
     queue.text_embeddings.copy_(peer.text_queue.T)
@@ -162,20 +161,22 @@ class Agreement:
 
 def largest_difference(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> float:
     """Over all tensors of the peer, relative to its largest number."""
-    differences = [(ours[name] - value).abs().max().item() for name, value in theirs.items()]
-    return max(differences) / max(value.abs().max().item() for value in theirs.values())
+    differences = [(ours[name] - value).abs().max() for name, value in theirs.items()]
+    return float(max(differences) / max(value.abs().max() for value in theirs.values()))
 
 
 def measure(args: argparse.Namespace, names: list[str]) -> dict[str, dict]:
     """Measures the seconds of every round, the memory and the FLOPs of each variant."""
-    workers = {name: Worker(PeerStep if name == PEER else build, args, name) for name in names}
+    builds = {name: PeerStep if name == PEER else build for name in names}
+    workers = {name: Worker(builds[name], args, name) for name in names}
     timers = {name: partial(worker.call, 'seconds') for name, worker in workers.items()}
     seconds = alternate(timers, args.repeats, warm_up=1)
     results = {}
     for name, worker in workers.items():
-        flops, memory = worker.call('flops'), worker.call('memory')
-        results[name] = {'seconds': seconds[name], 'memory': memory, 'flops': flops}
+        flops = worker.call('flops')
         worker.close()
+        memory = memory_of(builds[name], args, name)
+        results[name] = {'seconds': seconds[name], 'memory': memory, 'flops': flops}
     return results
 
 

@@ -24,7 +24,7 @@ from xmodal.benchmark.timing import (
     synchronize,
     timed,
 )
-from xmodal.benchmark.workers import TrainingStep, Worker
+from xmodal.benchmark.workers import TrainingStep, Worker, memory_of
 
 __all__ = [
     'WARM_UP',
@@ -39,6 +39,7 @@ __all__ = [
     'make_table',
     'matmul_rate',
     'median_ratio',
+    'memory_of',
     'peak_memory_of',
     'proportional_memory',
     'seconds_of',

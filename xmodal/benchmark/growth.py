@@ -11,7 +11,7 @@ from rich.table import Table
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.script import make_table
 from xmodal.benchmark.timing import alternate
-from xmodal.benchmark.workers import Worker
+from xmodal.benchmark.workers import Worker, memory_of
 
 
 class Growth(NamedTuple):
@@ -73,10 +73,10 @@ def measure_growth(
             }
             seconds = alternate(timers, repeats, warm_up=1, desc=f'{what} {value}')
             measured = what, value, base[what], seconds['own'], seconds['base']
-            rounds.append((*measured, worker.call('memory')))
             worker.close()
-    of_base = first.call('memory')  # last, since later steps are slower
+            rounds.append((*measured, memory_of(build, {**base, what: value})))
     first.close()
+    of_base = memory_of(build, base)
     return [Growth(*row, of_base) for row in rounds]
 
 

@@ -33,12 +33,15 @@ class TrainingStep(ABC):
         return (seconds_of if torch.cuda.is_available() else cpu_seconds_of)(self)
 
     def memory(self) -> float:
-        """Takes a step; returns the GiB that it needs beyond what rests between two steps.
+        """Takes two steps; returns the GiB that one needs beyond what rests between them.
 
-        Weights, teacher and the optimizer's moments rest. Later steps are slower on a CPU.
+        Weights, teacher and the optimizer's moments rest. On a CPU call it before any other step
+        (:func:`memory_of`): gaps that these leave between tensors would count, and later steps are
+        slower.
         """
         if not torch.cuda.is_available():
             return_memory_at_once()
+        self()
         return peak_memory_of(self) / 2**10
 
     def flops(self) -> int:
@@ -93,6 +96,19 @@ class Worker:
         """Ends the process."""
         self._pipe.send(None)
         self._process.join()
+
+
+def memory_of(build: Callable, *args: object) -> float:
+    """The GiB that a step needs, measured in a process that takes no other.
+
+    Args:
+        build: makes the :class:`TrainingStep`.
+        args: of ``build``.
+    """
+    worker = Worker(build, *args)
+    memory = worker.call('memory')
+    worker.close()
+    return memory
 
 
 def _serve(pipe: Connection, build: Callable, args: tuple) -> None:

@@ -1,6 +1,7 @@
 """The terms that a distance adds to tokens and to attention (ACE-RPE, Eqs. 8-12)."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -77,6 +78,24 @@ def value_term(attention: Tensor, distance: Tensor, weight: Tensor) -> Tensor:
     Returns:
         (B, Lq, D).
     """
-    attended = attention.transpose(1, 2) @ distance  # (B, Lq, H, G)
+    attended = _Attended.apply(attention, distance)  # (B, Lq, H, G)
     weight = weight.unflatten(1, (attention.shape[1], -1)).transpose(0, 1)  # (H, G, D / H)
     return (attended.transpose(1, 2) @ weight).transpose(1, 2).flatten(2)
+
+
+class _Attended(torch.autograd.Function):
+    """Σ_j a_ij P_ij of every head. Stores a and P alone, and not as the product wants them."""
+
+    @staticmethod
+    def forward(ctx: Any, attention: Tensor, distance: Tensor) -> Tensor:
+        ctx.save_for_backward(attention, distance)
+        return attention.transpose(1, 2) @ distance
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        attention, distance = ctx.saved_tensors
+        of_attention, of_distance = ctx.needs_input_grad
+        return (
+            (gradient @ distance.mT).transpose(1, 2) if of_attention else None,
+            attention.permute(0, 2, 3, 1) @ gradient if of_distance else None,
+        )

@@ -98,7 +98,9 @@ class Attention(nn.Module):
             if bias is not None:
                 logits = logits + bias
             probabilities = logits.softmax(-1)
-            dropped = nn.functional.dropout(probabilities, dropout)
+            dropped = probabilities
+            if dropout:  # nn.functional.dropout stores its mask as numbers on a CPU
+                dropped, _ = torch.native_dropout(probabilities, dropout, train=True)
             attended = _merge_heads(dropped.to(v.dtype) @ v)
             if terms.pairs is not None:
                 attended = attended + F.value_term(dropped, *terms.pairs).to(attended.dtype)

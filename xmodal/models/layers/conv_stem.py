@@ -33,11 +33,10 @@ class ConvStem(nn.Sequential):
         for inputs, outputs in zip(channels, channels[1:], strict=False):
             layers += [nn.Conv2d(inputs, outputs, 3, stride=2, padding=1), nn.ReLU()]
         super().__init__(*layers[:-1])
-        self.to(memory_format=channels_last)  # as convolutions compute, and as patches are read
         self.patch_size = (patch_size, patch_size)
         self.grid_size = (image_size // patch_size, image_size // patch_size)
 
     def forward(self, images: Tensor) -> Tensor:
         """Patches of pixels."""
-        images = images.contiguous(memory_format=channels_last)
+        images = images.contiguous(memory_format=channels_last)  # as convolutions compute
         return super().forward(images).flatten(2).transpose(1, 2)
