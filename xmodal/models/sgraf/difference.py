@@ -30,7 +30,7 @@ class ProjectedDifference(Function):
         difference = batched_product(weights, regions).sub_(words)
         flat = gradient.flatten(0, 1)
         squares = difference.flatten(0, 1).square()
-        weight_gradient = product(squares.T, flat.T).T.to(weight.dtype)
+        weight_gradient = product(flat.T, squares.T).to(weight.dtype)
         bias_gradient = flat.sum(0, dtype=weight.dtype)
         difference = difference.mul_(product(gradient, 2 * weight.T))
         word_gradient = -(difference.sum(0) if words.dim() == 2 else difference)
