@@ -26,15 +26,16 @@ from xmodal.files import read_json, write_json
 FOLDER = Path(__file__).parent
 PEERS, IMAGES = 'PEERS', 'FOLDER'
 ALBEF_STEP = 'benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 2 --repeats 5 --amp'
-POSITION = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --batch-size 2 --repeats 9'
+POSITION = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --batch-size 2 --repeats 5'
 RETRIEVAL = (
     'benchmark_retrieval.py configs/acerpe/albef_4m.py --image-size 224 --images 12 --captions 4 '
     '--topk 4'
 )
+SIMILARITY = 'benchmark_similarity.py --captions 100 --repeats 5 --step-repeats 5'
 BENCHMARKS = {
     'pretrain': f'{ALBEF_STEP} --peer {PEERS}/ALBEF',
     'lxmert': 'benchmark_lxmert.py configs/lxmert/pretrain_released.py --repeats 5',
-    'similarity': f'benchmark_similarity.py --captions 100 --repeats 5 --peer {PEERS}/SGRAF',
+    'similarity': f'{SIMILARITY} --peer {PEERS}/SGRAF',
     'retrieval': f'{RETRIEVAL} --peer {PEERS}/ALBEF',
     'data': f'benchmark_data.py configs/acerpe/albef_4m.py --images {IMAGES} --peer {PEERS}/ALBEF',
     'encoders': 'benchmark_encoders.py --repeats 5',

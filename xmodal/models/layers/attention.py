@@ -115,7 +115,7 @@ def _add(projected: Tensor, addition: LowRank | None, projection: nn.Linear) -> 
     if addition is None:
         return projected
     weight = addition.weight @ projection.weight.T  # (C, D)
-    return projected + product(addition.features.to(projected.dtype), weight.T)
+    return product(addition.features.to(projected.dtype), weight.T).add_(projected)
 
 
 def _attention_bias(mask: Tensor | None, bias: Tensor | None, query: Tensor) -> Tensor | None:
