@@ -12,8 +12,9 @@ IMAGES_AT_ONCE = 256  # images precomputed at once
 WORDS = 2048  # words of a tile: enough for matrix products to run at full rate
 CUDA_BYTES = 4 * 2**30  # enough for every multiprocessor
 # What fits the last cache of a server's processor; smaller tiles cost more calls than they save. In
-# training a tile has all images, and few captions make slow products.
-CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 32 * 2**20, 64 * 2**20
+# training a tile has all images, few captions make slow products, and each tile adds a gradient of
+# all regions to that of the others: a tile of most lengths has all its captions.
+CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 32 * 2**20, 256 * 2**20
 
 
 def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
