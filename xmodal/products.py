@@ -95,6 +95,14 @@ def with_fast_linear(build: Callable) -> Callable:
     return build_module
 
 
+def product_of_rows(x: Tensor, y: Tensor) -> Tensor:
+    """xᵀ y, (N, K), of (B, N) and (B, K).
+
+    oneDNN copies its first matrix when it is a view: here the smaller of both.
+    """
+    return product(x.T, y.T) if x.shape[1] <= y.shape[1] else product(y.T, x.T).T
+
+
 class _Product(torch.autograd.Function):
     """x Wᵀ + b of a matrix x by oneDNN; so are the products of its gradients."""
 
@@ -109,14 +117,9 @@ class _Product(torch.autograd.Function):
         of_x, of_weight, of_bias = ctx.needs_input_grad
         return (
             product(gradient, weight.T) if of_x else None,
-            _product_of_rows(gradient, x) if of_weight else None,
+            product_of_rows(gradient, x) if of_weight else None,
             gradient.sum(0) if of_bias else None,
         )
-
-
-def _product_of_rows(x: Tensor, y: Tensor) -> Tensor:
-    """xᵀ y. oneDNN copies its first matrix when it is a view: here the smaller of both."""
-    return product(x.T, y.T) if x.shape[1] <= y.shape[1] else product(y.T, x.T).T
 
 
 @register_flop_formula(torch.ops.mkldnn._linear_pointwise)

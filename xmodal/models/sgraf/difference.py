@@ -3,7 +3,7 @@
 from torch import Tensor
 from torch.autograd import Function
 
-from xmodal.products import batched_product, product
+from xmodal.products import batched_product, product, product_of_rows
 
 
 class ProjectedDifference(Function):
@@ -30,7 +30,7 @@ class ProjectedDifference(Function):
         difference = batched_product(weights, regions).sub_(words)
         flat = gradient.flatten(0, 1)
         squares = difference.flatten(0, 1).square()
-        weight_gradient = product(flat.T, squares.T).to(weight.dtype)
+        weight_gradient = product_of_rows(flat, squares).to(weight.dtype)
         bias_gradient = flat.sum(0, dtype=weight.dtype)
         difference = difference.mul_(product(gradient, 2 * weight.T))
         word_gradient = -(difference.sum(0) if words.dim() == 2 else difference)
