@@ -29,8 +29,7 @@ from rich.console import Console
 from xmodal.benchmark import alternate, describe_device, make_parser, make_table, seconds_of
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.sgraf_costs import TEST_SETS
-from xmodal.benchmark.sgraf_loop import LiteralLoop
-from xmodal.benchmark.sgraf_peer import PublicSGRAF
+from xmodal.benchmark.sgraf_peer import sgraf_peer
 from xmodal.benchmark.sgraf_random import SHARD, SimilarityBenchmark
 from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
@@ -72,9 +71,8 @@ def compare(exact: Path, cascade: Path, figures: Figures) -> None:
 
 def time_stages(args: argparse.Namespace, figures: Figures) -> None:
     """Prints the table of both similarities."""
-    peer, scorer, coco = LiteralLoop, CascadeScorer(), TEST_SETS['COCO 5K']
-    if args.peer:
-        peer = partial(PublicSGRAF, folder=args.peer, rename=partial(rename, 2))
+    scorer, coco = CascadeScorer(), TEST_SETS['COCO 5K']
+    peer = sgraf_peer(args.peer, partial(rename, 2))
     share = scorer.topk / coco.images + scorer.topk / coco.captions
     table = make_table(
         f'{share:.2%} candidates; {describe_device("cpu")}',

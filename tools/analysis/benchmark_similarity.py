@@ -41,8 +41,7 @@ from xmodal.benchmark import (
     seconds_of,
 )
 from xmodal.benchmark.figures import Figures
-from xmodal.benchmark.sgraf_loop import LiteralLoop
-from xmodal.benchmark.sgraf_peer import PublicSGRAF
+from xmodal.benchmark.sgraf_peer import sgraf_peer
 from xmodal.benchmark.sgraf_random import DTYPES, POOLINGS, SHARD, SimilarityBenchmark
 from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
@@ -173,9 +172,7 @@ def main() -> None:
         *f'{names}s|speed-up|MiB'.split('|'),
         num_text_columns=3,
     )
-    figures, peer = Figures('similarity'), LiteralLoop
-    if args.peer:
-        peer = partial(PublicSGRAF, folder=args.peer, rename=partial(rename, 2))
+    figures, peer = Figures('similarity'), sgraf_peer(args.peer, partial(rename, 2))
     for reasoning in ('SAF', 'SGR'):
         for pooling in ['self-attention'] if args.peer else POOLINGS:
             benchmark = SimilarityBenchmark(reasoning, pooling, args, peer)

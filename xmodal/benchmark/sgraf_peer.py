@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,18 @@ from xmodal.benchmark.sgraf_loop import LiteralLoop
 from xmodal.errors import ConfigError
 from xmodal.models.sgraf import SGRAFSimilarity
 from xmodal.structures import Tokens
+
+
+def sgraf_peer(
+    folder: Path | None, rename: Callable[[str], str | None]
+) -> Callable[[SGRAFSimilarity], nn.Module]:
+    """What a similarity is compared with: public SGRAF, or without a checkout a literal loop.
+
+    Args:
+        folder: see :class:`PublicSGRAF`; None for none.
+        rename: see :class:`PublicSGRAF`.
+    """
+    return partial(PublicSGRAF, folder=folder, rename=rename) if folder else LiteralLoop
 
 
 class PublicSGRAF(nn.Module):
