@@ -66,7 +66,7 @@ def _load(runs: Iterable[Run], root: Path, contents: dict[str, bytes]) -> Iterat
         For each run whose settings are others now, which is left out: a sentence.
     """
     for run in runs:
-        record = run.record_file.relative_to(root).as_posix()
+        record = _name(run.record_file, root)
         if run.metrics() is not None or record not in contents:
             continue
         made_with = json.loads(contents[record])['settings']
@@ -75,7 +75,7 @@ def _load(runs: Iterable[Run], root: Path, contents: dict[str, bytes]) -> Iterat
             continue
         # The metrics come last: a run that has them has all.
         for path in (run.record_file, run.queries_file, run.metrics_file):
-            if content := contents.get(path.relative_to(root).as_posix()):
+            if content := contents.get(_name(path, root)):
                 with atomic_write(path) as new:
                     new.write_bytes(content)
 
@@ -90,31 +90,26 @@ def _save(runs: Iterable[Run], root: Path, file: Path) -> list[str]:
     for run in runs:
         if run.metrics() is None or not run.record_file.is_file():
             continue
-        result = _result(run, root)
-        if not known.keys() & result.keys():
-            new |= result
-        elif _figures(known, run, root) != _figures(result, run, root):
+        own = {_name(path, root): path.read_bytes() for path in (run.record_file, run.metrics_file)}
+        if not known.keys() & own.keys():
+            new |= own
+            if run.queries_file.is_file():
+                new[_name(run.queries_file, root)] = _small_queries(run)
+        elif any(_outcome(known[name]) != _outcome(content) for name, content in own.items()):
             kept.append(f'{run}: it has another result of this run; give another file')
     if new:
         _write(file, known | new)
     return kept
 
 
-def _result(run: Run, root: Path) -> dict[str, bytes]:
-    """What the file gets of a run, by name."""
-    content = {path: path.read_bytes() for path in (run.record_file, run.metrics_file)}
-    if run.queries_file.is_file():
-        content[run.queries_file] = _small_queries(run)
-    return {path.relative_to(root).as_posix(): value for path, value in content.items()}
+def _name(path: Path, root: Path) -> str:
+    """The name of a run's file in the archive."""
+    return path.relative_to(root).as_posix()
 
 
-def _figures(contents: dict[str, bytes], run: Run, root: Path) -> tuple[dict, dict]:
-    """Settings and metrics of a run. Its record has the time that it took, too."""
-    record, metrics = (
-        json.loads(contents[path.relative_to(root).as_posix()])
-        for path in (run.record_file, run.metrics_file)
-    )
-    return record['settings'], metrics
+def _outcome(content: bytes) -> dict:
+    """Metrics, or a record without the time that its run took."""
+    return {key: value for key, value in json.loads(content).items() if key != 'seconds'}
 
 
 def _write(file: Path, contents: dict[str, bytes]) -> None:
