@@ -161,8 +161,8 @@ class Agreement:
 
 def largest_difference(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> float:
     """Over all tensors of the peer, relative to its largest number."""
-    differences = [(ours[name] - value).abs().max() for name, value in theirs.items()]
-    return float(max(differences) / max(value.abs().max() for value in theirs.values()))
+    differences = [(ours[name] - value).abs().max().item() for name, value in theirs.items()]
+    return max(differences) / max(value.abs().max().item() for value in theirs.values())
 
 
 def measure(args: argparse.Namespace, names: list[str]) -> dict[str, dict]:

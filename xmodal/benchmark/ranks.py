@@ -80,7 +80,7 @@ class Rank(PretrainingStep):
         return dict(traffic.sent)
 
     def rest_and_peak(self) -> tuple[float, float]:
-        """Takes a step; returns the GiB of the training before and at the peak of the step."""
+        """Takes two steps; returns the GiB of the training before and at the peak of a step."""
         peak = self.memory()
         rest = (memory_in_use() - self.before) / 2**10
         return rest, rest + peak
