@@ -104,6 +104,37 @@ def test_a_wrong_layer_decay_is_a_sentence(family_config):
         NoDecayConstructor(cfg, dict(layer_decay=0.5))(model)
 
 
+def test_a_custom_key_scales_the_rates_of_the_parts_it_names(family_config):
+    model = MODELS.build(family_config('acerpe').model)
+    cfg = dict(optimizer=dict(type='AdamW', lr=2.0, weight_decay=0.1))
+    custom = {'text_encoder': dict(lr_mult=0.5), 'text_encoder.bert.encoder': dict(lr_mult=0.25)}
+    options = dict(custom_keys=custom, layer_decay=DECAY)
+    groups = NoDecayConstructor(cfg, options)(model).optimizer.param_groups
+    by_layer = NoDecayConstructor(cfg, dict(layer_decay=DECAY))(model).optimizer.param_groups
+    rates, plain = (
+        {parameter: group['lr'] for group in groups for parameter in group['params']}
+        for groups in (groups, by_layer)
+    )
+    factors = set()
+    trained = [(name, x) for name, x in model.named_parameters() if x.requires_grad]
+    for name, parameter in trained:
+        factor = 0.25 if 'text_encoder.bert.encoder' in name else 0.5
+        factor = factor if 'text_encoder' in name else 1.0
+        factors.add(factor)
+        assert rates[parameter] == pytest.approx(factor * plain[parameter])
+    assert factors == {0.25, 0.5, 1.0}
+
+
+@pytest.mark.parametrize('value', [dict(decay_mult=0), dict(lr_mult=0), dict(lr_mult='1'), 0.1])
+def test_a_wrong_custom_key_is_a_sentence(family_config, value):
+    cfg = dict(optimizer=dict(type='AdamW', lr=1.0))
+    with pytest.raises(ConfigError, match=r"custom_keys\['text_encoder'\]=.*a number above 0"):
+        NoDecayConstructor(cfg, dict(custom_keys={'text_encoder': value}))
+    model = MODELS.build(family_config('acerpe').model)
+    with pytest.raises(ConfigError, match=r"custom_keys\['txt'\]: no parameter of the model"):
+        NoDecayConstructor(cfg, dict(custom_keys={'txt': dict(lr_mult=0.1)}))(model)
+
+
 @needs_peft
 @pytest.mark.parametrize('family', FAMILIES)
 def test_of_a_part_with_lora_its_matrices_alone_learn_and_merge_into_the_weights(

@@ -42,20 +42,24 @@ class NoDecayConstructor:
     Args:
         optim_wrapper_cfg: config of the wrapper, with ``optimizer``.
         paramwise_cfg: ``decay_token_types=True`` decays the token type embeddings too, as EMKUM
-            does; ``layer_decay``, d, is above 0 and at most 1, the default. No other option.
+            does; ``layer_decay``, d, is above 0 and at most 1, the default; ``custom_keys``, as of
+            MMEngine's constructor, has ``dict(lr_mult=m)`` by parts of parameters' names: the
+            longest that a name contains multiplies its rate by m. No other option.
 
     Raises:
-        ConfigError: if ``paramwise_cfg`` has another key, or another layer decay.
+        ConfigError: if ``paramwise_cfg`` has another key or another layer decay, or a custom key is
+            in no parameter's name or sets something else.
     """
 
     def __init__(self, optim_wrapper_cfg: dict, paramwise_cfg: dict | None = None) -> None:
         options = dict(paramwise_cfg or {})
         self.decay_token_types = options.pop('decay_token_types', False)
         self.layer_decay = options.pop('layer_decay', 1.0)
+        self.custom_keys = options.pop('custom_keys', {})
         if options:
             raise ConfigError(
                 f'optim_wrapper.paramwise_cfg has {sorted(options)}, but NoDecayConstructor takes '
-                'only decay_token_types and layer_decay: remove it, or set '
+                'only decay_token_types, layer_decay and custom_keys: remove it, or set '
                 "optim_wrapper.constructor='DefaultOptimWrapperConstructor'"
             )
         if type(self.layer_decay) not in (int, float) or not 0 < self.layer_decay <= 1:
@@ -63,6 +67,12 @@ class NoDecayConstructor:
                 f'optim_wrapper.paramwise_cfg.layer_decay={self.layer_decay!r}, expected a number '
                 'above 0 and at most 1'
             )
+        for key, value in self.custom_keys.items():
+            if not _is_factor(value):
+                raise ConfigError(
+                    f"optim_wrapper.paramwise_cfg.custom_keys['{key}']={value!r}, expected "
+                    'dict(lr_mult=…) with a number above 0'
+                )
         self.wrapper_cfg = copy.deepcopy(dict(optim_wrapper_cfg))
         self.optimizer_cfg = self.wrapper_cfg.pop('optimizer')
 
@@ -70,11 +80,13 @@ class NoDecayConstructor:
         """Builds the wrapped optimizer of a model's trainable parameters."""
         model = unwrap(model)
         scales = {} if self.layer_decay == 1 else layer_scales(model, self.layer_decay)
+        factors = custom_scales([name for name, _ in model.named_parameters()], self.custom_keys)
         groups: dict[tuple[float, bool], list] = defaultdict(list)
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
                 is_undecayed = leaves_undecayed(name, parameter, self.decay_token_types)
-                groups[scales.get(name, 1.0), is_undecayed].append(parameter)
+                scale = scales.get(name, 1.0) * factors[name]
+                groups[scale, is_undecayed].append(parameter)
         order = sorted(
             groups, key=lambda key: (-key[0], key[1])
         )  # the log shows the first one's rate
@@ -109,6 +121,30 @@ def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
             f'{type(model).__name__} has blocks: remove it'
         )
     return scales
+
+
+def _is_factor(value: object) -> bool:
+    """Whether it is ``dict(lr_mult=m)``."""
+    if not isinstance(value, dict) or set(value) != {'lr_mult'}:
+        return False
+    return type(value['lr_mult']) in (int, float) and value['lr_mult'] > 0
+
+
+def custom_scales(names: list[str], custom_keys: dict[str, dict]) -> dict[str, float]:
+    """The factor of the learning rate of each parameter: that of the longest key in its name.
+
+    Raises:
+        ConfigError: for a key that is in no name.
+    """
+    for key in custom_keys:
+        if not any(key in name for name in names):
+            raise ConfigError(
+                f"optim_wrapper.paramwise_cfg.custom_keys['{key}']: no parameter of the model has "
+                f'it in its name; names are such as {names[0]}'
+            )
+    longest_first = sorted(custom_keys, key=len, reverse=True)
+    found = {name: next((key for key in longest_first if key in name), None) for name in names}
+    return {name: custom_keys[key]['lr_mult'] if key else 1.0 for name, key in found.items()}
 
 
 def leaves_undecayed(name: str, parameter: nn.Parameter, decay_token_types: bool = False) -> bool:

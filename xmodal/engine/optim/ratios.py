@@ -33,7 +33,7 @@ def keep_ratios(schedule: dict, optimizer: Optimizer) -> dict:
     if schedule['type'] == 'AlbefLR':  # it has shares itself
         return schedule
     raise ConfigError(
-        f'param_scheduler: {schedule["type"]} has one eta_min for all layers, whose rates '
-        "optim_wrapper.paramwise_cfg.layer_decay sets apart: set eta_min=0, or take type='"
+        f'param_scheduler: {schedule["type"]} has one eta_min for all parameters, whose rates '
+        "optim_wrapper.paramwise_cfg sets apart: set eta_min=0, or take type='"
         "CosineAnnealingLR'"
     )

@@ -6,7 +6,7 @@ from xmodal import functional as F
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.models.losses import contrastive_loss
 from xmodal.registry import MODELS
-from xmodal.structures import PretrainStep
+from xmodal.structures import PretrainStep, Tokens
 
 
 @MODELS.register_module()
@@ -22,13 +22,16 @@ class AnchorContrastHead(PretrainHead):
 
     Args:
         temperature: of the softmax over the batch.
+        ranks: pairs are re-ranked by the sum of its logit and the matching score. Vectors compare
+            an image with a text as a whole, the logit compares them word by word: the two err on
+            different pairs.
     """
 
     order = 1
 
-    def __init__(self, temperature: float = 0.03) -> None:
+    def __init__(self, temperature: float = 0.03, ranks: bool = False) -> None:
         super().__init__()
-        self.temperature = temperature
+        self.temperature, self.ranks = temperature, ranks
 
     def check(self, model: nn.Module) -> None:
         """Raises ValueError where the position has no groups of similarities."""
@@ -41,16 +44,8 @@ class AnchorContrastHead(PretrainHead):
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
         """``loss_anchors``; ``anchors_accuracy``, how often the nearest text is the image's."""
-        image, text = step.image.tokens, step.text.tokens
-        first = int(model.backbone.image_encoder.has_cls)
-        similarity = F.late_interaction(
-            image.embeddings[:, first:],
-            text.embeddings[:, 1:],
-            model.backbone.position.groups,
-            image.full_mask()[:, first:],
-            text.attention_mask[:, 1:],
-        )
-        logits, positives = similarity / self.temperature, step.batch.identities.positives()
+        logits = self.all_logits(model, step.image.tokens, step.text.tokens)
+        positives = step.batch.identities.positives()
         of_images = contrastive_loss(logits, positives)
         of_texts = contrastive_loss(logits.T, positives.T)
         nearest = logits.argmax(1, keepdim=True)
@@ -58,3 +53,15 @@ class AnchorContrastHead(PretrainHead):
             'loss_anchors': (of_images + of_texts).mean() / 2,
             'anchors_accuracy': positives.gather(1, nearest).float().mean(),
         }
+
+    def all_logits(self, model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
+        """The logits of all pairs of I images and T texts, (I, T)."""
+        first = int(model.backbone.image_encoder.has_cls)
+        similarity = F.late_interaction(
+            image.embeddings[:, first:],
+            text.embeddings[:, 1:],
+            model.backbone.position.groups,
+            image.full_mask()[:, first:],
+            text.full_mask()[:, 1:],
+        )
+        return similarity / self.temperature
