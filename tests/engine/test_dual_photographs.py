@@ -147,6 +147,8 @@ def test_a_fusion_encoder_is_trained_above_vectors_that_stay(read_config, tmp_pa
     config.model.backbone.fusion.update(embed_dims=32, num_heads=2, feedforward_dims=32)
     config.work_dir = str(tmp_path / 'fusion')
     config.load_from = str(tmp_path / 'run/epoch_3.pth')
+    config.train_cfg.update(max_epochs=20, val_interval=20)  # of four steps
+    config.optim_wrapper.optimizer.lr = 5e-3
     runner = build_runner(config)
     runner.train()
     metrics = runner.test()

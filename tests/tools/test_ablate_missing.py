@@ -128,6 +128,17 @@ def test_a_model_in_the_cache_of_the_hub_is_not_missing(plan, monkeypatch):
     assert {('words', 'tokenizer.json'), ('weights', 'model.safetensors')} <= set(asked)
 
 
+def test_a_package_is_missing_until_it_is_installed(plan, tmp_path, monkeypatch):
+    words = 'package:a_package_of_words'
+    Path('of_package.py').write_text(CONFIG.replace("'words'", f"'{words}'"))
+    Path('table.py').write_text(TABLE.replace('config.py', 'of_package.py'))
+    plan = Plan(read_table('table.py'), 1, Path('runs'))
+    assert f'{words} (vocabulary)' in missing_by_stage(plan)['task']
+    make(*(f'a_package_of_words/{name}' for name in ('__init__.py', 'config.json', 'vocab.txt')))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert f'{words} (vocabulary)' not in missing_by_stage(plan)['task']
+
+
 def test_what_is_finished_lacks_nothing(plan):
     for run in plan.runs:
         if run.stage.trains:

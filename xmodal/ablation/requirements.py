@@ -11,6 +11,7 @@ from xmodal.ablation.plan import Plan
 from xmodal.ablation.runs import Run
 from xmodal.engine.components import sections
 from xmodal.packaged import find_file
+from xmodal.weights import find_weights
 
 # Keys that name a file, files or a folder: below the `data_root` next to them, or as they are.
 _BELOW_ROOT = (
@@ -92,9 +93,15 @@ def _missing_weights(model: dict) -> Iterator[str]:
 
 
 def _absent_model(name: object, what: str, files: Iterable[str]) -> Iterator[str]:
-    """A name that is neither a file, nor a folder or a cached model that has one of ``files``."""
+    """A name that is no file, and no folder, package or cached model with one of ``files``."""
     if not isinstance(name, str) or Path(name).is_file():
         return
+    if name.startswith('package:'):  # other sources may download
+        try:
+            name = find_weights(name, what)
+        except FileNotFoundError:
+            yield f'{name} ({what})'
+            return
     if not any(_is_cached(name, file) for file in files):
         yield f'{name} ({what})'
 

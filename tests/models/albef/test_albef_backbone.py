@@ -130,6 +130,24 @@ def test_regions_are_pooled_in_their_own_width_and_fused_in_that_of_the_fusion_e
         torch.testing.assert_close(encoded.tokens.embeddings[row, :count], tokens)
 
 
+@torch.no_grad()
+def test_words_are_pooled_before_their_adapter_and_fused_after_it(with_regions, batch):
+    config = with_regions()
+    config['backbone']['text_adapter'] = dict(type='TokenAdapter', hidden_dims=7)
+    backbone = MODELS.build(config).backbone.eval()
+    data = batch(size=2)
+    encoded = backbone.encode_text(data.input_ids, data.attention_mask)
+    words = backbone.text_encoder(data.input_ids, data.attention_mask).embeddings
+    normed = layer_norm(words, (32,))
+    adapter, proj = backbone.text_adapter, backbone.text_proj
+    first, last = adapter.feed_forward[0], adapter.feed_forward[3]
+    tokens = layer_norm(adapter.linear(normed) + last(gelu(first(normed))), (32,))
+    torch.testing.assert_close(encoded.tokens.embeddings, tokens)
+    for row, count in enumerate(data.attention_mask.sum(1).tolist()):
+        vector = proj(words[row, 1:count].mean(0))
+        torch.testing.assert_close(encoded.embedding[row], vector / vector.norm())
+
+
 def test_frozen_projections_keep_their_vectors_while_matching_is_trained(with_regions, batch):
     config = with_regions()
     config['backbone']['frozen'] = ['image_proj', 'text_proj']

@@ -29,6 +29,7 @@ class AlbefBackbone(CrossModalBackbone):
         dropout: inside that network.
         image_adapter: config of a :class:`TokenAdapter`, for an image encoder of another width than
             the fusion encoder; the pooling comes before it. None for none.
+        text_adapter: the same for the text encoder.
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
@@ -49,8 +50,17 @@ class AlbefBackbone(CrossModalBackbone):
         dropout: float = 0.0,
         image_adapter: dict | None = None,
         token_type: dict | None = None,
+        text_adapter: dict | None = None,
     ) -> None:
-        super().__init__(image_encoder, text_encoder, fusion, position, token_type, image_adapter)
+        super().__init__(
+            image_encoder,
+            text_encoder,
+            fusion,
+            position,
+            token_type,
+            image_adapter,
+            text_adapter,
+        )
         self.proj_dims = proj_dims
         if image_pooling is None and not self.image_encoder.has_cls:
             raise ValueError(
@@ -87,20 +97,23 @@ class AlbefBackbone(CrossModalBackbone):
         embedding = _project(
             tokens, self.image_encoder.has_cls, self.image_pooling, self.image_proj
         )
-        return Encoded(self.adapt(tokens), embedding)
+        return Encoded(self.adapt(tokens, 'image'), embedding)
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
         """(B, N) word pieces to tokens (B, N, D) and embeddings (B, d)."""
-        tokens = self.text_tokens(input_ids, attention_mask)
-        return Encoded(tokens, _project(tokens, True, self.text_pooling, self.text_proj))
+        tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
+        embedding = _project(tokens, True, self.text_pooling, self.text_proj)
+        return Encoded(self.adapt(tokens, 'text'), embedding)
 
     def image_tokens(self, images: Tensor, *mask: Tensor) -> Tokens:
         """Tokens of pixels, optionally with a patch mask and a mask token."""
-        return self.adapt(encode(self.image_encoder, self.token_type, 'image', images, *mask))
+        tokens = encode(self.image_encoder, self.token_type, 'image', images, *mask)
+        return self.adapt(tokens, 'image')
 
     def text_tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
         """Tokens of word pieces."""
-        return encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
+        tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
+        return self.adapt(tokens, 'text')
 
     def relate(self, image: Tokens, text: Tokens) -> Relation | None:
         """What the position relates words and patches by, row by row."""

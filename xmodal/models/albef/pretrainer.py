@@ -146,12 +146,13 @@ class AlbefPretrainer(AlbefModel):
 
         Returns:
             Matching scores by the ITM head, (P,): see its ``score``. An
-            :class:`AnchorContrastHead` that ``ranks`` adds its logits.
+            :class:`AnchorContrastHead` with a ``rank_weight`` adds its logits.
         """
         scores = self.matching_head.matching_score(self.match_logits(image, text, pairs))
         for head in self.heads.values():
-            if isinstance(head, AnchorContrastHead) and head.ranks:
-                scores = scores + head.all_logits(self, image, text)[pairs.unbind(1)]
+            if isinstance(head, AnchorContrastHead) and head.rank_weight:
+                logits = head.all_logits(self, image, text)[pairs.unbind(1)]
+                scores = scores + head.rank_weight * logits
         return scores
 
     def match_logits(self, image: Tokens, text: Tokens, pairs: Tensor) -> Tensor:

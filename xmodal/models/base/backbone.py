@@ -19,6 +19,7 @@ class CrossModalBackbone(nn.Module):
             heads.
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
         image_adapter: config of a :class:`TokenAdapter`, without its widths; None for none.
+        text_adapter: the same for the text encoder.
 
     Raises:
         ValueError: when the three encoders differ in width.
@@ -32,30 +33,32 @@ class CrossModalBackbone(nn.Module):
         position: dict,
         token_type: dict | None,
         image_adapter: dict | None = None,
+        text_adapter: dict | None = None,
     ) -> None:
         super().__init__()
         self.image_encoder = MODELS.build(image_encoder)
         self.text_encoder = MODELS.build(text_encoder)
         self.fusion = MODELS.build(fusion)
         width = self.fusion.embed_dims
-        self.image_adapter = None
-        widths = {'image_encoder': self.image_encoder.embed_dims}
-        if image_adapter is not None:
-            of_image = {'in_dims': widths.pop('image_encoder'), 'embed_dims': width}
-            self.image_adapter = MODELS.build({**image_adapter, **of_image})
-        widths |= {'text_encoder': self.text_encoder.embed_dims, 'fusion': width}
+        self.image_adapter = _build_adapter(image_adapter, self.image_encoder, width)
+        self.text_adapter = _build_adapter(text_adapter, self.text_encoder, width)
+        widths = {'fusion': width}
+        if image_adapter is None:
+            widths['image_encoder'] = self.image_encoder.embed_dims
+        if text_adapter is None:
+            widths['text_encoder'] = self.text_encoder.embed_dims
         if len(set(widths.values())) > 1:
             listed = ', '.join(f'{name} {width}' for name, width in widths.items())
             raise ValueError(
                 f'the encoders and the fusion encoder must have one width, found {listed}: set '
                 'image_encoder.embed_dim (embed_dims of an encoder of regions), '
                 'text_encoder.config.hidden_size and fusion.embed_dims to the same number, or '
-                "bring the image tokens to it by image_adapter=dict(type='TokenAdapter')"
+                "bring tokens to it by image_adapter=dict(type='TokenAdapter') or text_adapter"
             )
-        if image_adapter is not None and token_type is not None:
+        if token_type is not None and (image_adapter or text_adapter) is not None:
             raise ValueError(
-                'backbone.token_type has one width for image and text: set either it or '
-                'backbone.image_adapter to None'
+                'backbone.token_type has one width for image and text: set either it, or '
+                'backbone.image_adapter and backbone.text_adapter, to None'
             )
         sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
         self.position = MODELS.build({**position, **sizes})
@@ -63,11 +66,12 @@ class CrossModalBackbone(nn.Module):
         if token_type is not None:
             self.token_type = MODELS.build({**token_type, 'embed_dims': width})
 
-    def adapt(self, image: Tokens) -> Tokens:
-        """The image encoder's tokens (B, L, F) in the fusion encoder's width (B, L, D)."""
-        if self.image_adapter is None:
-            return image
-        return image._replace(embeddings=self.image_adapter(image.embeddings))
+    def adapt(self, tokens: Tokens, modality: str) -> Tokens:
+        """The tokens of an encoder (B, L, F) in the fusion encoder's width (B, L, D)."""
+        adapter = self.image_adapter if modality == 'image' else self.text_adapter
+        if adapter is None:
+            return tokens
+        return tokens._replace(embeddings=adapter(tokens.embeddings))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -81,6 +85,13 @@ class CrossModalBackbone(nn.Module):
         """Loads the encoders' pretrained weights, where the config names some."""
         self.image_encoder.init_weights()
         self.text_encoder.init_weights()
+
+
+def _build_adapter(config: dict | None, encoder: Encoder, embed_dims: int) -> nn.Module | None:
+    """The adapter of an encoder's tokens to the width of the fusion encoder."""
+    if config is None:
+        return None
+    return MODELS.build({**config, 'in_dims': encoder.embed_dims, 'embed_dims': embed_dims})
 
 
 def encode(
