@@ -16,5 +16,9 @@ model = dict(
 )
 load_from = 'work_dirs/pretrain_flickr8k_grid/epoch_3.pth'
 train_dataloader = dict(global_batch_size=128)  # every word with every cell: 0.4 GB
-train_cfg = dict(max_epochs=2, val_interval=2)
+train_cfg = dict(max_epochs=2)
 optim_wrapper = dict(paramwise_cfg=dict(_delete_=True), optimizer=dict(lr=5e-4))
+val_dataloader = None  # dev is the test
+val_evaluator = None
+val_cfg = None
+test_cfg = dict(scorer=dict(topk=64))
