@@ -14,7 +14,8 @@ EXAMPLES = re.findall(r'```python\n(.*?)```', Path('docs/fine_tuning.md').read_t
 
 
 def test_there_is_one_of_each_key():
-    keys = ('TransformersTextEncoder', 'frozen=', 'layer_decay=', 'lora=', 'WeightEMAHook')
+    keys = ('TransformersTextEncoder', 'frozen=', 'layer_decay=', 'custom_keys=', 'lora=')
+    keys += ('WeightEMAHook',)
     assert [next(key for key in keys if key in text) for text in EXAMPLES] == list(keys)
 
 
