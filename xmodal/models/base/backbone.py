@@ -42,11 +42,12 @@ class CrossModalBackbone(nn.Module):
         width = self.fusion.embed_dims
         self.image_adapter = _build_adapter(image_adapter, self.image_encoder, width)
         self.text_adapter = _build_adapter(text_adapter, self.text_encoder, width)
-        widths = {'fusion': width}
+        widths = {}
         if image_adapter is None:
             widths['image_encoder'] = self.image_encoder.embed_dims
         if text_adapter is None:
             widths['text_encoder'] = self.text_encoder.embed_dims
+        widths['fusion'] = width
         if len(set(widths.values())) > 1:
             listed = ', '.join(f'{name} {width}' for name, width in widths.items())
             raise ValueError(
