@@ -56,7 +56,7 @@ class CrossModalBackbone(nn.Module):
                 'text_encoder.config.hidden_size and fusion.embed_dims to the same number, or '
                 "bring tokens to it by image_adapter=dict(type='TokenAdapter') or text_adapter"
             )
-        if token_type is not None and (image_adapter or text_adapter) is not None:
+        if token_type is not None and (self.image_adapter or self.text_adapter):
             raise ValueError(
                 'backbone.token_type has one width for image and text: set either it, or '
                 'backbone.image_adapter and backbone.text_adapter, to None'

@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from xmodal.models.layers.projection import make_feed_forward
 from xmodal.registry import MODELS
 
 
@@ -28,12 +29,7 @@ class TokenAdapter(nn.Module):
         self.linear = nn.Linear(in_dims, embed_dims)
         self.feed_forward = None
         if hidden_dims is not None:
-            self.feed_forward = nn.Sequential(
-                nn.Linear(in_dims, hidden_dims),
-                nn.GELU(),
-                nn.Dropout(dropout),
-                nn.Linear(hidden_dims, embed_dims),
-            )
+            self.feed_forward = make_feed_forward(in_dims, hidden_dims, embed_dims, dropout)
         self.norm = nn.LayerNorm(embed_dims)
 
     def forward(self, embeddings: Tensor) -> Tensor:

@@ -17,17 +17,24 @@ class ResidualProjection(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(in_dims)
         self.linear = nn.Linear(in_dims, out_dims)
-        self.feed_forward = nn.Sequential(
-            nn.Linear(in_dims, hidden_dims),
-            nn.GELU(),
-            nn.Dropout(dropout),
-            nn.Linear(hidden_dims, out_dims),
-        )
+        self.feed_forward = make_feed_forward(in_dims, hidden_dims, out_dims, dropout)
 
     def forward(self, pooled: Tensor) -> Tensor:
         """(B, in_dims) to (B, d)."""
         pooled = self.norm(pooled)
         return self.linear(pooled) + self.feed_forward(pooled)
+
+
+def make_feed_forward(
+    in_dims: int, hidden_dims: int, out_dims: int, dropout: float
+) -> nn.Sequential:
+    """Two linear layers, with dropout between them."""
+    return nn.Sequential(
+        nn.Linear(in_dims, hidden_dims),
+        nn.GELU(),
+        nn.Dropout(dropout),
+        nn.Linear(hidden_dims, out_dims),
+    )
 
 
 def make_projection(
