@@ -15,6 +15,8 @@ The report is one self-contained file, WORK_DIR/report.html; an existing one is 
 import argparse
 from pathlib import Path
 
+from mmengine.config import ConfigDict
+
 from xmodal.apis import Inferencer, load_model
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
@@ -78,6 +80,14 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
     return configs[0], checkpoint, rankings
 
 
+def has_images(dataset: ConfigDict, images: list[str]) -> bool:
+    """Whether there are image files to show and to encode: features do without them."""
+    if 'pipeline' not in dataset:
+        return False
+    loads_regions = any(step['type'] == 'LoadRegions' for step in dataset.pipeline)
+    return not loads_regions or any(Path(image).is_file() for image in images)
+
+
 def main() -> None:
     """Writes the report."""
     args = parse_args()
@@ -86,10 +96,10 @@ def main() -> None:
     skills = args.skills or args.work_dir / 'skills.json'
     skills = read_skills(skills) if args.skills or skills.is_file() else None
     config = read_config(config_file, 'test_dataloader')
-    if 'pipeline' in config.test_dataloader.dataset:
+    if has_images(config.test_dataloader.dataset, rankings['images']):
         inferencer = Inferencer(config, checkpoint)
         model, encode = inferencer.model, inferencer.encode
-    else:  # precomputed region features: there are no image files to encode
+    else:
         model, encode = load_model(config, checkpoint), None
     out = args.work_dir / 'report.html'
     write_report(

@@ -171,7 +171,7 @@ class Inferencer:
         require_pairs(images, texts)
         image, text = self.encode(images, texts)
         if not len(images):
-            return image.embedding.new_zeros(0, *image.tokens.grid_size)
+            return image.embedding.new_zeros(0, *(image.tokens.grid_size or (0, 0)))
         return grad_cam(self.model, image.tokens, text.tokens, layer)[1]
 
     @torch.no_grad()

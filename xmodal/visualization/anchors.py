@@ -12,6 +12,7 @@ from xmodal import functional as F
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.structures import Tokens
 from xmodal.visualization.figures import highlight_patches
+from xmodal.visualization.patch_maps import patch_maps
 
 ANCHOR_COLOUR, WORD_COLOUR = '#d12f2f', '#555'
 MAX_COLUMNS = 6
@@ -45,7 +46,7 @@ def anchor_maps(model: nn.Module, image: Tokens, text: Tokens) -> tuple[Tensor, 
 
     Args:
         model: in eval mode.
-        image: (B, 1 + M, D) with a grid of h × w = M patches.
+        image: patches (B, 1 + M, D), or regions with boxes (B, R, D); see :func:`patch_maps`.
         text: (B, 1 + N, D).
 
     Returns:
@@ -58,13 +59,12 @@ def anchor_maps(model: nn.Module, image: Tokens, text: Tokens) -> tuple[Tensor, 
     relation = position.relate(image, text)
     if relation.similarity is None:
         return None
-    rows, columns = image.grid_size
 
-    def grid(x: Tensor) -> Tensor:
-        return x[:, 1:].transpose(1, 2).unflatten(2, (rows, columns))
+    def maps(x: Tensor) -> Tensor:
+        return patch_maps(x.permute(0, 2, 3, 1), image).movedim(2, -1)
 
     anchors = F.anchor_mask(relation.similarity, position.delta)
-    return grid(anchors), grid(1 / relation.distance.clamp(min=1))
+    return maps(anchors), maps(1 / relation.distance.clamp(min=1))
 
 
 def word_anchors(
@@ -74,7 +74,7 @@ def word_anchors(
 
     Args:
         model: in eval mode.
-        image: (1, 1 + M, D) with a grid of h × w = M patches.
+        image: patches (1, 1 + M, D), or regions with boxes (1, R, D).
         text: (1, 1 + N, D).
         words: the 1 + N words, or word pieces.
     """

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from xmodal.structures import Tokens
+from xmodal.visualization.patch_maps import patch_maps
 
 
 def grad_cam(
@@ -19,7 +20,7 @@ def grad_cam(
 
     Args:
         model: in eval mode; has a fusion encoder and an ``itm`` head.
-        image: (B, 1 + M, D) with a grid of h × w = M patches.
+        image: patches (B, 1 + M, D), or regions with boxes (B, R, D); see :func:`patch_maps`.
         text: (B, 1 + N, D).
         layer: index of the fusion layer, see :func:`layer_index`.
 
@@ -43,8 +44,7 @@ def grad_cam(
         logits = model.matching_head(fused.text_tokens).float()
         score = model.matching_head.matching_score(logits)
         (gradient,) = torch.autograd.grad(score.sum(), attention)
-    maps = (attention.detach() * gradient.clamp(min=0)).mean(1)[..., 1:]
-    words = maps.unflatten(-1, image.grid_size)
+    words = patch_maps((attention.detach() * gradient.clamp(min=0)).mean(1), image)
     real = text.attention_mask.to(words.dtype)[..., None, None]
     return words, (words * real).sum(1) / real.sum(1)
 

@@ -1,0 +1,50 @@
+"""Maps of patches, of cells of a grid and of a detector's boxes, against literal loops."""
+
+import pytest
+import torch
+
+from xmodal.models.backbones import GridExtractor
+from xmodal.structures import Tokens
+from xmodal.visualization.patch_maps import SIDE, patch_maps
+
+
+def test_patches_are_laid_out_without_cls():
+    values = torch.rand(2, 3, 7)
+    maps = patch_maps(values, Tokens(torch.zeros(2, 7, 4), grid_size=(2, 3)))
+    assert maps.shape == (2, 3, 2, 3)
+    assert maps[1, 2, 1, 0] == values[1, 2, 1 + 3]
+
+
+def test_the_cells_that_an_extractor_gives_are_a_grid():
+    extractor = GridExtractor('test_efficientnet', 96)
+    features, boxes = extractor(torch.zeros(2, 3, 96, 96, dtype=torch.uint8))
+    values = torch.rand(2, 4, 9)
+    stored = (boxes * 96).half().float() / 96  # pixels in a store
+    maps = patch_maps(values, Tokens(features, boxes=stored.expand(2, -1, -1)))
+    assert maps.equal(values.view(2, 4, 3, 3))
+
+
+def test_boxes_of_a_detector_are_painted_with_the_largest_value_over_a_place():
+    corners = torch.rand(2, 4, 2, 2).sort(2).values
+    boxes = torch.cat([corners[:, :, 0], corners[:, :, 1]], -1)
+    values = torch.rand(2, 3, 4)
+    real = torch.tensor([[True] * 4, [True, True, False, False]])
+    maps = patch_maps(values, Tokens(torch.zeros(2, 4, 5), real, boxes=boxes))
+    assert maps.shape == (2, 3, SIDE, SIDE)
+    for b in range(2):
+        for row in range(0, SIDE, 3):
+            for column in range(0, SIDE, 3):
+                x, y = (column + 0.5) / SIDE, (row + 0.5) / SIDE
+                expected = torch.zeros(3)
+                for region in range(4 if b == 0 else 2):
+                    x1, y1, x2, y2 = boxes[b, region].tolist()
+                    if x1 <= x < x2 and y1 <= y < y2:
+                        expected = torch.maximum(expected, values[b, :, region])
+                assert maps[b, :, row, column].equal(expected), (b, row, column)
+    marked = patch_maps(values > 0.5, Tokens(torch.zeros(2, 4, 5), real, boxes=boxes))
+    assert marked.dtype == torch.bool and marked.equal(maps > 0.5)
+
+
+def test_regions_without_boxes_are_a_clear_error():
+    with pytest.raises(ValueError, match='regions of the image have no boxes'):
+        patch_maps(torch.rand(1, 2, 4), Tokens(torch.zeros(1, 4, 5)))

@@ -1,0 +1,62 @@
+"""From what a model says of the tokens of an image to maps of the image."""
+
+import torch
+from torch import Tensor
+
+from xmodal.structures import Tokens
+
+SIDE = 32  # of a map that boxes of a detector are painted on
+
+
+def patch_maps(values: Tensor, image: Tokens) -> Tensor:
+    """Values of an image's tokens as maps.
+
+    Patches are laid out as their grid, and [CLS] is left out. So are regions that are the cells of
+    a grid; other regions are painted with their boxes on a map of 32 × 32, each place with the
+    largest value of the boxes over it, and with 0 where there is none.
+
+    Args:
+        values: (B, …, L), not negative.
+        image: tokens of B images: (B, 1 + M, D) with a grid of h × w = M patches, or regions with
+            boxes, (B, R, D).
+
+    Returns:
+        (B, …, h, w).
+
+    Raises:
+        ValueError: when the tokens are regions without boxes.
+    """
+    if image.grid_size is not None:
+        return values[..., 1:].unflatten(-1, image.grid_size)
+    if image.boxes is None:
+        raise ValueError(
+            'the regions of the image have no boxes, so that there is no map of it: read features '
+            'that come with boxes (docs/regions.md)'
+        )
+    count = image.boxes.shape[1]
+    side = round(count**0.5)
+    if _is_grid(image.boxes, side):
+        return values.unflatten(-1, (side, side))
+    covered = _cover(image.boxes, SIDE) & image.full_mask()[..., None]
+    covered = covered.view(len(covered), *[1] * (values.ndim - 2), *covered.shape[1:])
+    painted = values[..., None].masked_fill(~covered, 0).amax(-2)
+    return painted.unflatten(-1, (SIDE, SIDE))
+
+
+def _is_grid(boxes: Tensor, side: int) -> bool:
+    """Whether boxes (B, R, 4) are the cells of a square grid, row after row."""
+    if side**2 != boxes.shape[1]:
+        return False
+    start = torch.arange(side, device=boxes.device) / side
+    top, left = (x.flatten() for x in torch.meshgrid(start, start, indexing='ij'))
+    cells = torch.stack([left, top, left + 1 / side, top + 1 / side], 1)
+    return torch.allclose(boxes.float(), cells.expand_as(boxes), atol=1e-3)
+
+
+def _cover(boxes: Tensor, side: int) -> Tensor:
+    """The places of a map whose centres lie in boxes (B, R, 4), (B, R, side²) bool."""
+    centres = (torch.arange(side, device=boxes.device) + 0.5) / side
+    columns, rows = (
+        (boxes[..., low, None] <= centres) & (centres < boxes[..., low + 2, None]) for low in (0, 1)
+    )
+    return (rows[..., :, None] & columns[..., None, :]).flatten(-2)
