@@ -68,6 +68,45 @@ def test_the_chosen_box_is_that_of_a_literal_map(config, layer, index):
     assert found.chosen == max(range(len(scores)), key=lambda place: scores[place])
 
 
+def test_a_map_of_similarity_is_the_mean_over_words_and_groups(config):
+    config.test_cfg.maps = 'similarity'
+    runner = build_runner(config)
+    model = runner.model.eval()
+    loop = runner.build_test_loop(config.test_cfg)
+    samples = [loop.dataloader.dataset[i] for i in (3, 4)]
+    batch = loop.dataloader.collate_fn(samples)
+    found = loop.predict(model, batch)
+
+    inputs = model.data_preprocessor(batch, False)['inputs']
+    image = model.encode_image(inputs.images).tokens.embeddings[:, 1:]
+    text = model.encode_text(inputs.input_ids, inputs.attention_mask).tokens.embeddings
+    groups = model.backbone.position.groups
+    for row, sample in enumerate(found):
+        count = int(inputs.attention_mask[row].sum())
+        heat = torch.zeros(16)
+        for word in text[row, 1:count].unflatten(-1, (groups, -1)):
+            for group, patches in enumerate(image[row].unflatten(-1, (groups, -1)).unbind(1)):
+                cosine = torch.cosine_similarity(patches, word[group][None], dim=-1)
+                heat += cosine / (groups * (count - 1))
+        heat = torch.nn.functional.interpolate(heat.view(1, 1, 4, 4), (32, 32), mode='bicubic')
+        torch.testing.assert_close(sample.heat, heat.detach()[0, 0], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ('maps', 'position', 'message'),
+    [
+        ('anchors', 'ace_rpe', "test_cfg.maps='anchors', expected 'grad_cam' or 'similarity'"),
+        ('similarity', 'uniform', "maps of similarity need .*type='ace_rpe'.*UniformPosition"),
+        ('similarity', 'none', "maps of similarity need .*type='ace_rpe'.*NoPosition"),
+    ],
+)
+def test_maps_that_a_model_does_not_have_are_an_error(config, maps, position, message):
+    config.test_cfg.maps = maps
+    config.model.backbone.position = dict(type=position)
+    with pytest.raises(ValueError, match=message):
+        build_runner(config).test()
+
+
 def test_a_layer_that_the_model_lacks_is_an_error_before_any_file_is_written(config, tmp_path):
     config.experiment_name = 'grounding layer'
     config.test_cfg.update(layer=1, save_images=str(tmp_path / 'images'))

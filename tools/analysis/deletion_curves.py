@@ -49,9 +49,8 @@ def caption_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Ten
         for layer in range(model.backbone.fusion.depth)
     }
     if isinstance(model.backbone.position, AnchorRelativePosition):
-        words = similarity_map(model, image, text).flatten(1, 2)
-        real = text.attention_mask[:, None, 1:].to(words)
-        maps['similarity S, mean of the words'] = (words * real).sum(-1) / real.sum(-1)
+        similarity = similarity_map(model, image, text)
+        maps['similarity S, mean of the words'] = similarity.flatten(1)
     return maps
 
 

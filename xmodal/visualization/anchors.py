@@ -85,9 +85,27 @@ def word_anchors(
 
 
 def similarity_map(model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
-    """S_G of Eq. 3 of each word, the mean over the groups, (B, h, w, N)."""
-    similarity = model.relate(image, text).similarity[:, 1:, 1:]
-    return similarity.mean(-1).unflatten(1, image.grid_size)
+    """S_G of Eq. 3, the mean over the groups and over the words of a text, (B, h, w).
+
+    As in ``AnchorContrastHead``, [SEP] counts as a word and [CLS] does not.
+
+    Args:
+        model: in eval mode.
+        image: patches (B, 1 + M, D), or regions with boxes (B, R, D).
+        text: (B, 1 + N, D).
+
+    Raises:
+        ValueError: when the model's position has no similarities.
+    """
+    relation = model.relate(image, text)
+    if relation is None or relation.similarity is None:
+        raise ValueError(
+            "maps of similarity need model.backbone.position=dict(type='ace_rpe'), found "
+            f'{type(find_position(model)).__name__}'
+        )
+    of_words = relation.similarity[:, :, 1:].mean(-1)
+    real = text.attention_mask[:, None, 1:].to(of_words)
+    return patch_maps((of_words * real).sum(-1) / real.sum(-1).clamp(min=1), image)
 
 
 def find_position(model: nn.Module) -> nn.Module | None:

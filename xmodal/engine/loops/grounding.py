@@ -19,13 +19,14 @@ from xmodal.engine.wrappers import unwrap
 from xmodal.evaluation.grounding import box_tensor, choose_box
 from xmodal.registry import LOOPS
 from xmodal.structures import DataSample
+from xmodal.visualization.anchors import similarity_map
 from xmodal.visualization.boxes import draw_grounding
 from xmodal.visualization.grad_cam import grad_cam, layer_index
 
 
 @LOOPS.register_module()
 class GroundingLoop(EvaluationLoop):
-    """Grounds expressions: chooses the proposal with the most heat of a Grad-CAM map.
+    """Grounds expressions: chooses the proposal with the most heat of a map.
 
     The map of the whole expression is resized to the size of the image, bicubic, as in ALBEF.
 
@@ -35,11 +36,14 @@ class GroundingLoop(EvaluationLoop):
         evaluator: config of the metric, ``GroundingMetric``.
         layer: index of the fusion layer whose attention is used; -1 is the last one, None the third
             of six, as in ALBEF, or the layer at the same relative depth.
+        maps: 'grad_cam': Grad-CAM of the matching score, as in ALBEF; 'similarity': how similar the
+            words are to each patch, by which ACE-RPE finds anchors (Eq. 3), after a training with
+            an :class:`AnchorContrastHead`.
         save_images: a new folder for an image of every prediction, ``SENT_ID.jpg``.
 
     Raises:
         FileExistsError: when that folder exists already.
-        ValueError: when the model has no such layer.
+        ValueError: when the model has no such layer, or no such maps.
     """
 
     def __init__(
@@ -48,10 +52,14 @@ class GroundingLoop(EvaluationLoop):
         dataloader: DataLoader | dict,
         evaluator: dict,
         layer: int | None = None,
+        maps: str = 'grad_cam',
         save_images: str | None = None,
     ) -> None:
         super().__init__(runner, dataloader)
         self.evaluator = runner.build_evaluator(evaluator)
+        if maps not in ('grad_cam', 'similarity'):
+            raise ValueError(f"test_cfg.maps={maps!r}, expected 'grad_cam' or 'similarity'")
+        self.maps = maps
         self.layer = layer_index(unwrap(runner.model).backbone.fusion.depth, layer)
         self.image_folder = None
         if save_images:
@@ -79,7 +87,10 @@ class GroundingLoop(EvaluationLoop):
         with torch.no_grad():
             image = model.encode_image(inputs.images).tokens
             text = model.encode_text(inputs.input_ids, inputs.attention_mask).tokens
-        _, maps = grad_cam(model, image, text, self.layer)
+            if self.maps == 'similarity':
+                maps = similarity_map(model, image, text)
+        if self.maps == 'grad_cam':
+            _, maps = grad_cam(model, image, text, self.layer)
         for sample, heat in zip(samples, maps.float().cpu(), strict=True):
             resized = interpolate(heat[None, None], sample.size, mode='bicubic')
             sample.heat = resized[0, 0]
