@@ -13,12 +13,12 @@ class Encoded(NamedTuple):
     """One modality after its encoder.
 
     Attributes:
-        tokens: the token set, D wide.
+        tokens: the token set, D wide; None where embeddings alone were asked for.
         embedding: the L2-normalised projection of [CLS], or of a pooling of the tokens, (B, d);
             None in a model that compares tokens instead.
     """
 
-    tokens: Tokens
+    tokens: Tokens | None
     embedding: Tensor | None
 
     def select(self, rows: Tensor) -> 'Encoded':

@@ -161,6 +161,15 @@ def test_frozen_projections_keep_their_vectors_while_matching_is_trained(with_re
     assert model.backbone.image_proj.linear.weight.grad is None
 
 
+@pytest.mark.parametrize(('heads', 'calls'), [(('itc',), 0), (('itc', 'itm'), 1)])
+def test_tokens_are_adapted_only_for_heads_that_read_them(with_regions, batch, heads, calls):
+    model = MODELS.build(with_regions(heads)).train()
+    adapted = []
+    model.backbone.image_adapter.register_forward_hook(lambda *_: adapted.append(1))
+    model(batch()._replace(images=regions([4, 4, 3, 2])), mode='loss')
+    assert len(adapted) == calls
+
+
 def test_regions_without_a_pooling_are_an_error(with_regions):
     config = with_regions()
     config['backbone']['image_pooling'] = None

@@ -91,19 +91,21 @@ class AlbefBackbone(CrossModalBackbone):
         super().init_weights()
         self.fusion.init_weights()
 
-    def encode_image(self, images: Tensor) -> Encoded:
-        """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and embeddings (B, d)."""
+    def encode_image(self, images: Tensor, need_tokens: bool = True) -> Encoded:
+        """(B, 3, H, W) pixels to tokens (B, 1 + M, D), None without need, and embeddings (B, d)."""
         tokens = encode(self.image_encoder, self.token_type, 'image', images)
         embedding = _project(
             tokens, self.image_encoder.has_cls, self.image_pooling, self.image_proj
         )
-        return Encoded(self.adapt(tokens, 'image'), embedding)
+        return Encoded(self.adapt(tokens, 'image') if need_tokens else None, embedding)
 
-    def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
-        """(B, N) word pieces to tokens (B, N, D) and embeddings (B, d)."""
+    def encode_text(
+        self, input_ids: Tensor, attention_mask: Tensor, need_tokens: bool = True
+    ) -> Encoded:
+        """(B, N) word pieces to tokens (B, N, D), None without need, and embeddings (B, d)."""
         tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
         embedding = _project(tokens, True, self.text_pooling, self.text_proj)
-        return Encoded(self.adapt(tokens, 'text'), embedding)
+        return Encoded(self.adapt(tokens, 'text') if need_tokens else None, embedding)
 
     def image_tokens(self, images: Tensor, *mask: Tensor) -> Tokens:
         """Tokens of pixels, optionally with a patch mask and a mask token."""

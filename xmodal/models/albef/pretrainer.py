@@ -87,13 +87,16 @@ class AlbefPretrainer(AlbefModel):
         self, batch: ImageTextBatch, samples: list[DataSample] | None = None
     ) -> tuple[PretrainStep, Keys]:
         """What the heads share, and the keys of all ranks, which go to the queue."""
-        image, text = self.tensor(batch)
+        need_tokens = any(head.reads_tokens for head in self.heads.active_heads())
+        words = batch.input_ids, batch.attention_mask
+        image = self.backbone.encode_image(batch.images, need_tokens)
+        text = self.backbone.encode_text(*words, need_tokens)
         teacher_image, teacher_text = image, text
         if self.teacher:
             with torch.no_grad():
                 teacher = self.teacher.module['backbone']
-                teacher_image = teacher.encode_image(batch.images)
-                teacher_text = teacher.encode_text(batch.input_ids, batch.attention_mask)
+                teacher_image = teacher.encode_image(batch.images, need_tokens)
+                teacher_text = teacher.encode_text(*words, need_tokens)
         batch_keys = Keys(
             teacher_image.embedding.detach(), teacher_text.embedding.detach(), *batch.identities
         )

@@ -29,6 +29,7 @@ class ITCHead(ContrastiveHead):
     """
 
     order = 0
+    reads_tokens = False
 
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()

@@ -21,11 +21,13 @@ class PretrainHead(nn.Module):
     Attributes:
         order: heads are built and called in this order, and then by name.
         has_teacher: whether the momentum teacher has a copy of the head (ALBEF family).
+        reads_tokens: whether it reads tokens, and not the embeddings alone (ALBEF family).
         reads_image_tokens: whether it reads the fused image tokens (LXMERT).
     """
 
     order = 10
     has_teacher = False
+    reads_tokens = True
     reads_image_tokens = True
 
     def init_weights(self) -> None:
