@@ -6,6 +6,9 @@ images that do not exist (the number is printed):
 
     python tools/dataset_converters/albef_paths.py coco.json --out data/albef/coco.json \\
         --pattern '.*/(train|val)2014/' --replacement 'coco/\\g<1>2014/' --root data/pretrain
+
+--without leaves out the images that questions in VQA v2's format are about, so that no test asks
+about an image whose captions a model has seen.
 """
 
 import argparse
@@ -15,7 +18,7 @@ from pathlib import Path
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.engine.errors import run_or_explain
-from xmodal.fields import Fields
+from xmodal.fields import Fields, read_object
 from xmodal.files import reads
 
 IMAGE_KEYS = ('image', 'image_path')
@@ -45,6 +48,12 @@ def parse_args() -> argparse.Namespace:
         help='regular expression that is replaced in a path',
     )
     parser.add_argument('--replacement', default='', help='replacement of the pattern')
+    parser.add_argument(
+        '--without',
+        type=Path,
+        help="questions of VQA v2: images whose file name ends with one of their images' numbers "
+        'are left out',
+    )
     return parser.parse_args()
 
 
@@ -60,10 +69,28 @@ def gather(file: Path, pattern: str, replacement: str) -> dict[str, list[str]]:
     return captions
 
 
+@reads('{"questions": [{"image_id", …}, …]}')
+def read_asked(file: Path) -> set[int]:
+    """The numbers of the images that questions are about."""
+    return {item.integer('image_id') for item in read_object(file).objects('questions')}
+
+
+def number(path: str) -> int | None:
+    """The number that the file name of an image ends with."""
+    digits = re.search(r'\d+$', Path(path).stem)
+    return int(digits.group()) if digits else None
+
+
 def main() -> None:
     """Converts a file."""
     args = parse_args()
     captions = gather(args.file, args.pattern, args.replacement)
+    if args.without:
+        asked, read = read_asked(args.without), len(captions)
+        captions = {path: x for path, x in captions.items() if number(path) not in asked}
+        if not captions:
+            raise ValueError(f'{args.without} asks about all {read} images')
+        print(f'{args.without}: {read - len(captions)} images left out')
     records = (
         {'image': path, 'caption': texts}
         for path, texts in captions.items()

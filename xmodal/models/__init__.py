@@ -6,6 +6,7 @@ from xmodal.models.albef import (
     AlbefClassifier,
     AlbefNLVR,
     AlbefPretrainer,
+    AlbefVectorVQA,
     AlbefVQA,
     TextAssignmentPretrainer,
 )
@@ -27,6 +28,7 @@ __all__ = [
     'AlbefNLVR',
     'AlbefPretrainer',
     'AlbefVQA',
+    'AlbefVectorVQA',
     'CrossModalBackbone',
     'CrossModalModel',
     'EmkumModel',

@@ -5,6 +5,7 @@ from xmodal.models.albef.classifier import AlbefClassifier
 from xmodal.models.albef.nlvr import AlbefNLVR
 from xmodal.models.albef.pretrainer import AlbefPretrainer
 from xmodal.models.albef.text_assignment import TextAssignmentPretrainer
+from xmodal.models.albef.vector_vqa import AlbefVectorVQA
 from xmodal.models.albef.vqa import AlbefVQA
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     'AlbefNLVR',
     'AlbefPretrainer',
     'AlbefVQA',
+    'AlbefVectorVQA',
     'TextAssignmentPretrainer',
 ]

@@ -11,7 +11,7 @@ from xmodal.datasets.answers import read_answer_list
 from xmodal.models.heads.answer_list import AnswerTable
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.registry import MODELS
-from xmodal.structures import LxmertStep
+from xmodal.structures import DataSample, LxmertStep
 
 UNKNOWN = -1  # a label that does not count
 
@@ -73,6 +73,14 @@ class AnswerTableHead(PretrainHead):
         weights = [sample.answer_weights for sample in step.samples]
         labels = self.sample_labels(answers, weights).to(matched.device)
         return self.label_loss(self(step.pooled), labels.masked_fill(~matched, UNKNOWN))
+
+    def question_loss(self, logits: Tensor, samples: list[DataSample]) -> dict[str, Tensor]:
+        """``loss_answers`` and the accuracy; samples have ``answers`` and ``answer_weights``."""
+        answers = [sample.answers for sample in samples]
+        weights = [sample.answer_weights for sample in samples]
+        if self.loss_name == 'bce':
+            return self.score_loss(logits, self.targets(answers, weights).to(logits.device))
+        return self.label_loss(logits, self.sample_labels(answers, weights).to(logits.device))
 
     def sample_labels(self, answers: list[list[str]], weights: list[list[float]]) -> Tensor:
         """Samples an answer of the table for each question, in proportion to the weights.

@@ -39,12 +39,7 @@ class LxmertVQA(LxmertModel):
 
     def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
         """``loss_answers`` and the accuracy; samples have ``answers`` and ``answer_weights``."""
-        head, logits = self.heads['answers'], self.tensor(batch)
-        answers = [sample.answers for sample in samples]
-        weights = [sample.answer_weights for sample in samples]
-        if head.loss_name == 'bce':
-            return head.score_loss(logits, head.targets(answers, weights).to(logits.device))
-        return head.label_loss(logits, head.sample_labels(answers, weights).to(logits.device))
+        return self.heads['answers'].question_loss(self.tensor(batch), samples)
 
     def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
         """Sets ``predicted``, and ``top_answers``: the best, each with its probability.

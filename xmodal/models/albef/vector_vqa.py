@@ -1,0 +1,69 @@
+"""Visual question answering by vectors: of the image, the question and the answers."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm, softplus
+
+from xmodal.models.albef.model import AlbefModel
+from xmodal.models.base import set_answers
+from xmodal.registry import MODELS
+from xmodal.structures import DataSample, ImageTextBatch
+
+
+@MODELS.register_module()
+class AlbefVectorVQA(AlbefModel):
+    """Chooses an answer from a table, by the vectors of a pre-trained dual encoder.
+
+    The score of an answer is the sum of two: that of a head above the vectors of image and
+    question, and the similarity of the image with the answer as a text, which a question lets
+    through by its gate ("what animal" more than "how many"). Nothing is fused: for some hundred
+    questions :class:`AlbefVQA` has too many weights.
+
+    Args:
+        data_preprocessor: config of the preprocessor.
+        backbone: arguments of :class:`AlbefBackbone`.
+        head: config of the :class:`AnswerTableHead`, without its width.
+        temperature: of the similarity.
+        dropout: of the vectors before the head.
+        report: answers reported for each question, the best first.
+    """
+
+    def __init__(
+        self,
+        data_preprocessor: dict,
+        backbone: dict,
+        head: dict,
+        temperature: float = 0.07,
+        dropout: float = 0.3,
+        report: int = 5,
+    ) -> None:
+        super().__init__(data_preprocessor, backbone)
+        width = self.backbone.proj_dims
+        head = MODELS.build({**head, 'embed_dims': 2 * width})
+        self.heads = nn.ModuleDict({'answers': head})
+        self.gate = nn.Linear(width, 1)
+        self.temperature, self.report = temperature, report
+        self.dropout = nn.Dropout(dropout)
+        ids, mask = self.data_preprocessor.tokenize(head.table.answers)
+        self.register_buffer('listed_ids', ids, persistent=False)
+        self.register_buffer('listed_mask', mask, persistent=False)
+
+    def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
+        """``loss_answers`` and the accuracy; samples have ``answers`` and ``answer_weights``."""
+        return self.heads['answers'].question_loss(self.tensor(batch), samples)
+
+    def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
+        """Sets ``predicted``, and ``top_answers``: the best, each with its probability."""
+        return set_answers(samples, self.heads['answers'].best(self.tensor(batch), self.report))
+
+    def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
+        """Logits (B, A)."""
+        image = self.backbone.encode_image(batch.images).embedding
+        question = self.backbone.encode_text(batch.input_ids, batch.attention_mask).embedding
+        with torch.no_grad():
+            answers = self.backbone.encode_text(self.listed_ids, self.listed_mask).embedding
+        similarity = image @ answers.T / self.temperature
+        image, question = (layer_norm(x, x.shape[-1:]) for x in (image, question))
+        gate = softplus(self.gate(question))
+        logits = self.heads['answers'](self.dropout(torch.cat([image, question], 1)))
+        return logits + gate * similarity
