@@ -13,6 +13,7 @@ from multiprocessing import set_forkserver_preload
 from pathlib import Path
 
 import pytest
+import timm
 import torch
 from mmengine.config import Config
 from robustness.families import FAMILIES
@@ -102,6 +103,44 @@ def tiny_config(shrink) -> Config:
     config.custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4)]
     config.default_hooks.checkpoint.max_keep_ckpts = -1
     return config
+
+
+@pytest.fixture
+def grid_config(tiny_world, tmp_path) -> Callable[[str], Config]:
+    """Loads a config of photographs' grid features with small random encoders, and drawn scenes."""
+
+    def load(file: str) -> Config:
+        config = Config.fromfile(file)
+        weights = tmp_path / 'convnext.pth'
+        torch.save(timm.create_model('test_convnext').state_dict(), weights)
+        config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
+        encoders = config.model.get('backbone', config.model)
+        encoders.image_encoder.feature_dims = 64
+        sizes = dict(num_hidden_layers=1, num_attention_heads=2, intermediate_size=WIDTH)
+        encoders.text_encoder.update(
+            pretrained=None, config=dict(sizes, vocab_size=128, hidden_size=WIDTH)
+        )
+        for name, split in (('train_dataloader', 'train'), ('test_dataloader', 'test')):
+            loader = config[name]
+            loader.update(num_workers=0, persistent_workers=False)
+            loader.dataset.update(data_root=str(tiny_world), ann_file=f'albef/{split}.json')
+            loader.dataset.pipeline[0] = dict(
+                type='LoadRegions',
+                store=[],
+                extractor=dict(
+                    type='GridExtractor',
+                    arch='test_convnext',
+                    image_size=96,
+                    pretrained=str(weights),
+                ),
+            )
+        config.train_dataloader.global_batch_size = 8
+        config.train_cfg.max_epochs = 1
+        config.load_from = None
+        config.work_dir = str(tmp_path / 'run')
+        return config
+
+    return load
 
 
 @pytest.fixture

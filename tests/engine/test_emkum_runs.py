@@ -70,6 +70,28 @@ def test_a_variant_trains_and_is_tested(shrunk, variant):
         assert ('participation' in statistics) == (variant == 'tte_post')
 
 
+@pytest.mark.parametrize('variant', VARIANTS)
+def test_a_variant_trains_on_grid_features_above_frozen_encoders(grid_config, classes, variant):
+    config = grid_config(f'configs/emkum/{variant}_flickr8k.py')
+    config.model.image_encoder.embed_dims = 32
+    config.model.shared_block.update(num_heads=2, feedforward_dims=32)
+    zero_shot = config.test_cfg.loops.zero_shot.dataloader
+    zero_shot.num_workers = 0
+    zero_shot.dataset.update(classes)
+    zero_shot.dataset.pipeline[0] = config.test_dataloader.dataset.pipeline[0]
+    runner = train(config)
+    assert not any(x.requires_grad for x in runner.model.text_encoder.parameters())
+    file = Path(runner.work_dir, 'token_type_scale.json')
+    assert file.exists() == (variant != 'none')
+    if file.exists():
+        records = [record['scales']['token_type'] for record in json.loads(file.read_text())]
+        for share in ('share_image', 'share_text'):
+            assert records[0][share] != records[-1][share] > 0, 'the types do not learn'
+    metrics = runner.test()
+    assert 0 <= metrics['zero_shot/top1'] <= metrics['zero_shot/top5'] <= 100
+    assert metrics['retrieval/mean_recall'] > 0
+
+
 def test_in_bfloat16_it_trains_too(shrunk):
     config = shrunk()
     config.optim_wrapper.dtype = 'bfloat16'

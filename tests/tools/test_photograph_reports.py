@@ -9,9 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-import timm
 import torch
-from mmengine.config import Config
 
 from tools.analysis import report
 from xmodal.apis import Inferencer
@@ -21,34 +19,13 @@ from xmodal.visualization.retrieval_examples import read_thumbnail
 
 
 @pytest.fixture
-def config(tiny_world, tmp_path):
+def config(grid_config):
     """Re-ranking on grid features, with small encoders, on the embedded world."""
-    config = Config.fromfile('configs/acerpe/retrieval_flickr8k_grid.py')
     torch.manual_seed(0)
-    torch.save(timm.create_model('test_convnext').state_dict(), tmp_path / 'convnext.pth')
-    config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
-    backbone = config.model.backbone
-    bert = dict(
-        vocab_size=128, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=32,
-    )  # fmt: skip
-    backbone.text_encoder.update(pretrained=None, config=bert)
-    backbone.image_encoder.feature_dims = 64
-    backbone.fusion.update(embed_dims=32, num_heads=2, feedforward_dims=32)
-    backbone.position.delta = 0.2  # some words are anchors
-    for name, split in (('train_dataloader', 'train'), ('test_dataloader', 'test')):
-        config[name].update(num_workers=0, persistent_workers=False)
-        config[name].dataset.update(data_root=str(tiny_world), ann_file=f'albef/{split}.json')
-        load = config[name].dataset.pipeline[0]
-        load.store = []
-        load.extractor.update(
-            arch='test_convnext', image_size=96, pretrained=str(tmp_path / 'convnext.pth')
-        )
-    config.train_dataloader.global_batch_size = 8
-    config.train_cfg.max_epochs = 1
-    config.load_from = None
+    config = grid_config('configs/acerpe/retrieval_flickr8k_grid.py')
+    config.model.backbone.fusion.update(embed_dims=32, num_heads=2, feedforward_dims=32)
+    config.model.backbone.position.delta = 0.2  # some words are anchors
     config.default_hooks.logger.interval = 5
-    config.work_dir = str(tmp_path / 'run')
     config.test_cfg.save_rankings = f'{config.work_dir}/rankings.json'
     return config
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from mmengine.config import Config
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
@@ -28,7 +27,7 @@ from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.transforms import AlbefAugment, build_pipeline
 from xmodal.datasets.transforms.regions import view_id
 from xmodal.engine.command_line import ShowDefaults, at_least
-from xmodal.engine.components import sections
+from xmodal.engine.components import find_load_regions
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
@@ -86,23 +85,6 @@ class Images(Dataset):
 
     def _crop(self, results: dict) -> dict:
         return AlbefAugment(self.image_size, num_ops=0)(results)
-
-
-def find_load_regions(config: Config) -> dict:
-    """The arguments of the first ``LoadRegions`` with an extractor in the config's data loaders.
-
-    Raises:
-        ValueError: when it has none.
-    """
-    content = config.to_dict()
-    loaders = [content.get(f'{step}_dataloader') for step in ('train', 'val', 'test')]
-    for _, section in sections(loaders):
-        if section.get('type') == 'LoadRegions' and section.get('extractor'):
-            return section
-    raise ValueError(
-        f"{config.filename}: no pipeline has dict(type='LoadRegions', store=…, extractor=…), which "
-        'says what to compute and where to write it'
-    )
 
 
 def find_images(paths: list[Path]) -> list[Path]:

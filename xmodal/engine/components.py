@@ -56,6 +56,23 @@ def check_components(config: Config) -> None:
             raise ConfigError(f'{config.filename}: {path}: {problem}')
 
 
+def find_load_regions(config: Config) -> dict:
+    """The arguments of the first ``LoadRegions`` with an extractor in the config's data loaders.
+
+    Raises:
+        ValueError: when it has none.
+    """
+    content = config.to_dict()
+    loaders = [content.get(name) for name in _LOADERS]
+    for _, section in sections(loaders):
+        if section.get('type') == 'LoadRegions' and section.get('extractor'):
+            return section
+    raise ValueError(
+        f"{config.filename}: no pipeline has dict(type='LoadRegions', store=…, extractor=…), which "
+        'says what to compute and where to write it'
+    )
+
+
 def _problem(component: Callable, path: str, section: dict) -> tuple[str, str] | None:
     if path.partition('.')[0] == 'model':  # a model may put the value of a part in place of None
         section = {key: value for key, value in section.items() if value is not None}

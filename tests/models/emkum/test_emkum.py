@@ -14,7 +14,7 @@ from xmodal.engine.optim.constructor import NoDecayConstructor
 from xmodal.models.backbones import TimmTeacher
 from xmodal.models.emkum.shared_block import SharedBlock
 from xmodal.registry import MODELS, register_all
-from xmodal.structures import ImageTextBatch, Tokens
+from xmodal.structures import ImageTextBatch, Regions, Tokens
 
 WIDTH, TEACHER_WIDTH = 32, 48
 TYPES = {
@@ -124,6 +124,16 @@ def test_padding_changes_nothing():
     short, short_hidden = block(Tokens(tokens[:, :4]))
     torch.testing.assert_close(actual.embeddings[:, :4], short.embeddings)
     torch.testing.assert_close(hidden, short_hidden)
+
+
+@torch.no_grad()
+def test_cls_alone_passes_as_among_the_others():
+    block, _ = make_blocks()
+    tokens, mask = torch.randn(2, 6, WIDTH), torch.arange(6)[None] < torch.tensor([[4], [6]])
+    whole, hidden = block(Tokens(tokens, mask))
+    alone, hidden_alone = block(Tokens(tokens, mask), only_cls=True)
+    torch.testing.assert_close(alone.embeddings, whole.embeddings[:, :1])
+    torch.testing.assert_close(hidden_alone, hidden)
 
 
 def test_its_scales_begin_at_a_fifth():
@@ -309,7 +319,38 @@ def test_it_overfits_a_few_samples(emkum, batch):
     assert model.token_type.gamma.abs().max() > 1e-3, 'γ does not move'
 
 
+# grid features
+
+
+def on_grid_features(config, encoder='GridFeatureEncoder'):
+    config['image_encoder'] = dict(type=encoder, feature_dims=12, embed_dims=WIDTH)
+    return config
+
+
+@pytest.mark.parametrize('size', [2, 6])
+def test_it_learns_from_the_grid_features_of_a_frozen_cnn(emkum_config, batch, size):
+    torch.manual_seed(0)
+    model = MODELS.build(on_grid_features(emkum_config('tte_post', teacher=False)))
+    features, mask = torch.randn(size, 9, 12), torch.ones(size, 9, dtype=torch.bool)
+    data = batch(size=size)._replace(images=Regions(features, mask, torch.rand(size, 9, 4)))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for _ in range(60):
+        losses = {k: v for k, v in model(data, mode='loss').items() if 'loss' in k}
+        optimizer.zero_grad()
+        sum(losses.values()).backward()
+        optimizer.step()
+    image, text = model.tensor(data)
+    assert image.tokens.grid_size == (3, 3) and image.tokens.embeddings.shape[1] == 10
+    assert (image.embedding @ text.embedding.T).argmax(1).tolist() == list(range(size))
+
+
 # bad input
+
+
+def test_an_encoder_of_regions_without_cls_is_an_error(emkum_config):
+    config = on_grid_features(emkum_config(), 'RegionEncoder')
+    with pytest.raises(ValueError, match=r'RegionEncoder has no \[CLS\].*GridFeatureEncoder'):
+        MODELS.build(config)
 
 
 def test_encoders_of_two_widths_are_an_error(emkum_config):

@@ -84,25 +84,45 @@ class TimmGrid(nn.Module):
         """
         if not self.pretrained:
             return
-        if isinstance(self.pretrained, str):
-            file = find_weights(self.pretrained, _KEY)
-            native = {key: x for key, x in self.overrides.items() if key != 'img_size'}
-            whole = timm.create_model(self.arch, **native).state_dict()
-            weights = _match(
-                whole, _read(file, self.arch), f"{_KEY}='{self.pretrained}'", self.arch
-            )
-        else:
-            try:
-                whole = timm.create_model(self.arch, pretrained=True, **self.overrides)
-            except Exception as error:  # the hub client and the network raise many kinds
-                raise _not_found(self.pretrained, self.arch, error) from error
-            weights = whole.state_dict()
+        weights = self._whole_weights()
         known = self.model.state_dict()
         self._resample_position(weights, known)
         self.model.load_state_dict({name: weights[name] for name in known})
         print_log(
             f"{_KEY}={self.pretrained!r}: loaded {len(known)} tensors of '{self.arch}'", 'current'
         )
+
+    def class_weights(self) -> Tensor:
+        """The vectors of the classes that the pretrained weights tell apart, (C, F).
+
+        Raises:
+            FileNotFoundError: when the weights can be neither read nor downloaded.
+            ValueError: when there are none, they are of another architecture, or the features are
+                not what the classifier gets.
+        """
+        name = f'{self.model.default_cfg["classifier"]}.weight'
+        weights = self._whole_weights() if self.pretrained else {}
+        shape = tuple(weights[name].shape) if name in weights else None
+        if shape is None or self.stage is not None or shape[1:] != (self.feature_dims,):
+            raise ValueError(
+                f"'{self.arch}', {_KEY}={self.pretrained!r}, stage={self.stage}: no linear layer "
+                f'from {self.feature_dims} features to classes, found {shape}: name a '
+                "pretrained CNN, such as 'tf_efficientnet_lite0', with stage=None"
+            )
+        return weights[name]
+
+    def _whole_weights(self) -> dict[str, Tensor]:
+        """The pretrained weights under timm's names, the classifier's among them."""
+        if isinstance(self.pretrained, str):
+            file = find_weights(self.pretrained, _KEY)
+            native = {key: x for key, x in self.overrides.items() if key != 'img_size'}
+            whole = timm.create_model(self.arch, **native).state_dict()
+            return _match(whole, _read(file, self.arch), f"{_KEY}='{self.pretrained}'", self.arch)
+        try:
+            whole = timm.create_model(self.arch, pretrained=True, **self.overrides)
+        except Exception as error:  # the hub client and the network raise many kinds
+            raise _not_found(self.pretrained, self.arch, error) from error
+        return whole.state_dict()
 
     def normalize(self, images: Tensor) -> Tensor:
         """uint8 pixels (B, 3, H, W) as the weights expect them."""

@@ -11,14 +11,14 @@ from xmodal.models.emkum.shared_block import SharedBlock
 from xmodal.models.heads import DistillationHead
 from xmodal.models.losses import CLIPLoss
 from xmodal.registry import MODELS
-from xmodal.structures import DataSample, Encoded, ImageTextBatch, Tokens
+from xmodal.structures import DataSample, Encoded, ImageTextBatch, Regions, Tokens
 
 
 class BlockOutput(NamedTuple):
     """One modality after the shared block.
 
     Attributes:
-        tokens: (B, L, D).
+        tokens: (B, L, D); [CLS] alone where nothing else passes the block, L = 1.
         hidden: [CLS] in the feed-forward block, (B, F).
     """
 
@@ -42,7 +42,7 @@ class EmkumModel(CrossModalModel):
 
     Args:
         data_preprocessor: config of the preprocessor.
-        image_encoder: config of an image encoder.
+        image_encoder: config of an image encoder with a [CLS].
         text_encoder: config of a text encoder.
         shared_block: arguments of :class:`SharedBlock`, without its width.
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
@@ -51,8 +51,8 @@ class EmkumModel(CrossModalModel):
             distillation.
 
     Raises:
-        ValueError: when the encoders differ in width, or the tokenizer has more words than the text
-            encoder.
+        ValueError: when the encoders differ in width, that of images has no [CLS], or the tokenizer
+            has more words than the text encoder.
     """
 
     def __init__(
@@ -74,6 +74,11 @@ class EmkumModel(CrossModalModel):
             raise ValueError(
                 f'image_encoder is {widths[0]} wide and text_encoder {widths[1]}: both pass one '
                 'block and must have one width'
+            )
+        if not self.image_encoder.has_cls:
+            raise ValueError(
+                f'{image_encoder["type"]} has no [CLS], which EMKUM contrasts: for grid features '
+                'take GridFeatureEncoder'
             )
         self.shared_block = MODELS.build(
             {'type': SharedBlock, 'embed_dims': widths[0], **shared_block}
@@ -104,8 +109,8 @@ class EmkumModel(CrossModalModel):
             self.encode_text(batch.input_ids, batch.attention_mask),
         )
 
-    def encode_image(self, images: Tensor) -> Encoded:
-        """(B, 3, H, W) pixels to tokens (B, 1 + M, D) and embeddings (B, D)."""
+    def encode_image(self, images: Tensor | Regions) -> Encoded:
+        """Pixels (B, 3, H, W), or grid features, to tokens (B, 1 + M, D), embeddings (B, D)."""
         return _encoded(self._pass_block('image', images))
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
@@ -120,11 +125,11 @@ class EmkumModel(CrossModalModel):
         ``batch.images`` has a row an image, or two, which are two crops (``TwoViews``): the
         student's and then the teacher's.
         """
-        student_images = teacher_images = batch.images
-        if len(student_images) == 2 * len(batch.image_ids):
-            student_images, teacher_images = student_images.unflatten(0, (-1, 2)).unbind(1)
-        image = self._pass_block('image', student_images)
-        text = self._pass_block('text', batch.input_ids, batch.attention_mask)
+        student_images = teacher_images = images = batch.images
+        if isinstance(images, Tensor) and len(images) == 2 * len(batch.image_ids):
+            student_images, teacher_images = images.unflatten(0, (-1, 2)).unbind(1)
+        image = self._pass_block('image', student_images, only_cls=True)
+        text = self._pass_block('text', batch.input_ids, batch.attention_mask, only_cls=True)
         positives = batch.identities.positives(batch.identities.gather())
         values = {}
         for level, embeddings in (
@@ -142,10 +147,13 @@ class EmkumModel(CrossModalModel):
             values |= head.loss(image.cls_token, text.cls_token, self.teacher(teacher_images))
         return values
 
-    def _pass_block(self, modality: str, *inputs: Tensor) -> BlockOutput:
+    def _pass_block(
+        self, modality: str, *inputs: Tensor | Regions, only_cls: bool = False
+    ) -> BlockOutput:
         """One modality through its encoder, its type and the shared block."""
         encoder = self.image_encoder if modality == 'image' else self.text_encoder
-        return BlockOutput(*self.shared_block(encode(encoder, self.token_type, modality, *inputs)))
+        tokens = encode(encoder, self.token_type, modality, *inputs)
+        return BlockOutput(*self.shared_block(tokens, only_cls))
 
 
 def _encoded(output: BlockOutput) -> Encoded:

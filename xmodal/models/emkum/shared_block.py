@@ -38,15 +38,23 @@ class SharedBlock(nn.Module):
         self.feedforward_scale = LayerScale(embed_dims, layer_scale)
         init_linear(self, embed_dims)
 
-    def forward(self, tokens: Tokens) -> tuple[Tokens, Tensor]:
+    def forward(self, tokens: Tokens, only_cls: bool = False) -> tuple[Tokens, Tensor]:
         """The tokens of one modality after the block, and [CLS] inside of it.
+
+        Args:
+            tokens: (B, L, D).
+            only_cls: whether only [CLS] passes the block, L = 1 of the output; it attends to all.
 
         Returns:
             Tokens (B, L, D); [CLS] as the feed-forward block has it, before the GELU, (B, F).
         """
-        x = tokens.embeddings
-        projected = self.attention.project(self.attention_norm(x))
-        attended, _ = self.attention(projected, projected, tokens.attention_mask)
+        x, mask = tokens.embeddings, tokens.attention_mask
+        normed = self.attention_norm(x)
+        context = query = self.attention.project(normed, query=not only_cls)
+        if only_cls:
+            query = self.attention.project(normed[:, :1], context=False)
+            x, tokens = x[:, :1], Tokens(x, None if mask is None else mask[:, :1])
+        attended, _ = self.attention(query, context, mask)
         x = x + self.attention_scale(attended)
         hidden = self.fc1(self.feedforward_norm(x))
         x = x + self.feedforward_scale(self.fc2(gelu(hidden)))
