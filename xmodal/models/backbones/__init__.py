@@ -4,6 +4,7 @@ from xmodal.models.backbones.detector import DetectorExtractor
 from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.backbones.frozen import EncoderTeacher, FrozenTeacher, TimmTeacher
 from xmodal.models.backbones.grid import GridFeatureEncoder
+from xmodal.models.backbones.grid_ensemble import GridEnsemble
 from xmodal.models.backbones.gru import GruTextEncoder
 from xmodal.models.backbones.image import ViTImageEncoder
 from xmodal.models.backbones.objects import ObjectEncoder
@@ -20,6 +21,7 @@ __all__ = [
     'Encoder',
     'EncoderTeacher',
     'FrozenTeacher',
+    'GridEnsemble',
     'GridExtractor',
     'GridFeatureEncoder',
     'GruTextEncoder',

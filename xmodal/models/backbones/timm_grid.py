@@ -219,6 +219,7 @@ class GridExtractor(TimmGrid):
         super().__init__(arch, image_size, **grid)
         self.requires_grad_(False).eval()
         self.init_weights()
+        self.to(memory_format=torch.channels_last)  # half the time of a CNN on a CPU
 
     @torch.inference_mode()
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
