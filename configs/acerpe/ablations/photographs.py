@@ -17,9 +17,14 @@ tests = dict(
 )
 with_coco = {
     'train_dataloader.dataset.ann_file': [
-        'flickr8k/albef/train.json', 'coco_mini/albef/train.json',
+        'flickr8k/albef/train.json',
+        'coco_mini/albef/train.json',
     ],
-    'train_dataloader.dataset.pipeline.0.store': ['data/flickr8k/lite0', 'data/coco_mini/lite0'],
+    'train_dataloader.dataset.pipeline.0.store': [
+        'data/flickr8k/lite0_lite2',
+        'data/coco_mini/lite0_lite2',
+    ],
+    'optim_wrapper.dtype': 'bfloat16',  # half the time, on a CPU that has it
 }
 presets = {
     'flickr8k': dict(
