@@ -1,6 +1,7 @@
 """Masked object prediction."""
 
 import pytest
+import timm
 import torch
 
 from xmodal.models.heads import ObjectHead
@@ -160,3 +161,41 @@ def test_only_classes_need_labels():
 def test_unknown_switches_are_refused(switch):
     with pytest.raises(ValueError, match=f'heads.objects.{next(iter(switch))}='):
         make_head(**switch)
+
+
+@pytest.fixture
+def extractor(tmp_path):
+    """The config of an extractor with random weights, and these weights."""
+    weights = timm.create_model('test_efficientnet').state_dict()
+    torch.save(weights, tmp_path / 'weights.pth')
+    config = dict(
+        type='GridExtractor', arch='test_efficientnet', image_size=64,
+        pretrained=str(tmp_path / 'weights.pth'),
+    )  # fmt: skip
+    return config, weights['classifier.weight']
+
+
+@pytest.mark.parametrize('label_scope', ['all', 'masked'])
+def test_cells_without_labels_get_those_of_the_classifier(extractor, label_scope):
+    config, vectors = extractor
+    switches = dict(label_scope=label_scope, confidence_weight=True, tasks=['features', 'objects'])
+    head = ObjectHead(WIDTH, vectors.shape[1], len(vectors), classifier=config, **switches)
+    head.init_weights()
+    features = torch.randn(3, 7, vectors.shape[1])
+    regions = Regions(features, torch.ones(3, 7).bool(), torch.rand(3, 7, 4))
+    confidences, objects = (features @ vectors.T).softmax(-1).max(-1)
+    none = torch.zeros(3, 7, dtype=torch.int64)
+    labelled = regions._replace(labels=ObjectLabels(objects, confidences, none, none.float()))
+    expecting = ObjectHead(WIDTH, vectors.shape[1], len(vectors), **switches)
+    expecting.load_state_dict(head.state_dict(), strict=False)
+    tokens, targets = torch.randn(3, 7, WIDTH), torch.rand(3, 7) < 0.4
+    actual = head.region_loss(tokens, regions, targets)
+    torch.testing.assert_close(actual, expecting.region_loss(tokens, labelled, targets))
+    assert actual['loss_objects'] > 0
+
+
+def test_a_classifier_of_other_classes_is_an_error(extractor):
+    config, vectors = extractor
+    head = ObjectHead(WIDTH, vectors.shape[1], 7, classifier=config)
+    with pytest.raises(ValueError, match=r'1000 classes of \d+ features, expected 7'):
+        head.init_weights()

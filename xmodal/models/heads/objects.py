@@ -51,6 +51,9 @@ class ObjectHead(PretrainHead):
             region.
         confidence_weight: weigh a region's classes by the confidence of the detector.
         mask_probability: share of regions that are targets.
+        classifier: config of the :class:`GridExtractor` that computed the features, for grid
+            features, which no detector has labelled: the object of a cell is the class that the
+            classifier of its weights sees in it. None: the labels come with the regions.
 
     Raises:
         ValueError: when a switch has an unknown value.
@@ -70,6 +73,7 @@ class ObjectHead(PretrainHead):
         label_scope: str = 'masked',
         confidence_weight: bool = False,
         mask_probability: float = 0.15,
+        classifier: dict | None = None,
     ) -> None:
         super().__init__()
         if not tasks or set(tasks) - set(TASKS):
@@ -93,11 +97,31 @@ class ObjectHead(PretrainHead):
         self.label_names = [task for task in TASKS[1:] if task in tasks]
         self.predicts_all = label_scope == 'all' and bool(self.label_names)
         widths = dict(zip(TASKS, (feature_dims, num_objects, num_attributes), strict=True))
+        self.classifier = classifier
+        if classifier is not None:
+            self.register_buffer('class_vectors', torch.zeros(num_objects, feature_dims))
         self.transform = nn.Linear(embed_dims, embed_dims)
         self.norm = nn.LayerNorm(embed_dims, eps=1e-12)
         self.decoders = nn.ModuleDict(
             {task: nn.Linear(embed_dims, widths[task]) for task in TASKS if task in tasks}
         )
+
+    def init_weights(self) -> None:
+        """Reads the vectors of the classes, where a classifier labels the regions.
+
+        Raises:
+            ValueError: when they are of another number.
+        """
+        if self.classifier is None:
+            return
+        vectors = MODELS.build(self.classifier).class_weights()
+        if vectors.shape != self.class_vectors.shape:
+            raise ValueError(
+                f'heads.objects.classifier has {len(vectors)} classes of {vectors.shape[1]} '
+                f'features, expected {len(self.class_vectors)} (num_objects) of '
+                f'{self.class_vectors.shape[1]}'
+            )
+        self.class_vectors.copy_(vectors)
 
     def mask(self, model: nn.Module, shown: Shown) -> Shown:
         """Masks features of the regions that are shown."""
@@ -143,11 +167,11 @@ class ObjectHead(PretrainHead):
             error = self._error(features, regions.features[targets].float())
             losses['loss_features'] = error.sum() / expected_count
         for name in self.label_names:
-            classes, confidences = self._labels(regions, name)
+            classes, confidences = self._labels(regions, name, predicted)
             logits = self.decoders[name](hidden).float()
-            error = cross_entropy(logits, classes[predicted], reduction='none')
+            error = cross_entropy(logits, classes, reduction='none')
             if self.confidence_weight:
-                error = error * confidences[predicted]
+                error = error * confidences
             losses[f'loss_{name}'] = error.sum() / expected_count
         return losses
 
@@ -157,16 +181,22 @@ class ObjectHead(PretrainHead):
             return (predicted - features).square().mean(-1)
         return smooth_l1_loss(predicted, features, reduction='none').mean(-1)
 
-    def _labels(self, regions: Regions, name: str) -> tuple[Tensor, Tensor]:
-        """Classes and confidences, (B, R) each."""
+    def _labels(self, regions: Regions, name: str, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Classes and confidences of some regions, (B, R) bool to (K,) each."""
+        if name == 'objects' and self.classifier is not None:
+            shares = (regions.features[rows].float() @ self.class_vectors.T).softmax(1)
+            confidences, classes = shares.max(1)
+            return classes, confidences
         if regions.labels is None:
             raise ValueError(
                 f"heads.objects.tasks has '{name}', but the regions have no labels: read a "
-                "store with labels (docs/regions.md), or leave out 'objects' and 'attributes'"
+                "store with labels (docs/regions.md), or leave out 'objects' and 'attributes'; "
+                'for grid features set heads.objects.classifier'
             )
+        labels = regions.labels
         if name == 'objects':
-            return regions.labels.objects, regions.labels.object_confidences
-        return regions.labels.attributes, regions.labels.attribute_confidences
+            return labels.objects[rows], labels.object_confidences[rows]
+        return labels.attributes[rows], labels.attribute_confidences[rows]
 
 
 def _mask_as_bert(features: Tensor, real: Tensor, targets: Tensor) -> Tensor:
