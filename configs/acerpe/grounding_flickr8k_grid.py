@@ -16,7 +16,7 @@ model = dict(
     heads=dict(itc=dict(type='ITCHead'), itm=dict(type='ITMHead')),
 )
 pipeline = [
-    dict(type='LoadRegions', store='data/flickr8k/lite0_lite2_lite2'),
+    dict(type='LoadRegions', store='data/flickr8k/lite0_lite2'),
     dict(
         type='PackRegionText', fields=('ref_id', 'sent_id', 'split', 'size', 'box', 'proposals')
     ),
