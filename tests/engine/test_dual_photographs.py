@@ -12,6 +12,7 @@ from PIL import Image
 from torchvision.transforms import v2
 
 from tools.dataset_converters import extract_regions
+from xmodal.ablation import read_table
 from xmodal.apis import Inferencer
 from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
@@ -40,10 +41,10 @@ def photographs(tmp_path):
 
 @pytest.fixture
 def read_config(photographs, tiny_world, tmp_path):
-    """Reads a config on Flickr8k, with small random encoders, for the made-up images."""
+    """Gives a config on Flickr8k, or that of a file, small random encoders and made-up images."""
 
-    def read(file):
-        config = Config.fromfile(file)
+    def read(config):
+        config = config if isinstance(config, Config) else Config.fromfile(config)
         config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
         encoders = config.model.get('backbone', config.model)
         encoders.text_encoder.update(
@@ -133,6 +134,37 @@ def test_photographs_of_a_user_are_compared_with_texts(config, similarity, tmp_p
         torch.testing.assert_close(vectors[0] @ vectors[1].T, expected, atol=1e-4, rtol=1e-4)
     assert inferencer.similarity([], texts).shape == (0, 2)
     assert inferencer.similarity(files, []).shape == (3, 0)
+
+
+# The trainings of T-EMDE's tables on photographs.
+ROWS = [
+    (table, row.name, stage.name)
+    for table in ('photographs', 'dual')
+    for found in [read_table(f'configs/temde/ablations/{table}.py', 'flickr8k')]
+    for row in found.rows
+    for stage in filter(lambda stage: stage.trains, found.stages.values())
+]
+
+
+@pytest.mark.parametrize('table, row, stage', ROWS)
+def test_each_row_of_the_tables_finds_photographs(
+    table, row, stage, read_config, tmp_path, monkeypatch
+):
+    found = read_table(f'configs/temde/ablations/{table}.py', 'flickr8k', [row])
+    config = read_config(found.rows[0].config(found.stages[stage]))
+    config.train_cfg.max_epochs = 10  # of four steps
+    config.optim_wrapper.optimizer.lr = 5e-3
+    module = config.model.similarity.get('global_pooling') or {}
+    if 'regions' in module:
+        module.regions = 4  # cells of the small encoder
+    config.dump(tmp_path / 'config.py')
+    extract(tmp_path / 'config.py', tmp_path / 'data/flickr8k/images', monkeypatch)
+    runner = build_runner(config)
+    bert = runner.model.text_encoder.bert
+    before = {name: value.clone() for name, value in bert.state_dict().items()}
+    runner.train()
+    assert runner.test()['mean_recall'] == 100
+    assert all(value.equal(before[name]) for name, value in bert.state_dict().items())
 
 
 def test_a_fusion_encoder_is_trained_above_vectors_that_stay(read_config, tmp_path, monkeypatch):
