@@ -1,6 +1,6 @@
 # Re-ranking above the vectors of pretrain_flickr8k_grid.py, which stay as they are: adapters are
 # trained word by word, with cells of the grid as anchors, and a fusion encoder by ITM. Pairs are
-# re-ranked by the sum of the three logits. Six minutes on two CPU cores, and some for the test.
+# re-ranked by the sum of the three logits. Minutes on two CPU cores.
 _base_ = './pretrain_flickr8k_grid.py'
 
 model = dict(
