@@ -1,5 +1,5 @@
-# LXMERT pre-trained on a few photographs with all five tasks, minutes on two CPU cores. Regions are
-# the cells of grid features, and their labels ImageNet's classes. docs/lxmert.md has the data.
+# LXMERT pre-trained on a few photographs with all five tasks, half an hour on one CPU core. Regions
+# are the cells of grid features, and their labels ImageNet's classes. docs/lxmert.md has the data.
 _base_ = [
     '../_base_/models/lxmert_photographs.py',
     '../_base_/datasets/lxmert_photographs.py',
