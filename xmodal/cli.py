@@ -33,6 +33,8 @@ GROUPS = {
         'vqa-split': 'dataset_converters/vqa_split.py',
         'vqa-answers': 'dataset_converters/vqa_answers.py',
         'lxmert-answers': 'dataset_converters/lxmert_answers.py',
+        'lxmert-pretrain': 'dataset_converters/lxmert_pretrain.py',
+        'class-names': 'dataset_converters/class_names.py',
         'build-vocab': 'dataset_converters/build_vocab.py',
         'build-index': 'dataset_converters/build_index.py',
         'regions': 'dataset_converters/regions.py',

@@ -61,7 +61,10 @@ def read_config(photographs, tiny_world, tmp_path):
             loader.update(num_workers=0, persistent_workers=False)
             load = loader.dataset.pipeline[0]
             load.store = str(photographs / 'store')
-            if 'extractor' in load:
+            load.pop('views', None)
+            if 'members' in load.get('extractor', {}):
+                load.extractor.update(image_size=64, members=[dict(arch='test_convnext')])
+            elif 'extractor' in load:
                 load.extractor.update(arch='test_convnext', image_size=64, pretrained=False)
         config.train_dataloader.global_batch_size = 6
         config.work_dir = str(tmp_path / 'run')
