@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from xmodal.models.backbones.timm_grid import cell_boxes
 from xmodal.structures import Tokens
 
 SIDE = 32  # of a map that boxes of a detector are painted on
@@ -47,9 +48,7 @@ def _is_grid(boxes: Tensor, side: int) -> bool:
     """Whether boxes (B, R, 4) are the cells of a square grid, row after row."""
     if side**2 != boxes.shape[1]:
         return False
-    start = torch.arange(side, device=boxes.device) / side
-    top, left = (x.flatten() for x in torch.meshgrid(start, start, indexing='ij'))
-    cells = torch.stack([left, top, left + 1 / side, top + 1 / side], 1)
+    cells = cell_boxes(side**2).to(boxes.device)
     return torch.allclose(boxes.float(), cells.expand_as(boxes), atol=1e-3)
 
 

@@ -225,7 +225,7 @@ class GridExtractor(TimmGrid):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """The features of B images, and the boxes that all of them have."""
         features = super().forward(self.normalize(images))
-        return features, _cells(features.shape[1]).to(features)
+        return features, cell_boxes(features.shape[1]).to(features)
 
     def extract(self, images: Sequence[Tensor], image_ids: Sequence[str]) -> list[Regions]:
         """The regions of each image, uint8 (3, H, W) of ``image_size``."""
@@ -234,7 +234,7 @@ class GridExtractor(TimmGrid):
         return [Regions(rows, mask, boxes) for rows in features]
 
 
-def _cells(count: int) -> Tensor:
+def cell_boxes(count: int) -> Tensor:
     """The boxes of a square grid of ``count`` cells, (count, 4)."""
     side = round(count**0.5)
     edges = torch.arange(side) / side
