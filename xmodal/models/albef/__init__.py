@@ -5,6 +5,7 @@ from xmodal.models.albef.classifier import AlbefClassifier
 from xmodal.models.albef.nlvr import AlbefNLVR
 from xmodal.models.albef.pretrainer import AlbefPretrainer
 from xmodal.models.albef.text_assignment import TextAssignmentPretrainer
+from xmodal.models.albef.vector_classifier import AlbefVectorClassifier
 from xmodal.models.albef.vector_vqa import AlbefVectorVQA
 from xmodal.models.albef.vqa import AlbefVQA
 
@@ -14,6 +15,7 @@ __all__ = [
     'AlbefNLVR',
     'AlbefPretrainer',
     'AlbefVQA',
+    'AlbefVectorClassifier',
     'AlbefVectorVQA',
     'TextAssignmentPretrainer',
 ]

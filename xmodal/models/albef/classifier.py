@@ -5,13 +5,13 @@ from torch import Tensor, nn
 
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.albef.model import AlbefModel
-from xmodal.models.base import set_classes
+from xmodal.models.base import ClassifierMixin
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, Tokens
 
 
 @MODELS.register_module()
-class AlbefClassifier(AlbefModel):
+class AlbefClassifier(ClassifierMixin, AlbefModel):
     """The pre-trained backbone, and a class for each image with its text.
 
     encode → relate → fuse → classify. A momentum teacher of backbone and head gives soft targets.
@@ -35,20 +35,12 @@ class AlbefClassifier(AlbefModel):
         """The backbone and the head."""
         return {**super().momentum_modules(), 'classification': 'heads.classification'}
 
-    def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
-        """``loss_classification`` and the accuracy on the batch; samples have a ``label``."""
-        logits = self.tensor(batch)
-        labels = torch.tensor([sample.label for sample in samples], device=logits.device)
-        teacher_logits = None
-        if self.teacher and self.distillation_weight:
-            with torch.no_grad():
-                teacher_logits = self._classify(self.teacher.module, batch)
-        head = self.heads['classification']
-        return head.loss(logits, labels, teacher_logits, self.distillation_weight)
-
-    def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
-        """Sets ``probabilities`` (C,) and ``predicted``, the class."""
-        return set_classes(samples, self.tensor(batch))
+    def soft_targets(self, batch: ImageTextBatch) -> tuple[Tensor, float] | tuple[()]:
+        """The momentum teacher's logits (B, C), and α."""
+        if not (self.teacher and self.distillation_weight):
+            return ()
+        with torch.no_grad():
+            return self._classify(self.teacher.module, batch), self.distillation_weight
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits (B, C)."""

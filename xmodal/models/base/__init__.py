@@ -1,6 +1,7 @@
 """What the models of all families share."""
 
 from xmodal.models.base.backbone import CrossModalBackbone, encode
+from xmodal.models.base.classifier import ClassifierMixin
 from xmodal.models.base.ema_teacher import EMATeacher
 from xmodal.models.base.image_preprocessor import ImageTextPreprocessor
 from xmodal.models.base.model import CrossModalModel
@@ -12,6 +13,7 @@ from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
 from xmodal.models.base.tokenizer import build_tokenizer, check_vocabulary
 
 __all__ = [
+    'ClassifierMixin',
     'CrossModalBackbone',
     'CrossModalModel',
     'CrossModalPreprocessor',

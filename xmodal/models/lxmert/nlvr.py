@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor, nn
 
-from xmodal.models.base import set_classes
+from xmodal.models.base import ClassifierMixin
 from xmodal.models.lxmert.model import LxmertModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch
 
 
 @MODELS.register_module()
-class LxmertNLVR(LxmertModel):
+class LxmertNLVR(ClassifierMixin, LxmertModel):
     """A class for each text with its images, each of which is fused with the text alone.
 
     Args:
@@ -24,16 +24,6 @@ class LxmertNLVR(LxmertModel):
         super().__init__(data_preprocessor, backbone)
         head = MODELS.build({**head, 'embed_dims': self.backbone.embed_dims})
         self.set_heads(nn.ModuleDict({'classification': head}))
-
-    def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
-        """``loss_classification`` and the accuracy on the batch; samples have a ``label``."""
-        logits = self.tensor(batch)
-        labels = torch.tensor([sample.label for sample in samples], device=logits.device)
-        return self.heads['classification'].loss(logits, labels)
-
-    def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
-        """Sets ``probabilities`` (C,) and ``predicted``, the class."""
-        return set_classes(samples, self.tensor(batch))
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits (B, C) of B texts with B · K images, grouped by text.
