@@ -15,6 +15,7 @@ processes of the command share the work. docs/ablations.md has the rest.
 
 import argparse
 import shlex
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from pprint import pformat
 
@@ -24,7 +25,6 @@ from xmodal.ablation import (
     Comparison,
     Plan,
     Row,
-    Run,
     SequentialRunner,
     Table,
     TableRunner,
@@ -43,6 +43,7 @@ from xmodal.ablation import (
     row_config,
     shared_results,
     to_markdown,
+    unpacked_results,
 )
 from xmodal.ablation.verdict import MARGIN
 from xmodal.engine.command_line import at_least, not_negative
@@ -72,7 +73,7 @@ def parse_args() -> argparse.Namespace:
         metavar='FILE.tar.xz',
         help='results of finished runs: those it has are not run again, new ones are added to it',
     )
-    parser.add_argument('--dry-run', action='store_true', help='list the commands, run nothing')
+    parser.add_argument('--dry-run', action='store_true', help='list the commands, change nothing')
     parser.add_argument('--markdown', action='store_true', help='print the table as Markdown')
     parser.add_argument(
         '--print-config', metavar='ROW[:STAGE]', help='print the config of a training, run nothing'
@@ -158,11 +159,15 @@ def print_verdicts(found: list[Comparison], reference: Row, markdown: bool) -> N
         print_comparisons(found, reference)
 
 
-def runs_of(tables: list[Table], args: argparse.Namespace) -> list[Run]:
-    """All runs that there may be of tables, each once."""
+def results_of(tables: list[Table], args: argparse.Namespace) -> AbstractContextManager[Path]:
+    """The folder that has the results of tables, with those of ``--results`` meanwhile."""
+    if args.results is None:
+        return nullcontext(args.root)
     seeds = args.until_decided or args.seeds
     plans = [Plan(table, seeds, args.root) for table in tables]
-    return list({run.folder: run for plan in plans for run in plan.runs}.values())
+    runs = list({run.folder: run for plan in plans for run in plan.runs}.values())
+    share = unpacked_results if args.dry_run else shared_results
+    return share(runs, args.root, args.results)
 
 
 def run_until_decided(
@@ -183,22 +188,21 @@ def run_tournament(args: argparse.Namespace) -> None:
     """Every plug-in in every family, the cheapest open question first."""
     looks = range(args.seeds, (args.until_decided or args.seeds) + 1)
     cells, commands = read_cells(), Commands(args.gpus)
-    tournament = Tournament(cells, looks, args.root, commands, args.margin)
-    runs = runs_of([cell.table for cell in cells], args)
-    with shared_results(runs, args.root, args.results):
+    with results_of([cell.table for cell in cells], args) as results:
+        tournament = Tournament(cells, looks, args.root, commands, args.margin, results)
         if args.dry_run:
             tournament.look()
         else:
             tournament.run()
-    print_tournament(tournament, args.markdown)
+        print_tournament(tournament, args.markdown)
     print(f'{len(tournament.open)} of {len(tournament.cells)} cells are open')
     if tournament.failed:
         raise SystemExit(1)
 
 
-def run_table(table: Table, args: argparse.Namespace) -> None:
+def run_table(table: Table, results: Path, args: argparse.Namespace) -> None:
     """Runs what is left of a table, and prints it."""
-    plan = Plan(table, args.seeds, args.root)
+    plan = Plan(table, args.seeds, args.root, results)
     commands = Commands(args.gpus)
     runner = TableRunner(plan, commands)
     columns = chosen_columns(table, args.column)
@@ -232,8 +236,8 @@ def main() -> None:
         print_config(f'{args.table}:{args.print_config}', args.preset)
         return
     table = read_table(find_table(args.table), args.preset, args.only)
-    with shared_results(runs_of([table], args), args.root, args.results):
-        run_table(table, args)
+    with results_of([table], args) as results:
+        run_table(table, results, args)
 
 
 if __name__ == '__main__':

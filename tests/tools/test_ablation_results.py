@@ -55,6 +55,31 @@ def test_results_of_a_file_are_printed_compared_and_not_run_again(
     assert plan.runs[0].seconds() == {'train': 60}
 
 
+def test_a_dry_run_shows_the_results_and_changes_neither_folder_nor_file(
+    published, tmp_path, monkeypatch, capsys
+):
+    table, root, before = write_table(tmp_path), tmp_path / 'runs', published.read_bytes()
+    plan = Plan(read_table(table), 2, root)
+    for run in plan.runs:
+        run.claim()
+    write_row(plan, 'third', shift=5)  # a result that the file lacks
+    files = sorted(root.rglob('*'))
+    call(monkeypatch, table, '--seeds', '2', '--dry-run', '--root', root, '--results', published)
+    printed = capsys.readouterr().out
+    assert printed.count(': done\n') == 6 and 'runs are left' not in printed
+    assert 'The idea' in printed and 'no seed that both rows' not in printed
+    assert sorted(root.rglob('*')) == files and published.read_bytes() == before
+
+
+def test_a_dry_run_names_folders_below_the_root(published, tmp_path, monkeypatch, capsys):
+    table, root = tmp_path / 'table.py', tmp_path / 'runs'
+    call(monkeypatch, table, '--seeds', '3', '--dry-run', '--root', root, '--results', published)
+    commands = [line for line in capsys.readouterr().out.splitlines() if 'tools/' in line]
+    assert len(commands) == 2 * (3 + 2)  # a row of three seeds, two rows of one
+    assert all(f'{root}/group_small/' in command for command in commands)
+    assert not root.exists()
+
+
 def test_a_run_with_other_settings_is_left_out_and_the_key_named(published, tmp_path, capsys):
     table = write_table(tmp_path)
     table.write_text(table.read_text().replace("position='idea'", "position='another'"))

@@ -13,7 +13,7 @@ from statistics import mean
 import numpy as np
 
 from xmodal.ablation import Plan, find_table, read_table
-from xmodal.ablation.report import figure
+from xmodal.ablation.report import figures
 from xmodal.ablation.table import Column
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
@@ -42,10 +42,9 @@ def read_scores(plan: Plan, column: Column) -> dict[tuple[int, int], float]:
     """Returns the mean of a column over the finished seeds, by (N, K)."""
     scores = {}
     for row in plan.table.rows:
-        runs = [plan.run_of(row, column.stage, seed) for seed in range(plan.seeds)]
-        values = [value for run in runs if (value := figure(run, column)) is not None]
-        if values:
-            sketch = runs[0].config.model.similarity.global_pooling.pooling
+        if values := figures(plan, row, column):
+            config = plan.run_of(row, column.stage, seed=0).config
+            sketch = config.model.similarity.global_pooling.pooling
             scores[sketch.partitions, sketch.centroids] = mean(values)
     return scores
 

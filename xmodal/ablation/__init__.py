@@ -12,7 +12,7 @@ from xmodal.ablation.declaration import find_table, read_table
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.report import grid, print_grid, to_markdown
 from xmodal.ablation.requirements import missing_by_stage, missing_gpus
-from xmodal.ablation.results import shared_results
+from xmodal.ablation.results import shared_results, unpacked_results
 from xmodal.ablation.row_config import row_config
 from xmodal.ablation.runner import TableRunner
 from xmodal.ablation.runs import Run
@@ -47,4 +47,5 @@ __all__ = [
     'row_config',
     'shared_results',
     'to_markdown',
+    'unpacked_results',
 ]

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from xmodal.ablation.runs import Run
+from xmodal.ablation.runs import METRICS, Run
 from xmodal.engine.work_dir import has_begun
 from xmodal.packaged import ROOT, near
 
@@ -45,7 +45,7 @@ class Commands:
                 '--config',
                 run.stage.config,
                 '--metrics',
-                str(run.metrics_file),
+                str(run.folder / METRICS),
             ]
         options = dict(run.options)
         if run.saves_scores:
@@ -55,7 +55,7 @@ class Commands:
             '--work-dir',
             str(run.folder / 'test'),
             '--metrics',
-            str(run.metrics_file),
+            str(run.folder / METRICS),
             *_cfg_options(options),
         ]
 

@@ -8,6 +8,7 @@ from rich.table import Table as RichTable
 
 from xmodal.ablation.paired import LEVEL, paired_difference
 from xmodal.ablation.plan import Plan
+from xmodal.ablation.printing import markdown_lines, wide_console
 from xmodal.ablation.table import Column, Row
 from xmodal.ablation.verdict import Verdict, judge
 from xmodal.engine.keys import ConfigError
@@ -129,20 +130,17 @@ def print_comparisons(
     comparisons: list[Comparison], reference: Row, console: Console | None = None
 ) -> None:
     """Prints the verdicts as a table."""
-    console = console or Console()
-    if not console.is_terminal:
-        console.width = 1000
     table = RichTable(title=f'Against {reference.label}, query by query, in points')
     for index, heading in enumerate(HEADINGS):
         table.add_column(heading, justify='right' if 2 <= index <= 5 else 'left')
     for comparison in comparisons:
         table.add_row(*comparison.cells)
-    console.print(table)
+    wide_console(console).print(table)
 
 
 def comparisons_to_markdown(comparisons: list[Comparison], reference: Row) -> str:
     """The verdicts for a document."""
     lines = [HEADINGS, ('---', '---', '---:', '---:', '---:', '---:', '---')]
     lines += [comparison.cells for comparison in comparisons]
-    rows = [f'| {" | ".join(line)} |' for line in lines]
+    rows = markdown_lines(lines)
     return '\n'.join([f'**Against {reference.label}, query by query, in points**', '', *rows])

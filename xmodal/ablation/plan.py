@@ -3,7 +3,7 @@
 from itertools import groupby
 from pathlib import Path
 
-from xmodal.ablation.runs import Run
+from xmodal.ablation.runs import METRICS, Run
 from xmodal.ablation.table import Override, Row, Stage, Table
 
 
@@ -17,14 +17,17 @@ class Plan:
         table: the table.
         seeds: number of seeds, 0, 1, ….
         root: folder of all tables' runs.
+        results: a folder like ``root`` (:func:`unpacked_results`): what it has of a run is read
+            there; None for ``root`` itself.
 
     Attributes:
         runs: in the order of work: all rows with the first seed, then with the next.
     """
 
-    def __init__(self, table: Table, seeds: int, root: Path) -> None:
+    def __init__(self, table: Table, seeds: int, root: Path, results: Path | None = None) -> None:
         self.table, self.seeds = table, seeds
-        self.root = Path(root, f'{table.group}_{table.preset}')
+        group = f'{table.group}_{table.preset}'
+        self.root, self._results = Path(root, group), Path(results or root, group)
         self._by_folder: dict[Path, Run] = {}
         self._of_row: dict[tuple[str, str, int], Run] = {}
         for seed in range(seeds):
@@ -50,10 +53,14 @@ class Plan:
         source = self._run(row, stages[stage.after], seed) if stage.after else None
         parts = [self._run(row, stages[name], seed) for name in stage.ensemble]
         names = [self._override_name(row, step) for step in self.table.chain(stage.name)]
-        path = '-to-'.join(name for name, _ in groupby(names))
-        folder = self.root / path / f'seed_{seed}' / stage.name
+        overrides = '-to-'.join(name for name, _ in groupby(names))
+        path = Path(overrides, f'seed_{seed}', stage.name)
+        folder = self.root / path
         if folder not in self._by_folder:
-            self._by_folder[folder] = Run(stage, row.options(stage), seed, folder, source, parts)
+            run = Run(stage, row.options(stage), seed, folder, source, parts)
+            if (self._results / path / METRICS).is_file():
+                run.results = self._results / path
+            self._by_folder[folder] = run
         return self._by_folder[folder]
 
     def _override_name(self, row: Row, stage: Stage) -> str:

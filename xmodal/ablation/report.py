@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from xmodal.ablation.plan import Plan
+from xmodal.ablation.printing import markdown_lines, wide_console
 from xmodal.ablation.runs import Run
-from xmodal.ablation.table import Column
+from xmodal.ablation.table import Column, Row
 
 MISSING = '–'
 
@@ -23,15 +24,17 @@ def grid(plan: Plan) -> list[list[str]]:
     headings += [f'paper: {heading}' for heading in table.paper_columns]
     lines = [headings]
     for row in table.rows:
-        measured = []
-        for column in table.columns:
-            runs = [plan.run_of(row, column.stage, seed) for seed in range(plan.seeds)]
-            values = [value for run in runs if (value := figure(run, column)) is not None]
-            measured.append(summarize(values, plan.seeds))
-        figures = row.paper or [None] * len(table.paper_columns)
-        paper = [MISSING if value is None else f'{value:.1f}' for value in figures]
+        measured = [summarize(figures(plan, row, column), plan.seeds) for column in table.columns]
+        printed = row.paper or [None] * len(table.paper_columns)
+        paper = [MISSING if value is None else f'{value:.1f}' for value in printed]
         lines.append([row.label, *measured, *paper])
     return lines
+
+
+def figures(plan: Plan, row: Row, column: Column) -> list[float]:
+    """A cell's figures, one for each seed that was measured."""
+    runs = [plan.run_of(row, column.stage, seed) for seed in range(plan.seeds)]
+    return [value for run in runs if (value := figure(run, column)) is not None]
 
 
 def figure(run: Run, column: Column) -> float | None:
@@ -82,9 +85,7 @@ def caption(plan: Plan) -> str:
 
 def print_grid(plan: Plan, console: Console | None = None) -> None:
     """Prints the table, in parts below each other where the terminal is too narrow for it."""
-    console = console or Console()
-    if not console.is_terminal:  # a file or a pipe has no width
-        console.width = 1000
+    console = wide_console(console)
     lines = [[cell.replace(': ', '\n', 1) for cell in line] for line in grid(plan)]
     for columns in _parts(lines, console.width):
         table = RichTable(title=plan.table.title)
@@ -116,6 +117,6 @@ def to_markdown(plan: Plan) -> str:
     """The table for a document."""
     headings, *lines = grid(plan)
     ruler = ['---', *['---:'] * (len(headings) - 1)]
-    rows = [f'| {" | ".join(line)} |' for line in (headings, ruler, *lines)]
+    rows = markdown_lines([headings, ruler, *lines])
     below = [caption(plan), *not_measured(plan)]
     return '\n'.join([f'**{plan.table.title}**', '', *rows, '', *below])

@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -23,27 +24,38 @@ _LAYOUT = 'results of runs that tools/ablate.py --results wrote'
 
 
 @contextmanager
-def shared_results(runs: list[Run], root: Path, file: Path | None) -> Iterator[None]:
+def shared_results(runs: list[Run], root: Path, file: Path) -> Iterator[Path]:
     """Takes results from a file, and adds new ones to it at the end, also after a failure.
 
     Args:
         runs: of plans.
         root: folder of all tables' runs.
-        file: the file, which need not be there; None for none.
+        file: the file, which need not be there.
+
+    Yields:
+        Where the results are: ``root``.
 
     Raises:
         FileError: when it is another file.
     """
-    if file is None:
-        yield
-        return
-    for sentence in _load(runs, root, _contents(file)):
-        print(f'not taken from {file}: {sentence}')
+    _take(runs, root, file, root)
     try:
-        yield
+        yield root
     finally:
         for sentence in _save(runs, root, file):
             print(f'not added to {file}: {sentence}')
+
+
+@contextmanager
+def unpacked_results(runs: list[Run], root: Path, file: Path) -> Iterator[Path]:
+    """Takes results from a file as :func:`shared_results`, and leaves ``root`` and it as they are.
+
+    Yields:
+        Where the results are: a temporary folder, with a run's below it as below ``root``.
+    """
+    with TemporaryDirectory() as folder:
+        _take(runs, root, file, Path(folder))
+        yield Path(folder)
 
 
 def _contents(file: Path) -> dict[str, bytes]:
@@ -59,24 +71,22 @@ def _contents(file: Path) -> dict[str, bytes]:
             raise FileError(f'{file}: {error}; expected {_LAYOUT}') from error
 
 
-def _load(runs: Iterable[Run], root: Path, contents: dict[str, bytes]) -> Iterator[str]:
-    """Puts results into the folders of runs that have none.
-
-    Yields:
-        For each run whose settings are others now, which is left out: a sentence.
-    """
+def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
+    """Puts results of runs that have none below ``target``, and names those with other settings."""
+    contents = _contents(file)
     for run in runs:
         record = _name(run.record_file, root)
         if run.metrics() is not None or record not in contents:
             continue
         made_with = json.loads(contents[record])['settings']
         if changed := differences(made_with, run.settings()):
-            yield f'{run}: made with other settings: {changed[0]}'
+            print(f'not taken from {file}: {run}: made with other settings: {changed[0]}')
             continue
         # The metrics come last: a run that has them has all.
         for path in (run.record_file, run.queries_file, run.metrics_file):
-            if content := contents.get(_name(path, root)):
-                with atomic_write(path) as new:
+            name = _name(path, root)
+            if content := contents.get(name):
+                with atomic_write(target / name) as new:
                     new.write_bytes(content)
 
 

@@ -11,6 +11,7 @@ from xmodal.evaluation.queries import queries_file
 from xmodal.files import write_json
 
 RECORD = 'ablate.json'  # what a folder was made with, and how long it took
+METRICS = 'metrics.json'
 # Top-level keys that change nothing a run learns or measures.
 _WITHOUT_EFFECT = ('default_hooks', 'env_cfg', 'log_level', 'log_processor', 'visualizer')
 
@@ -25,6 +26,9 @@ class Run:
         folder: its work dir.
         source: the run whose checkpoint it starts from, or tests; None for none.
         parts: runs whose scores it averages, in place of a training.
+
+    Attributes:
+        results: folder that its record and results are read from: its own, except in a dry run.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Run:
         self.stage, self.seed, self.folder, self.source = stage, seed, folder, source
         self.parts = parts
         self.options = {**options, 'randomness.seed': seed}
+        self.results = folder
         self.is_tested = False  # whether a column needs its metrics
         self.followers: list[Run] = []  # that start from it, or average its scores
         for run in self.needs:
@@ -83,16 +88,16 @@ class Run:
     @property
     def record_file(self) -> Path:
         """What the folder was made with, and how long it took."""
-        return self.folder / RECORD
+        return self.results / RECORD
 
     @property
     def metrics_file(self) -> Path:
-        """Where its test writes the metrics."""
-        return self.folder / 'metrics.json'
+        """The metrics of its test."""
+        return self.results / METRICS
 
     @property
     def queries_file(self) -> Path:
-        """Where its test writes the results query by query."""
+        """The results of its test query by query."""
         return queries_file(self.metrics_file)
 
     @property

@@ -5,13 +5,13 @@ from math import isnan
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from xmodal.ablation.commands import Commands
 from xmodal.ablation.comparison import HEADINGS, Comparison, compare_cell
 from xmodal.ablation.declaration import find_table, read_table
 from xmodal.ablation.plan import Plan
+from xmodal.ablation.printing import markdown_lines, wide_console
 from xmodal.ablation.remaining import format_duration, remaining_seconds, usual_seconds
 from xmodal.ablation.runner import TableRunner
 from xmodal.ablation.runs import Run
@@ -83,6 +83,7 @@ class Tournament:
         root: folder of all tables' runs.
         commands: how to call the tools.
         margin: points within which a plug-in is equivalent to none.
+        results: of :class:`Plan`.
 
     Attributes:
         found: the last comparison of each cell; None before its first look.
@@ -97,8 +98,10 @@ class Tournament:
         root: Path,
         commands: Commands,
         margin: float,
+        results: Path | None = None,
     ) -> None:
-        self.cells, self.looks, self.root = list(cells), tuple(looks), root
+        self.cells, self.looks = list(cells), tuple(looks)
+        self.root, self.results = root, results
         self.commands, self.margin = commands, margin
         self.levels = look_levels(self.looks)
         self.found: list[Comparison | None] = [None] * len(self.cells)
@@ -131,7 +134,7 @@ class Tournament:
         """The runs of a cell up to its next look, or its last one."""
         key = index, self.looks[self._look[index]]
         if key not in self._plans:
-            self._plans[key] = Plan(self.cells[index].table, key[1], self.root)
+            self._plans[key] = Plan(self.cells[index].table, key[1], self.root, self.results)
         return self._plans[key]
 
     def cost(self, index: int) -> float:
@@ -180,15 +183,11 @@ def print_tournament(tournament: Tournament, markdown: bool) -> None:
     headings = ['family', 'plug-in', *HEADINGS[1:], 'spent', 'next look']
     lines = tournament.lines()
     if markdown:
-        rows = [headings, ['---'] * len(headings), *lines]
-        print('\n'.join(f'| {" | ".join(row)} |' for row in rows))
+        print(*markdown_lines([headings, ['---'] * len(headings), *lines]), sep='\n')
         return
-    console = Console()
-    if not console.is_terminal:
-        console.width = 1000
     table = RichTable(title='Every plug-in against none, query by query, in points')
     for heading in headings:
         table.add_column(heading)
     for line in lines:
         table.add_row(*line)
-    console.print(table)
+    wide_console().print(table)

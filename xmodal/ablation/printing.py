@@ -1,0 +1,18 @@
+"""Tables on a terminal, in a file and in a document."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+
+
+def wide_console(console: Console | None = None) -> Console:
+    """A console, by default that of the process; a file or a pipe gets tables at full width."""
+    console = console or Console()
+    if not console.is_terminal:
+        console.width = 1000
+    return console
+
+
+def markdown_lines(lines: Iterable[Iterable[str]]) -> list[str]:
+    """The lines of a Markdown table, from the cells of each."""
+    return [f'| {" | ".join(cells)} |' for cells in lines]
