@@ -16,6 +16,7 @@ from textwrap import wrap
 import cv2
 import numpy as np
 
+from xmodal.datasets.image_file import read_image, write_image
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.statistics import measure
 from xmodal.engine.command_line import ShowDefaults, at_least
@@ -47,7 +48,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:
-    """Test scenes with one caption each, BGR."""
+    """Test scenes with one caption each, RGB."""
     records = json.loads((folder / 'albef' / 'test.json').read_text())[: rows * columns]
     side, text_height = 288, 84
     shape = (rows * (side + text_height) + 16, columns * (side + 16) + 16, 3)
@@ -55,7 +56,7 @@ def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:
     for index, record in enumerate(records):
         y = 16 + index // columns * (side + text_height)
         x = 16 + index % columns * (side + 16)
-        image = cv2.imread(str(folder / record['image']))
+        image = read_image(folder / record['image'])
         image = cv2.resize(image, (side, side), interpolation=cv2.INTER_CUBIC)
         sheet[y : y + side, x : x + side] = image
         for line, text in enumerate(wrap(record['caption'][0], 40)):
@@ -86,7 +87,7 @@ def main() -> None:
             print(f'{name:<52}{value:8.3f}')
     if args.contact_sheet:
         args.contact_sheet.parent.mkdir(parents=True, exist_ok=True)
-        cv2.imwrite(str(args.contact_sheet), contact_sheet(args.out))
+        write_image(args.contact_sheet, contact_sheet(args.out))
 
 
 if __name__ == '__main__':

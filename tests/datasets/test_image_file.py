@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from xmodal.datasets.image_file import BrokenImageError, decode_image, read_image
+from xmodal.datasets.image_file import BrokenImageError, decode_image, read_image, write_image
 
 
 @pytest.fixture
@@ -116,3 +116,16 @@ def test_the_size_of_a_jpeg_is_that_of_its_own_frame(options):
     assert decode_image(output.getvalue(), 'x.jpg').shape == (30, 40, 3)
     with pytest.raises(BrokenImageError, match='x.jpg: 40 × 30 pixels'):
         decode_image(output.getvalue(), 'x.jpg', max_pixels=100)
+
+
+@pytest.mark.parametrize(('suffix', 'error'), [('png', 0), ('jpg', 12)])
+def test_what_is_written_is_read_again(picture, tmp_path, capfd, suffix, error):
+    write_image(tmp_path / f'image.{suffix}', picture)
+    read = read_image(tmp_path / f'image.{suffix}')
+    assert np.abs(read.astype(int) - picture).mean() <= error
+    assert not capfd.readouterr().err  # OpenCV warns of options of another format
+
+
+def test_an_image_that_cannot_be_written_is_an_error(picture, tmp_path):
+    with pytest.raises(OSError, match='image.png could not be written'):
+        write_image(tmp_path / 'missing' / 'image.png', picture)

@@ -20,6 +20,18 @@ def image_names(images: Iterable[Fields]) -> dict[int, str]:
     return names
 
 
+def known_category(annotation: Fields, categories: Collection[int]) -> int:
+    """The ``category_id`` of an annotation.
+
+    Raises:
+        ValueError: when there is no such category.
+    """
+    category_id = annotation.integer('category_id')
+    if category_id not in categories:
+        raise annotation.error('category_id', 'the id of a category of the file')
+    return category_id
+
+
 def known_image(annotation: Fields, images: Collection[int]) -> int:
     """The ``image_id`` of an annotation.
 

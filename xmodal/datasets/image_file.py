@@ -81,6 +81,17 @@ def decode_image(content: bytes, name: str | Path, max_pixels: int = MAX_PIXELS)
     return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, image)
 
 
+def write_image(file: Path, image: np.ndarray) -> None:
+    """Writes an image, uint8 RGB (H, W, 3), in the format of the file's suffix.
+
+    Raises:
+        OSError: when it cannot be written, of which OpenCV itself says nothing.
+    """
+    options = [cv2.IMWRITE_PNG_COMPRESSION, 3] if file.suffix == '.png' else []
+    if not cv2.imwrite(str(file), image[..., ::-1], options):
+        raise OSError(f'{file} could not be written: is the disk full?')
+
+
 def _check_size(content: bytes, name: str | Path, max_pixels: int) -> None:
     """Reads the size that the header claims; nothing is decoded."""
     try:

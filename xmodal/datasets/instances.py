@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.datasets.boxes import read_box
-from xmodal.datasets.coco import image_names, known_image
+from xmodal.datasets.coco import image_names, known_category, known_image
 from xmodal.datasets.records import RecordDataset
 from xmodal.fields import read_object
 from xmodal.registry import DATASETS
@@ -54,9 +54,7 @@ class InstanceDataset(RecordDataset):
                 raise category.error('id', 'an id that no other category has')
             names[category.integer('id')] = category.text('name')
         for index, annotation in enumerate(content.objects('annotations')):
-            if annotation.integer('category_id') not in names:
-                raise annotation.error('category_id', 'the id of a category of the file')
-            name = names[annotation.integer('category_id')]
+            name = names[known_category(annotation, names)]
             tags = [name, *annotation.texts('attributes', [])]
             if unknown := set(tags) - set(self.tag_ids):
                 raise ValueError(f'tags {sorted(unknown)} are not in dataset.tags')

@@ -22,18 +22,17 @@ from xmodal.files import (
 )
 
 _SPACES = re.compile(r'\s*')
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes read at once; an item may be up to 16 times as long
 _MAX_LINE = 1 << 25  # bytes: a file without line ends would be one line
 
 
-def stream_json_list(path: Path, chunk: int = _CHUNK) -> Iterator[Any]:
+def stream_json_list(path: Path) -> Iterator[Any]:
     """Yields the items of a file that is one JSON list, with a progress bar.
 
     Only a few chunks of the file are in memory at any time.
 
     Args:
         path: the file.
-        chunk: bytes read at once; an item may be up to 16 times as long.
 
     Raises:
         ValueError: when the file is not a JSON list, is truncated, or continues after the list.
@@ -47,7 +46,7 @@ def stream_json_list(path: Path, chunk: int = _CHUNK) -> Iterator[Any]:
         delay=1,
     )
     with bar, open(path, 'rb') as file:
-        chunks = _decode(file, chunk, bar)
+        chunks = _decode(file, bar)
         text, position = next(chunks, ''), 0
         # What may come next: the list, its first item or end, an item, a comma or the end.
         expected = '['
@@ -83,7 +82,7 @@ def stream_json_list(path: Path, chunk: int = _CHUNK) -> Iterator[Any]:
                     yield item
                     continue
             more = next(chunks, '')
-            if not more or len(text) - position > 16 * chunk:
+            if not more or len(text) - position > 16 * _CHUNK:
                 raise ValueError(problem)
             text, position = text[position:] + more, 0
 
@@ -93,10 +92,10 @@ def stream_objects(path: Path) -> Iterator[Fields]:
     return map(Fields, stream_json_list(path))
 
 
-def _decode(file: BinaryIO, chunk: int, bar: tqdm) -> Iterator[str]:
+def _decode(file: BinaryIO, bar: tqdm) -> Iterator[str]:
     """Yields the text of a file in chunks that are not empty."""
     decoder = codecs.getincrementaldecoder('utf-8-sig')()
-    while content := file.read(chunk):
+    while content := file.read(_CHUNK):
         bar.update(len(content))
         try:
             text = decoder.decode(content)

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from tqdm import tqdm
 
+from xmodal.datasets.image_file import write_image
 from xmodal.datasets.shapes.captions import generate_captions
 from xmodal.datasets.shapes.class_folders import write_class_folders
 from xmodal.datasets.shapes.exporters import EXPORTERS
@@ -138,8 +139,7 @@ def make_record(folder: Path, spec: WorldSpec, split: str, index: int) -> Record
     scene = sample_scene(spec.seed, split, index)
     image, masks = render_scene(scene, spec.size)
     file = _image_file(folder, split, index)
-    if not cv2.imwrite(str(file), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3]):
-        raise OSError(f'{file} could not be written: is the disk full?')
+    write_image(file, image)
     return Record(
         scene=scene,
         captions=tuple(text for text, _ in generate_captions(spec.seed, split, scene)),

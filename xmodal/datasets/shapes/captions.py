@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import permutations, product
-from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from xmodal.datasets.shapes.grammar import (
     WORDINGS,
     fill_pattern,
 )
+from xmodal.datasets.shapes.pick import Item, pick
 from xmodal.datasets.shapes.scene import OPPOSITE, SPLITS, Scene, direction, is_held_out
 from xmodal.datasets.shapes.statements import (
     Description,
@@ -27,8 +27,6 @@ from xmodal.datasets.shapes.statements import (
 
 CAPTIONS_PER_SCENE = 5
 CAPTION_LENGTHS = range(8, 21)  # in words
-
-Item = TypeVar('Item')
 
 
 def generate_captions(seed: int, split: str, scene: Scene) -> list[tuple[str, Statement]]:
@@ -124,7 +122,7 @@ class _CaptionGenerator:
         return self._pick(WORDINGS.get(name, (name,)))
 
     def _pick(self, options: Sequence[Item]) -> Item:
-        return options[self.rng.integers(len(options))]
+        return pick(options, self.rng)
 
 
 def _referents(scene: Scene) -> list[Referent]:

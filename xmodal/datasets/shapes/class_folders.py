@@ -3,9 +3,10 @@
 from itertools import product
 from pathlib import Path
 
-import cv2
 import numpy as np
 
+from xmodal.datasets.image_file import write_image
+from xmodal.datasets.shapes.pick import pick
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import (
     COLOURS,
@@ -41,9 +42,7 @@ def write_class_folders(root: Path, seed: int, size: int = 96) -> None:
         for image_index in range(IMAGES_PER_CLASS):
             scene = _sample_scene(np.random.default_rng([seed, class_index, image_index]), name)
             image, _ = render_scene(scene, size)
-            file = folder / f'{image_index}.png'
-            if not cv2.imwrite(str(file), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3]):
-                raise OSError(f'{file} could not be written: is the disk full?')
+            write_image(folder / f'{image_index}.png', image)
     write_json(root / 'class_names.json', {_folder(name): name for name in CLASSES}, indent=1)
 
 
@@ -54,9 +53,8 @@ def _folder(name: str) -> str:
 def _sample_scene(rng: np.random.Generator, name: str) -> Scene:
     """A scene with one object."""
     colour, shape = name.split()
-    radius_range = SIZES[list(SIZES)[rng.integers(len(SIZES))]]
-    radius = float(rng.uniform(*radius_range))
+    radius = float(rng.uniform(*pick(tuple(SIZES.values()), rng)))
     x, y = rng.uniform(radius + 0.01, 0.99 - radius, 2).tolist()
-    texture = TEXTURES[rng.integers(len(TEXTURES))]
+    texture = pick(TEXTURES, rng)
     scene_object = SceneObject(shape, colour, '', texture, x, y, radius)
     return Scene(0, (scene_object,), sample_ground(rng))

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from xmodal.datasets.shapes.grammar import WORDINGS
+from xmodal.datasets.shapes.pick import pick
 from xmodal.datasets.shapes.record import Record, Splits, write_json_lines
 from xmodal.datasets.shapes.scene import (
     COLOURS,
@@ -57,8 +58,8 @@ def generate_hypotheses(split: str, scene: Scene) -> dict[str, tuple[str, Link]]
     if not links:
         return {}
     by_label = {
-        'entailment': _random_side(_pick(links, rng), rng),
-        'contradiction': _reversed(_random_side(_pick(links, rng), rng)),
+        'entailment': _random_side(pick(links, rng), rng),
+        'contradiction': _reversed(_random_side(pick(links, rng), rng)),
         'neutral': _with_absent_objects(split, scene, links, rng),
     }
     return {label: (_word(link, rng), link) for label, link in by_label.items()}
@@ -104,10 +105,10 @@ def _with_absent_objects(
 ) -> Link:
     """A link or its reverse, with one or both objects replaced by objects that the scene lacks."""
     while True:
-        a, name, b = _random_side(_pick(links, rng), rng)
+        a, name, b = _random_side(pick(links, rng), rng)
         absent_a, absent_b = _absent(a, scene, rng), _absent(b, scene, rng)
-        a, b = _pick(((absent_a, b), (a, absent_b), (absent_a, absent_b)), rng)
-        link = (a, _pick((name, OPPOSITE[name]), rng), b)
+        a, b = pick(((absent_a, b), (a, absent_b), (absent_a, absent_b)), rng)
+        link = (a, pick((name, OPPOSITE[name]), rng), b)
         if split == 'test' or _may_be_said(*link):
             return link
 
@@ -116,8 +117,8 @@ def _absent(obj: SceneObject, scene: Scene, rng: np.random.Generator) -> SceneOb
     """The object with another colour, another shape or both, of a kind that the scene lacks."""
     kinds = {(other.shape, other.colour) for other in scene.objects}
     while True:
-        shape, colour = _pick(SHAPES, rng), _pick(tuple(COLOURS), rng)
-        other = _pick(
+        shape, colour = pick(SHAPES, rng), pick(tuple(COLOURS), rng)
+        other = pick(
             (
                 replace(obj, colour=colour),
                 replace(obj, shape=shape),
@@ -143,8 +144,8 @@ def _reversed(link: Link) -> Link:
 
 def _word(link: Link, rng: np.random.Generator) -> str:
     a, name, b = link
-    return _pick(_TEMPLATES, rng).format(
-        a=_name(a, rng), r=_pick(WORDINGS[name], rng), b=_name(b, rng)
+    return pick(_TEMPLATES, rng).format(
+        a=_name(a, rng), r=pick(WORDINGS[name], rng), b=_name(b, rng)
     )
 
 
@@ -152,11 +153,7 @@ def _name(obj: SceneObject, rng: np.random.Generator) -> str:
     """Always names colour and shape; size and texture sometimes, as in captions."""
     adjectives = []
     if rng.random() < 0.5:
-        adjectives.append(_pick(WORDINGS[obj.size], rng))
+        adjectives.append(pick(WORDINGS[obj.size], rng))
     if rng.random() < (0.2 if obj.texture == 'solid' else 0.6):
-        adjectives.append(_pick(WORDINGS[obj.texture], rng))
+        adjectives.append(pick(WORDINGS[obj.texture], rng))
     return ' '.join([*adjectives, obj.colour, obj.shape])
-
-
-def _pick(options: list | tuple, rng: np.random.Generator) -> object:
-    return options[rng.integers(len(options))]

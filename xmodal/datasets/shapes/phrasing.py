@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from xmodal.datasets.shapes.grammar import WORDINGS
+from xmodal.datasets.shapes.pick import Item, pick
 from xmodal.datasets.shapes.scene import (
     COLOURS,
     OPPOSITE,
@@ -16,8 +17,6 @@ from xmodal.datasets.shapes.scene import (
     is_held_out,
 )
 from xmodal.datasets.shapes.statements import Description
-
-Item = TypeVar('Item')
 
 
 class Mention(NamedTuple):
@@ -127,7 +126,7 @@ class ScenePhraser:
         return self._pick(WORDINGS[name])
 
     def _pick(self, options: Sequence[Item]) -> Item:
-        return options[self.rng.integers(len(options))]
+        return pick(options, self.rng)
 
     def _chance(self, probability: float) -> bool:
         return self.rng.random() < probability

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xmodal.datasets.shapes.grammar import WORDINGS, with_article
+from xmodal.datasets.shapes.pick import pick
 from xmodal.datasets.shapes.record import Record, Splits, write_json_lines
 from xmodal.datasets.shapes.scene import OPPOSITE, SPLITS, Scene, direction
 
@@ -83,11 +84,11 @@ def generate_statements(split: str, scenes: list[Scene]) -> Iterator[list[Exampl
     if not pattern_types:
         return
     for _ in range(min(len(scenes) // 2, _MAX_STATEMENTS)):
-        pattern = _pick(_pick(pattern_types, rng), rng)
+        pattern = pick(pick(pattern_types, rng), rng)
         lacking = _sample_lacking(scenes, pattern, hard_negatives[pattern], rng)
         if len(lacking) < 2:  # in a world of a few scenes
             continue
-        side = _pick(list(_SIDES), rng)
+        side = pick(list(_SIDES), rng)
         text = _word(pattern, side, rng)
         pairs = _pairs(
             side, _first_four(rng.permutation(showing[pattern])), _first_four(lacking), rng
@@ -179,14 +180,10 @@ def _word(pattern: Pattern, side: str, rng: np.random.Generator) -> str:
         phrase = with_article(' '.join(pattern))
     else:
         first, name, second = pattern
-        phrase = f'{with_article(first)} {_pick(WORDINGS[name], rng)} {with_article(second)}'
-    return _pick(_TEMPLATES, rng).format(pattern=phrase, side=_SIDES[side])
+        phrase = f'{with_article(first)} {pick(WORDINGS[name], rng)} {with_article(second)}'
+    return pick(_TEMPLATES, rng).format(pattern=phrase, side=_SIDES[side])
 
 
 def _first_four(indices: np.ndarray | list[int]) -> list[int]:
     """The first four; where there are fewer, they are repeated."""
     return np.resize(indices[:4], 4).tolist()
-
-
-def _pick(options: list | tuple, rng: np.random.Generator) -> object:
-    return options[rng.integers(len(options))]

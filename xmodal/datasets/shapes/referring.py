@@ -1,14 +1,13 @@
 """Referring expressions of the embedded world, in the files of RefCOCO+."""
 
 import pickle
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from xmodal.datasets.shapes.grammar import WORDINGS
+from xmodal.datasets.shapes.pick import pick
 from xmodal.datasets.shapes.record import Record, Splits, image_id
 from xmodal.datasets.shapes.scene import (
     SHAPES,
@@ -25,7 +24,6 @@ from xmodal.files import write_json
 _BY_APPEARANCE = ('{a}', 'the {a}')
 _BY_RELATION = ('{a} {r} the {b}', 'the {a} {r} the {b}', 'the {a} that is {r} the {b}')
 _MAX_TRIES = 20
-Item = TypeVar('Item')
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _by_relation(scene: Scene, obj: SceneObject, rng: np.random.Generator) -> Ex
     others = [other for other in scene.objects if other is not obj and direction(obj, other)]
     for _ in range(_MAX_TRIES if others else 0):
         appearance = _sample_appearance(obj, rng, colour_share=0.4)
-        other = _pick(others, rng)
+        other = pick(others, rng)
         anchor = _by_appearance(scene, other, rng)
         if anchor is None or Expression(appearance).referents(scene) == [obj]:
             continue
@@ -132,21 +130,17 @@ def _word(expression: Expression, rng: np.random.Generator) -> str:
     """One of the wordings of an expression."""
     a = _phrase(expression.appearance, rng)
     if expression.relation is None:
-        return _pick(_BY_APPEARANCE, rng).format(a=a)
-    relation = _pick(WORDINGS[expression.relation], rng)
+        return pick(_BY_APPEARANCE, rng).format(a=a)
+    relation = pick(WORDINGS[expression.relation], rng)
     b = _phrase(expression.other, rng)
-    return _pick(_BY_RELATION, rng).format(a=a, r=relation, b=b)
+    return pick(_BY_RELATION, rng).format(a=a, r=relation, b=b)
 
 
 def _phrase(appearance: Appearance, rng: np.random.Generator) -> str:
     names = [name for name in (appearance.size, appearance.texture) if name]
-    words = [_pick(WORDINGS[name], rng) for name in names]
+    words = [pick(WORDINGS[name], rng) for name in names]
     words += [appearance.colour] if appearance.colour else []
     return ' '.join([*words, appearance.shape])
-
-
-def _pick(options: Sequence[Item], rng: np.random.Generator) -> Item:
-    return options[rng.integers(len(options))]
 
 
 def refcoco_split(split: str, record: Record) -> str:

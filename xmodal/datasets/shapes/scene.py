@@ -7,6 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from xmodal.datasets.shapes.pick import pick
+
 SPLITS = ('train', 'val', 'test')
 SHAPES = ('disc', 'square', 'triangle', 'ring', 'cross', 'diamond', 'star', 'bar')
 COLOURS = {  # RGB
@@ -228,8 +230,7 @@ def _sample_object(
     rng: np.random.Generator, others: list[SceneObject], shape: str, colour: str
 ) -> SceneObject | None:
     """An object that overlaps no other, or None after twenty tries."""
-    size = tuple(SIZES)[rng.integers(len(SIZES))]
-    texture = TEXTURES[rng.integers(len(TEXTURES))]
+    size, texture = pick(tuple(SIZES), rng), pick(TEXTURES, rng)
     for _ in range(20):
         radius = float(rng.uniform(*SIZES[size]))
         x, y = rng.uniform(radius + 0.01, 0.99 - radius, 2).tolist()

@@ -17,11 +17,12 @@ from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 
+from xmodal.datasets.image_file import write_image
 from xmodal.datasets.shapes.captions import CAPTION_LENGTHS
 from xmodal.datasets.shapes.grammar import COUNT_PATTERNS, PAIR_PATTERNS, WORDINGS, fill_pattern
+from xmodal.datasets.shapes.pick import pick
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import (
     COLOURS,
@@ -38,6 +39,7 @@ from xmodal.datasets.shapes.scene import (
 from xmodal.datasets.shapes.statements import Description, Statement
 from xmodal.files import write_json
 
+_MAX_TRIES = 50
 _VALUES = {'colour': tuple(COLOURS), 'texture': TEXTURES, 'shape': SHAPES}
 
 
@@ -65,9 +67,7 @@ def write_skills(folder: Path, seed: int, count: int, size: int) -> None:
         scene, pairs = generate_pairs(seed, index)
         name = f'skills_{index:06d}.png'
         image, _ = render_scene(scene, size)
-        file = folder / 'images' / name
-        if not cv2.imwrite(str(file), image[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 3]):
-            raise OSError(f'{file} could not be written: is the disk full?')
+        write_image(folder / 'images' / name, image)
         for skill, pair in pairs.items():
             texts = {'caption': pair.text, 'negative_caption': pair.false_text}
             files[skill][str(index)] = {'filename': name, **texts}
@@ -83,14 +83,12 @@ def generate_pairs(seed: int, index: int) -> tuple[Scene, dict[str, MinimalPair]
     return scene, {skill: pair for skill, pair in pairs.items() if pair}
 
 
-def _sample_pair(
-    scene: Scene, change: Callable, rng: np.random.Generator, tries: int = 50
-) -> MinimalPair | None:
+def _sample_pair(scene: Scene, change: Callable, rng: np.random.Generator) -> MinimalPair | None:
     """A pair about two objects that look like no other, and for counts about those alike."""
     unique = scene.unique_objects()
     links = [(a, name, b) for a, b in permutations(unique, 2) if (name := direction(a, b))]
-    for _ in range(tries):
-        a, name, b = _pick(links, rng)
+    for _ in range(_MAX_TRIES):
+        a, name, b = pick(links, rng)
         mentions, patterns = [_describe(obj, rng) for obj in (a, b)], PAIR_PATTERNS
         if change is _change_count:
             alike = [obj for obj in scene.objects if obj not in unique]
@@ -100,7 +98,7 @@ def _sample_pair(
         changed = change(statement, rng)
         if changed is None or changed.holds(scene) or not _may_be_said(statement, changed):
             continue
-        pattern, wording = _pick(patterns, rng), int(rng.integers(2))
+        pattern, wording = pick(patterns, rng), int(rng.integers(2))
         text, false_text = (_word(pattern, s, wording) for s in (statement, changed))
         if len(text.split()) in CAPTION_LENGTHS:
             return MinimalPair(text, statement, false_text, changed)
@@ -141,7 +139,7 @@ def _change_attribute(statement: Statement, rng: np.random.Generator) -> Stateme
     """
     index = int(rng.integers(2))
     named = [x for x in ('colour', 'texture') if getattr(statement.mentions[index], x)]
-    return _with_other(statement, index, _pick(named, rng), rng)
+    return _with_other(statement, index, pick(named, rng), rng)
 
 
 def _change_object(statement: Statement, rng: np.random.Generator) -> Statement:
@@ -175,13 +173,9 @@ def _with_other(
 ) -> Statement:
     mentions = list(statement.mentions)
     old = getattr(mentions[index], attribute)
-    new = _pick([value for value in _VALUES[attribute] if value != old], rng)
+    new = pick([value for value in _VALUES[attribute] if value != old], rng)
     mentions[index] = replace(mentions[index], **{attribute: new})
     return replace(statement, mentions=tuple(mentions))
-
-
-def _pick(options: list | tuple, rng: np.random.Generator) -> object:
-    return options[rng.integers(len(options))]
 
 
 #: What is changed, by the name of the skill that notices it.
