@@ -79,6 +79,26 @@ def test_boxes_of_instances_are_shares_and_persons_have_other_names(tmp_path):
     assert ring == {'ring', 'red'} and whole == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'category_id': 7}, r'annotations\[0\]\.category_id is 7, expected the id of a category'),
+        ({'image_id': 7}, r'annotations\[0\]\.image_id is 7, expected the id of an image'),
+        ({'bbox': [1, 2, 3]}, r'the box of annotation 0 is \[1, 2, 3\], expected x, y, width'),
+    ],
+)
+def test_a_wrong_annotation_is_named(tmp_path, change, message):
+    file = tmp_path / 'instances.json'
+    content = {
+        'images': [{'id': 3, 'width': 200, 'height': 100}],
+        'categories': [{'id': 1, 'name': 'person'}],
+        'annotations': [{'image_id': 3, 'category_id': 1, 'bbox': [0, 0, 2, 2], **change}],
+    }
+    file.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        read_objects(file)
+
+
 @pytest.mark.parametrize('value', [True, False])
 def test_objects_that_have_all_patches_or_none_are_refused(value):
     with pytest.raises(ValueError, match='on the object and beside it'):

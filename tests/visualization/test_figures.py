@@ -1,11 +1,11 @@
-"""The scalars that the report reads."""
+"""The scalars that the report reads, and the images that it shows."""
 
 import json
 
 import numpy as np
 import pytest
 
-from xmodal.visualization.figures import draw_radar, read_scalars
+from xmodal.visualization.figures import draw_radar, read_scalars, to_uri
 
 
 def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_path):
@@ -32,3 +32,10 @@ def test_a_radar_has_a_spoke_for_each_skill_and_nothing_below_the_centre():
     assert angles == pytest.approx([0, np.pi / 2, np.pi, 3 * np.pi / 2, 0])
     assert radii == pytest.approx([50, 100, 0, 10, 50])
     assert [label.get_text() for label in axes.get_xticklabels()] == ['a', 'b', 'c', 'd']
+
+
+@pytest.mark.parametrize(('side', 'kind'), [(64, 'png'), (256, 'jpeg')])
+def test_images_are_encoded_without_a_warning(side, kind, capfd):
+    uri = to_uri(np.full((side, side, 3), 40, np.uint8))
+    assert uri.startswith(f'data:image/{kind};base64,')
+    assert not capfd.readouterr().err  # OpenCV warns of options of another format

@@ -26,7 +26,14 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from xmodal.benchmark import alternate, describe_device, make_parser, make_table, seconds_of
+from xmodal.benchmark import (
+    alternate,
+    describe_device,
+    make_parser,
+    make_table,
+    ratios_by_round,
+    seconds_of,
+)
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.sgraf_costs import TEST_SETS
 from xmodal.benchmark.sgraf_peer import sgraf_peer
@@ -103,7 +110,7 @@ def time_stages(args: argparse.Namespace, figures: Figures) -> None:
         pairs = zip(seconds['second'], seconds['once'], strict=True)
         seconds_of_candidates = [(value - once) / words for value, once in pairs]
         both = [a + b for a, b in zip(firsts, seconds_of_candidates, strict=True)]
-        ratios = [theirs / ours for theirs, ours in zip(peers, both, strict=True)]
+        ratios = ratios_by_round(peers, both)
         columns = [peers, firsts, seconds_of_candidates, both]
         medians = [f'{statistics.median(column) * 1e6:.3f}' for column in columns]
         table.add_row(reasoning, *medians, f'x {statistics.median(ratios):.2f}')

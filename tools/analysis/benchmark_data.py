@@ -29,6 +29,7 @@ from xmodal.benchmark import (
     default_device,
     make_parser,
     make_table,
+    ratios_by_round,
     seconds_of,
     timed,
 )
@@ -159,7 +160,7 @@ def compare_pipelines(args: argparse.Namespace) -> None:
     figures = Figures('data')
     for name, values in seconds.items():
         rates = [len(files) / value for value in values]
-        ratios = [one / own for one, own in zip(values, seconds['xmodal'], strict=True)]
+        ratios = ratios_by_round(values, seconds['xmodal'])
         table.add_row(name, f'{statistics.median(rates):.0f}', f'{statistics.median(ratios):.2f}')
         figures.add(name, rates, 'images/s')
         if name != 'xmodal':

@@ -30,6 +30,7 @@ from xmodal.benchmark import (
     describe_device,
     make_parser,
     make_table,
+    ratios_by_round,
     seconds_of,
     write_placeholder_vocabulary,
 )
@@ -187,7 +188,7 @@ def main() -> None:
         }
         seconds = alternate(timers, args.repeats, desc=name)
         rates = (count / statistics.median(values) for values in seconds.values())
-        ratios = [a / b for a, b in zip(seconds['theirs'], seconds['ours'], strict=True)]
+        ratios = ratios_by_round(seconds['theirs'], seconds['ours'])
         table.add_row(name, *(f'{r:.1f}' for r in rates), f'{statistics.median(ratios):.1%}')
         bar = '>= 1' if name == 'encode_texts' else None
         figures.add(f"{name}: the other's time ÷ ours", ratios, 'x', bar)

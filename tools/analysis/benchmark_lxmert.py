@@ -32,6 +32,7 @@ from xmodal.benchmark import (
     make_parser,
     make_table,
     memory_of,
+    ratios_by_round,
 )
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.lxmert_models import build_model, build_other, random_batch
@@ -180,7 +181,7 @@ def report(args: argparse.Namespace, results: dict[str, dict]) -> Figures:
     table, figures = make_table(f'{args.config}, {size}', *headings), Figures('step of LXMERT')
     for side, result in results.items():
         name, seconds = names.get(side, side), result['seconds']
-        ratios = [other / own for other, own in zip(base['seconds'], seconds, strict=True)]
+        ratios = ratios_by_round(base['seconds'], seconds)
         memory = result['memory'] / base['memory']
         table.add_row(
             name,

@@ -34,6 +34,7 @@ from xmodal.benchmark import (
     make_table,
     matmul_rate,
     memory_of,
+    ratios_by_round,
 )
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.pretraining import PretrainingStep
@@ -191,7 +192,7 @@ def report(args: argparse.Namespace, results: dict[str, dict], rates: dict[str, 
     )
     for name, result in results.items():
         seconds = result['seconds']
-        ratios = [first / own for first, own in zip(base['seconds'], seconds, strict=True)]
+        ratios = ratios_by_round(base['seconds'], seconds)
         memory, step = result['memory'] / base['memory'], statistics.median(seconds)
         utilisation = result['flops'] / step / rates[name]
         table.add_row(

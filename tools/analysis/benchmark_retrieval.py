@@ -37,6 +37,7 @@ from xmodal.benchmark import (
     make_parser,
     make_table,
     median_ratio,
+    ratios_by_round,
     seconds_of,
     write_placeholder_vocabulary,
 )
@@ -230,8 +231,7 @@ def main() -> None:
     seconds = measure(RetrievalBenchmark(args), args.repeats)
     print_table(args, seconds)
     if args.json:
-        rounds = zip(seconds['reference'], seconds['ours'], strict=True)
-        ratios = [theirs / ours for theirs, ours in rounds]
+        ratios = ratios_by_round(seconds['reference'], seconds['ours'])
         figures = Figures('retrieval').add('ours', seconds['ours'], 's')
         figures.add('reference / ours', ratios, 'x', '>= 4').write(args.json)
 

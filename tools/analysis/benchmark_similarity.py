@@ -38,6 +38,7 @@ from xmodal.benchmark import (
     make_table,
     matmul_rate,
     peak_memory_of,
+    ratios_by_round,
     seconds_of,
 )
 from xmodal.benchmark.figures import Figures
@@ -130,7 +131,7 @@ def measure_steps(benchmark: SimilarityBenchmark, table: Table, figures: Figures
     timers = {name: partial(seconds_of, step) for name, step in steps.items()}
     seconds = alternate(timers, benchmark.args.step_repeats, warm_up=0, desc=label)
     for name, values in seconds.items():
-        ratios = [a / b for a, b in zip(seconds['peer'], values, strict=True)]
+        ratios = ratios_by_round(seconds['peer'], values)
         table.add_row(
             benchmark.reasoning,
             benchmark.pooling,

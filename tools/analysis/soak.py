@@ -22,6 +22,7 @@ from pathlib import Path
 from rich.console import Console
 
 from xmodal.benchmark import make_table
+from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.files import require_new
 from xmodal.registry import register_all
@@ -34,7 +35,7 @@ def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config', help='config file')
-    parser.add_argument('--kills', type=int, default=50, help='interruptions (default: 50)')
+    parser.add_argument('--kills', type=at_least(1), default=50, help='interruptions (default: 50)')
     parser.add_argument('--kinds', nargs='+', choices=KINDS, default=list(KINDS), help='of them')
     parser.add_argument('--epochs', type=int, default=3, help='of a training (default: 3)')
     parser.add_argument('--iterations', type=int, default=8, help='of an epoch (default: 8)')
@@ -44,8 +45,6 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument('--cfg-options', nargs='+', default=[], help='as of tools/train.py')
     args = parser.parse_args()
-    if args.kills < 1:
-        parser.error(f'--kills={args.kills}, expected 1 or more')
     args.work_dir = args.work_dir or Path('work_dirs', f'soak_{Path(args.config).stem}')
     return args
 

@@ -46,8 +46,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--views', type=at_least(1), default=1, help='the image, and random crops of it'
     )
-    parser.add_argument('--batch-size', type=int, default=32, help='images at once')
-    parser.add_argument('--workers', type=int, default=1, help='processes that decode images')
+    parser.add_argument('--batch-size', type=at_least(1), default=32, help='images at once')
+    parser.add_argument(
+        '--workers', type=at_least(0), default=1, help='processes that decode images'
+    )
     parser.add_argument('--device', help='cuda, cpu, … (default: a GPU if there is one)')
     return parser.parse_args()
 
@@ -133,7 +135,10 @@ def _regions(extractor: nn.Module, items: list[dict], device: str) -> Iterator[D
 
 
 def write(
-    extractor: nn.Module, paths: list[tuple[Path, int]], writer: RegionStoreWriter, args
+    extractor: nn.Module,
+    paths: list[tuple[Path, int]],
+    writer: RegionStoreWriter,
+    args: argparse.Namespace,
 ) -> list[str]:
     """Writes the regions of all images that are not in the store, and returns broken ones."""
     start, broken = writer.position or (0, [])

@@ -8,6 +8,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import torch
 
+from xmodal.benchmark.timing import ratios_by_round
+
 WIDTH, REGIONS, DIM = 1024, 36, 256  # of tokens, per image, of similarity vectors
 # Shortest and longest caption; shift, mean and deviation of a log-normal distribution.
 CAPTIONS = {'f30k': (4, 77, 3, 2.223, 0.45), 'coco': (8, 52, 7, 1.6, 0.4)}
@@ -137,8 +139,7 @@ class ScoringCost:
 
     def ratios_to(self, other: 'ScoringCost') -> list[float]:
         """Returns how many times as long the other took in each round."""
-        pairs = zip(other.per_word, self.per_word, strict=True)
-        return [theirs / ours for theirs, ours in pairs]
+        return ratios_by_round(other.per_word, self.per_word)
 
     def _image_flops(self) -> float:
         """FLOPs of all captions with one image, without what is computed once per item."""

@@ -68,10 +68,15 @@ def alternate(
     return {name: values[warm_up:] for name, values in seconds.items()}
 
 
+def ratios_by_round(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
+    """Returns the ratio of two variants in each round."""
+    pairs = zip(numerators, denominators, strict=True)
+    return [numerator / denominator for numerator, denominator in pairs]
+
+
 def median_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> float:
     """Returns the median of the ratios of two variants, round by round."""
-    pairs = zip(numerators, denominators, strict=True)
-    return statistics.median(numerator / denominator for numerator, denominator in pairs)
+    return statistics.median(ratios_by_round(numerators, denominators))
 
 
 def matmul_rate(device: str, dtype: torch.dtype, size: int, repeats: int) -> float:

@@ -30,16 +30,22 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def not_negative(text: str) -> float:
     """The type of an argument that is a number of at least 0, for ``argparse``."""
-    if not text.isascii() or not 0 <= float(text) < math.inf:
-        raise argparse.ArgumentTypeError(f'expected a number of at least 0, got {text}')
-    return float(text)
+    return _number(text, 'of at least 0', lambda number: number >= 0)
 
 
 def positive(text: str) -> float:
     """The type of an argument that is a number above 0, for ``argparse``."""
-    if not text.isascii() or not 0 < float(text) < math.inf:
-        raise argparse.ArgumentTypeError(f'expected a number above 0, got {text}')
-    return float(text)
+    return _number(text, 'above 0', lambda number: number > 0)
+
+
+def _number(text: str, range_: str, is_in_range: Callable[[float], bool]) -> float:
+    try:
+        number = float(text) if text.isascii() else math.nan
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and is_in_range(number)):
+        raise argparse.ArgumentTypeError(f'expected a number {range_}, got {text}')
+    return number
 
 
 class Options(DictAction):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from xmodal.datasets.entailment import ENTAILMENT_CLASSES
-from xmodal.evaluation.task import TaskMetric, in_percent, where
+from xmodal.evaluation.task import TaskMetric, in_percent, percentage, where
 from xmodal.registry import METRICS
 
 
@@ -24,8 +24,10 @@ def class_accuracies(
     hits = defaultdict(list)
     for prediction, label in zip(predicted, labels, strict=True):
         hits[label].append(prediction == label)
-    overall = {'accuracy': _percent([hit for values in hits.values() for hit in values])}
-    return overall | {f'accuracy_{classes[label]}': _percent(hits[label]) for label in sorted(hits)}
+    overall = {'accuracy': percentage([hit for values in hits.values() for hit in values])}
+    return overall | {
+        f'accuracy_{classes[label]}': percentage(hits[label]) for label in sorted(hits)
+    }
 
 
 def consistency(
@@ -45,7 +47,7 @@ def consistency(
     correct: dict[str, bool] = defaultdict(lambda: True)
     for identifier, label in labels.items():
         correct[groups[identifier]] &= predicted[identifier] == label
-    return _percent(list(correct.values()))
+    return percentage(list(correct.values()))
 
 
 def check_identifiers(predicted: Mapping[str, object], expected: Mapping[str, object]) -> None:
@@ -143,7 +145,7 @@ class ReasoningMetric(TaskMetric):
                 'dataset.ann_file name a file twice?'
             )
         hits = [predicted[identifier] == label for identifier, label in labels.items()]
-        metrics = {'accuracy': _percent(hits)}
+        metrics = {'accuracy': percentage(hits)}
         if all(groups.values()):
             metrics['consistency'] = consistency(predicted, labels, groups)
         return metrics
@@ -152,7 +154,3 @@ class ReasoningMetric(TaskMetric):
         """One line per prediction."""
         lines = (f'{record["identifier"]},{bool(record["predicted"])}\n' for record in records)
         return ''.join(lines)
-
-
-def _percent(hits: list[bool]) -> float:
-    return 100 * sum(hits) / len(hits)

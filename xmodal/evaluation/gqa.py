@@ -128,6 +128,11 @@ def _distribution(predicted: Mapping[str, str], questions: Mapping[str, GqaQuest
     return total / len(questions)
 
 
+def _question(record: dict) -> GqaQuestion:
+    """The question of a record of :class:`GqaMetric`."""
+    return GqaQuestion(next(iter(record['answers']), None), **record['gqa'])
+
+
 @METRICS.register_module()
 class GqaMetric(TaskMetric):
     """:func:`gqa_scores`; without answers it only writes predictions.
@@ -181,7 +186,7 @@ class GqaMetric(TaskMetric):
         """Whether the answer to each balanced question is right, over all of them and by type."""
         if not any(record['answers'] for record in records):
             return {}
-        questions = [GqaQuestion(next(iter(r['answers']), None), **r['gqa']) for r in records]
+        questions = [_question(record) for record in records]
         pairs = zip(records, questions, strict=True)
         hits = in_percent([record['predicted'] == question.answer for record, question in pairs])
         kinds = [_metrics_of(question) for question in questions]
@@ -198,10 +203,7 @@ class GqaMetric(TaskMetric):
         """
         if not any(record['answers'] for record in records):
             return {}
-        questions = {
-            record['question_id']: GqaQuestion(next(iter(record['answers']), None), **record['gqa'])
-            for record in records
-        }
+        questions = {record['question_id']: _question(record) for record in records}
         if len(questions) < len(records):
             raise ValueError(f'{len(records)} questions have {len(questions)} different ids')
         choices = read_json(self.choices) if self.choices else None

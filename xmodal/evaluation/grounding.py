@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from xmodal.evaluation.task import TaskMetric, in_percent, where
+from xmodal.evaluation.task import TaskMetric, in_percent, percentage, where
 from xmodal.registry import METRICS
 
 IOU_THRESHOLD = 0.5
@@ -142,11 +142,7 @@ def grounding_metrics(predictions: Iterable[dict], references: Sequence[dict]) -
     for prediction, reference in match_predictions(predictions, references):
         iou = box_iou(box_tensor([prediction['box']]), box_tensor(reference['box']))
         hits[reference['split']].append(iou.item() >= IOU_THRESHOLD)
-    return {f'{split}/accuracy': _percent(values) for split, values in hits.items()}
-
-
-def _percent(values: Sequence[float]) -> float:
-    return 100 * sum(values) / len(values)
+    return {f'{split}/accuracy': percentage(values) for split, values in hits.items()}
 
 
 @METRICS.register_module()
@@ -182,7 +178,7 @@ class GroundingMetric(TaskMetric):
         for split in dict.fromkeys(record['split'] for record in records):
             in_split = [record for record in records if record['split'] == split]
             for name in ('pointing', 'chance'):
-                metrics[f'{split}/{name}'] = _percent([record[name] for record in in_split])
+                metrics[f'{split}/{name}'] = percentage([record[name] for record in in_split])
         return metrics
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:

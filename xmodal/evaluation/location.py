@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from xmodal.datasets.boxes import read_box
+from xmodal.datasets.coco import known_category, known_image
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.structures import ImageTextBatch, Regions, Tokens
@@ -84,9 +86,9 @@ def read_objects(file: str | Path) -> dict[int, list[NamedBox]]:
         for item in content.objects('images')
     }
     objects = defaultdict(list)
-    for instance in content.objects('annotations'):
-        name, image = names[instance.integer('category_id')], instance.integer('image_id')
-        x, y, width, height = instance.items('bbox')
+    for index, instance in enumerate(content.objects('annotations')):
+        name, image = names[known_category(instance, names)], known_image(instance, sizes)
+        x, y, width, height = read_box(instance.items('bbox'), f'annotation {index}')
         corners = x, y, x + width, y + height
         box = [pixel / size for pixel, size in zip(corners, sizes[image], strict=True)]
         tags = {name, *WORDS.get(name, ()), *instance.texts('attributes', [])}

@@ -225,12 +225,12 @@ class RetrievalMetric(BaseMetric):
         for stage, scored in gallery.stages.items():
             metrics |= add_prefix(self.measure(scored), stage)
             if self.keeps_queries:
-                for direction, results in retrieval_queries(scored, self.folds).items():
-                    columns = results.columns
+                for direction, found in retrieval_queries(scored, self.folds).items():
+                    columns = found.columns
                     named = {k: columns.pop(k) for k in ('rank', 'score')}
                     columns = named | add_prefix(add_prefix(columns, stage), self.prefix)
                     kind = '/'.join(filter(None, (self.prefix, stage, direction)))
-                    self.queries[kind] = results._replace(columns=columns)
+                    self.queries[kind] = found._replace(columns=columns)
         return metrics
 
     def measure(self, gallery: Gallery) -> dict[str, float]:

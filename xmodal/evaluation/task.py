@@ -116,6 +116,11 @@ class TaskMetric(BaseMetric):
         return {self.prefix or 'samples': results}
 
 
+def percentage(hits: Sequence[float]) -> float:
+    """The mean of hits, each from 0 to 1, in percent."""
+    return 100 * sum(hits) / len(hits)
+
+
 def in_percent(hits: Sequence[float]) -> list[float]:
     """Hits, each from 0 to 1, in percent."""
     return [100.0 * hit for hit in hits]

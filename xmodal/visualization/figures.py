@@ -142,7 +142,8 @@ def to_svg(figure: Figure) -> str:
 def to_uri(image: np.ndarray) -> str:
     """Encodes an RGB image (H, W, 3), uint8, as a data URI: small images as PNG, others as JPEG."""
     suffix, mime = ('.png', 'png') if image.shape[0] <= 128 else ('.jpg', 'jpeg')
-    _, data = cv2.imencode(suffix, image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 85])
+    options = [cv2.IMWRITE_JPEG_QUALITY, 85] if suffix == '.jpg' else []
+    _, data = cv2.imencode(suffix, image[..., ::-1], options)
     return f'data:image/{mime};base64,{base64.b64encode(data.tobytes()).decode()}'
 
 

@@ -2,6 +2,7 @@
 
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
+from torch import nn
 
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
@@ -31,12 +32,7 @@ class CollapseHook(Hook):
         Raises:
             ConfigError: if the model's loss has no such plateau.
         """
-        head = getattr(unwrap(runner.model), 'loss_module', None)
-        if not hasattr(head, 'plateau'):
-            raise ConfigError(
-                'CollapseHook watches a TripletLoss, but model.loss is '
-                f'{type(head).__name__}: leave the hook out'
-            )
+        _triplet_loss(self, runner, 'plateau')
 
     def after_train_iter(
         self,
@@ -77,15 +73,20 @@ class NegativesWarmupHook(Hook):
         Raises:
             ConfigError: if the model's loss has no choice of negatives.
         """
-        head = getattr(unwrap(runner.model), 'loss_module', None)
-        if not hasattr(head, 'negatives'):
-            raise ConfigError(
-                'NegativesWarmupHook needs a TripletLoss, but model.loss is '
-                f'{type(head).__name__}: leave the hook out'
-            )
-        self.negatives = head.negatives
+        self.negatives = _triplet_loss(self, runner, 'negatives').negatives
 
     def before_train_epoch(self, runner: Runner) -> None:
         """Sets the negatives of this epoch."""
         head = unwrap(runner.model).loss_module
         head.negatives = 'mean' if runner.epoch < self.epochs else self.negatives
+
+
+def _triplet_loss(hook: Hook, runner: Runner, attribute: str) -> nn.Module:
+    """The loss of the model, which must have an attribute of a triplet loss."""
+    loss = getattr(unwrap(runner.model), 'loss_module', None)
+    if not hasattr(loss, attribute):
+        raise ConfigError(
+            f'{type(hook).__name__} needs a TripletLoss, but model.loss is '
+            f'{type(loss).__name__}: leave the hook out'
+        )
+    return loss

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import cv2
 import torch
 from mmengine.dist import is_main_process
 from mmengine.runner import Runner
@@ -13,7 +12,7 @@ from torch.nn.functional import interpolate
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from xmodal.datasets.image_file import read_image
+from xmodal.datasets.image_file import read_image, write_image
 from xmodal.engine.loops.evaluation import EvaluationLoop
 from xmodal.engine.wrappers import unwrap
 from xmodal.evaluation.grounding import box_tensor, choose_box
@@ -103,7 +102,7 @@ class GroundingLoop(EvaluationLoop):
         drawn = draw_grounding(
             image, sample.heat.numpy(), sample.proposals[sample.chosen], sample.box, sample.text
         )
-        cv2.imwrite(str(self.image_folder / f'{sample.sent_id}.jpg'), drawn[..., ::-1])
+        write_image(self.image_folder / f'{sample.sent_id}.jpg', drawn)
 
 
 def print_metrics(metrics: dict[str, float]) -> None:

@@ -1,0 +1,24 @@
+"""Numbers on the command line: what is none is told with what was expected."""
+
+import argparse
+
+import pytest
+
+from xmodal.engine.command_line import not_negative, positive
+
+
+@pytest.mark.parametrize('text', ['a dog', 'nan', 'inf', '-1', '٣'])
+@pytest.mark.parametrize(
+    ('kind', 'expected'), [(not_negative, 'of at least 0'), (positive, 'above 0')]
+)
+def test_another_text_is_told_with_what_was_expected(kind, expected, text):
+    with pytest.raises(
+        argparse.ArgumentTypeError, match=f'expected a number {expected}, got {text}'
+    ):
+        kind(text)
+
+
+def test_zero_is_not_negative_and_not_positive():
+    assert not_negative('0') == 0 and positive('1e-3') == 1e-3
+    with pytest.raises(argparse.ArgumentTypeError, match='above 0, got 0'):
+        positive('0')
