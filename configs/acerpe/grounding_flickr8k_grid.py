@@ -9,10 +9,7 @@ _base_ = [
 ]
 
 model = dict(
-    backbone=dict(
-        image_encoder=dict(feature_dims=2560),
-        position=dict(type='AnchorRelativePosition', groups=4),
-    ),
+    backbone=dict(position=dict(type='AnchorRelativePosition', groups=4)),
     heads=dict(itc=dict(type='ITCHead'), itm=dict(type='ITMHead')),
 )
 pipeline = [

@@ -34,9 +34,7 @@ train_dataloader = dict(dataset=dict(pipeline=[dict(grids, views=3), pack]))
 val_dataloader = dict(dataset=dict(pipeline=[grids, pack]))
 test_dataloader = val_dataloader
 
-model = dict(
-    backbone=dict(image_encoder=dict(feature_dims=2560)), heads=dict(itc=dict(type='ITCHead'))
-)
+model = dict(heads=dict(itc=dict(type='ITCHead')))
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=3, val_interval=3)
 optim_wrapper = dict(paramwise_cfg=dict(custom_keys={'text_encoder': dict(lr_mult=0.1)}))
 find_unused_parameters = True  # adapters and fusion encoder

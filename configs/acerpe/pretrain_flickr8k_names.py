@@ -15,7 +15,10 @@ _base_ = [
     '../_base_/default_runtime.py',
 ]
 
-model = dict(backbone=dict(text_encoder=dict(frozen=True)), heads=dict(itc=dict(type='ITCHead')))
+model = dict(
+    backbone=dict(image_encoder=dict(feature_dims=1280), text_encoder=dict(frozen=True)),
+    heads=dict(itc=dict(type='ITCHead')),
+)
 load_regions, pack = _base_.pipeline
 stores = ['data/flickr8k/lite0', 'data/imagenet_names/regions']
 train_dataloader = dict(

