@@ -34,6 +34,7 @@ GROUPS = {
         'vqa-answers': 'dataset_converters/vqa_answers.py',
         'lxmert-answers': 'dataset_converters/lxmert_answers.py',
         'lxmert-pretrain': 'dataset_converters/lxmert_pretrain.py',
+        'caption-questions': 'dataset_converters/caption_questions.py',
         'class-names': 'dataset_converters/class_names.py',
         'build-vocab': 'dataset_converters/build_vocab.py',
         'build-index': 'dataset_converters/build_index.py',

@@ -8,7 +8,7 @@ _base_ = [
 ]
 
 work_dir = 'work_dirs/lxmert_pretrain_photographs_grid'
-train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=2)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=1)
 optim_wrapper = dict(
     optimizer=dict(lr=5e-4),
     paramwise_cfg=dict(custom_keys={'text_encoder': dict(lr_mult=0.1)}),

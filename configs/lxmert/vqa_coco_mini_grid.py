@@ -15,7 +15,7 @@ model = dict(
     backbone=_base_.model.backbone,
     head=dict(type='AnswerTableHead', answer_list=_base_.answer_list, loss='bce'),
 )
-load_from = 'work_dirs/lxmert_pretrain_photographs_grid/epoch_2.pth'
+load_from = 'work_dirs/lxmert_pretrain_photographs_grid/epoch_1.pth'
 
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=6)
 optim_wrapper = dict(

@@ -58,6 +58,12 @@ def data(tmp_path):
             for name in NAMES
         ]
         write(root / folder / 'albef/train.json', records)
+    questions = dict(caption_questions=['what color is the disc?'])
+    labels = dict(caption_questions=[dict(red=1.0)])
+    write(
+        root / 'coco_mini/caption_questions.json',
+        [dict(img_id=name, sentf=questions, labelf=labels) for name in NAMES],
+    )
     box = dict(image=f'{NAMES[0]}.jpg', width=60, height=60, f8k_split='dev')
     phrases = [('a red disc', [1, 1, 20, 20]), ('a blue bar', [31, 1, 60, 40])]
     write(

@@ -56,6 +56,7 @@ READERS = [
     ('dataset_converters.albef_paths', '{file} --out {out} --root {folder}', ''),
     ('dataset_converters.build_index', '{file}', ''),
     ('dataset_converters.build_vocab', '{file} --out {out} --least 1', ''),
+    ('dataset_converters.caption_questions', '{file} --out {out}', ''),
     ('dataset_converters.csv_to_albef', '{file} --root {folder} --out {out}', ''),
     ('dataset_converters.flickr8k', '{folder} --out {out}', 'Flickr8k.token.txt'),
     ('dataset_converters.img2dataset', '{folder} --root {folder} --out {out}', '0_stats.json'),

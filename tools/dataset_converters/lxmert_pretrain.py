@@ -12,8 +12,8 @@ import argparse
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from xmodal.datasets.albef_captions import read_captions
 from xmodal.datasets.answers import answer_score, normalize_answer
-from xmodal.datasets.json_stream import stream_objects
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import read_object
 from xmodal.files import FileError, reads, require_new, write_json
@@ -35,15 +35,6 @@ def parse_args() -> argparse.Namespace:
     if (args.questions is None) != (args.annotations is None):
         parser.error('--questions and --annotations belong together')
     return args
-
-
-@reads('[{"image": "path.jpg", "caption": "text" or ["text", …]}, …]')
-def read_captions(file: Path) -> dict[str, list[str]]:
-    """The captions of each image, by the stem of its file name."""
-    captions: dict[str, list[str]] = defaultdict(list)
-    for item in stream_objects(file):
-        captions[Path(item.name('image')).stem] += item.texts('caption', or_one=True)
-    return captions
 
 
 @reads('{"questions": [{"question_id", "image_id", "question"}, …]}')
@@ -72,9 +63,8 @@ def main() -> None:
     args = parse_args()
     require_new('--out', args.out)
     images: dict[str, dict] = defaultdict(lambda: {'sentf': {}, 'labelf': {}})
-    for file in args.captions:
-        for image, captions in read_captions(file).items():
-            images[image]['sentf'].setdefault('captions', []).extend(captions)
+    for image, captions in read_captions(args.captions).items():
+        images[image]['sentf']['captions'] = captions
     if args.questions:
         labels = read_labels(args.annotations)
         for question_id, (number, text) in read_questions(args.questions).items():

@@ -1,6 +1,8 @@
 # LXMERT's pre-training data from a few photographs (docs/lxmert.md): captions of Flickr8k and COCO,
-# and questions of VQA v2 on some of COCO's, as grid features of a frozen EfficientNet-Lite0.
+# questions that these answer, and questions of VQA v2 on some of COCO's, as grid features of a
+# frozen EfficientNet-Lite0.
 #   data/coco_mini/lxmert.json     by tools/dataset_converters/lxmert_pretrain.py
+#   data/coco_mini/caption_questions.json     by tools/dataset_converters/caption_questions.py
 #   data/{flickr8k,coco_mini}/lite0     by tools/dataset_converters/extract_regions.py
 _base_ = '../loaders.py'
 
@@ -10,7 +12,7 @@ train_dataloader = dict(
     dataset=dict(
         type='LxmertPretrainDataset',
         data_root='data/',
-        ann_file='coco_mini/lxmert.json',
+        ann_file=['coco_mini/lxmert.json', 'coco_mini/caption_questions.json'],
         max_words=30,
         pipeline=[
             dict(type='LoadRegions', store=['data/flickr8k/lite0', 'data/coco_mini/lite0']),

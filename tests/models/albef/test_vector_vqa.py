@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import layer_norm, normalize, softplus
 
-from xmodal.models import AlbefVectorVQA
+from xmodal.registry import MODELS
 
 ANSWERS = ['word1', 'word2 word3', 'word4']
 
@@ -18,7 +18,16 @@ def model(config, tmp_path):
     file.write_text(json.dumps(ANSWERS))
     base = config()
     head = dict(type='AnswerTableHead', answer_list=str(file), loss='bce')
-    model = AlbefVectorVQA(base['data_preprocessor'], base['backbone'], head, report=2)
+    backbone = dict(base['backbone'], frozen=['text_encoder', 'text_proj'])
+    model = MODELS.build(
+        dict(
+            type='AlbefVectorVQA',
+            data_preprocessor=base['data_preprocessor'],
+            backbone=backbone,
+            head=head,
+            report=2,
+        )
+    )
     torch.nn.init.normal_(model.gate.weight)
     return model
 
@@ -62,3 +71,30 @@ def test_it_overfits_a_few_questions_and_predicts_their_answers(model, batch):
     predicted = model.eval().predict(batch['inputs'], batch['data_samples'])
     assert [sample.predicted for sample in predicted] == ANSWERS
     assert [len(sample.top_answers) for sample in predicted] == [2, 2, 2]
+
+
+def test_vectors_of_answers_are_those_of_weights_that_were_loaded_since(model, batch):
+    model.eval()
+    before = model.tensor(batch['inputs'])
+    state = {name: x + 0.1 if 'text_proj' in name else x for name, x in model.state_dict().items()}
+    model.load_state_dict(state)
+    model.eval()
+    after = model.tensor(batch['inputs'])
+    ids, mask = model.data_preprocessor.tokenize(ANSWERS)
+    expected = model.backbone.encode_text(ids, mask).embedding
+    torch.testing.assert_close(model._answers, expected)
+    assert not torch.equal(before, after)
+
+
+def test_a_text_encoder_that_is_trained_is_an_error(config, tmp_path):
+    base, file = config(), tmp_path / 'answers.json'
+    file.write_text(json.dumps(ANSWERS))
+    with pytest.raises(ValueError, match=r"frozen lacks \['text_encoder', 'text_proj'\]"):
+        MODELS.build(
+            dict(
+                type='AlbefVectorVQA',
+                data_preprocessor=base['data_preprocessor'],
+                backbone=base['backbone'],
+                head=dict(type='AnswerTableHead', answer_list=str(file)),
+            )
+        )

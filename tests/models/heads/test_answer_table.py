@@ -95,17 +95,24 @@ def test_the_best_answers_come_with_probabilities(make_head):
     assert len(best) == 6 and sum(p for _, p in best) == pytest.approx(1)
 
 
-def test_another_table_gets_the_weights_of_equal_answers_and_zeros_for_new_ones(make_head):
-    source, pooled = make_head(), torch.randn(3, 8)
-    target = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'])
+@pytest.mark.parametrize('linear', [False, True])
+def test_another_table_gets_the_weights_of_equal_answers_and_zeros_for_new_ones(make_head, linear):
+    source, pooled = make_head(linear=linear), torch.randn(3, 8)
+    target = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'], linear=linear)
     target.load_state_dict(source.state_dict())
     expected, actual = source(pooled), target(pooled)
     for column, answer in ((0, '2'), (2, 'gray'), (3, 'no'), (4, 'teddy bear')):
         torch.testing.assert_close(actual[:, column], expected[:, TABLE.index(answer)])
     assert (actual[:, 1] == 0).all()
-    reloaded = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'])
+    reloaded = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'], linear=linear)
     reloaded.load_state_dict(target.state_dict())
     assert reloaded(pooled).equal(actual)
+
+
+def test_a_linear_head_gives_all_answers_the_same_score_at_first(tmp_path):
+    (tmp_path / 'answers.json').write_text(json.dumps(TABLE))
+    head = AnswerTableHead(8, str(tmp_path / 'answers.json'), linear=True)
+    assert head(torch.randn(3, 8)).equal(torch.zeros(3, len(TABLE)))
 
 
 def test_an_equal_table_is_loaded_unchanged(make_head):

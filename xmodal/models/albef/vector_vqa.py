@@ -26,6 +26,9 @@ class AlbefVectorVQA(AlbefModel):
         temperature: of the similarity.
         dropout: of the vectors before the head.
         report: answers reported for each question, the best first.
+
+    Raises:
+        ValueError: when the config trains the text encoder or its projection.
     """
 
     def __init__(
@@ -47,6 +50,22 @@ class AlbefVectorVQA(AlbefModel):
         ids, mask = self.data_preprocessor.tokenize(head.table.answers)
         self.register_buffer('listed_ids', ids, persistent=False)
         self.register_buffer('listed_mask', mask, persistent=False)
+        self._answers: Tensor | None = None
+        trained = [
+            name
+            for name in ('text_encoder', 'text_proj')
+            if any(weight.requires_grad for weight in getattr(self.backbone, name).parameters())
+        ]
+        if trained:
+            raise ValueError(
+                f'model.backbone.frozen lacks {trained}: AlbefVectorVQA encodes the answers once '
+                'an epoch, so that what encodes them must not change'
+            )
+
+    def train(self, mode: bool = True) -> 'AlbefVectorVQA':
+        """Sets the mode, and forgets the vectors of the answers: weights may have been loaded."""
+        self._answers = None
+        return super().train(mode)
 
     def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
         """``loss_answers`` and the accuracy; samples have ``answers`` and ``answer_weights``."""
@@ -58,12 +77,16 @@ class AlbefVectorVQA(AlbefModel):
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits (B, A)."""
-        image = self.backbone.encode_image(batch.images).embedding
-        question = self.backbone.encode_text(batch.input_ids, batch.attention_mask).embedding
-        with torch.no_grad():
-            answers = self.backbone.encode_text(self.listed_ids, self.listed_mask).embedding
-        similarity = image @ answers.T / self.temperature
+        image = self.backbone.encode_image(batch.images, need_tokens=False).embedding
+        question = self._encode_text(batch.input_ids, batch.attention_mask)
+        if self._answers is None:
+            with torch.no_grad():
+                self._answers = self._encode_text(self.listed_ids, self.listed_mask)
+        similarity = image @ self._answers.T / self.temperature
         image, question = (layer_norm(x, x.shape[-1:]) for x in (image, question))
         gate = softplus(self.gate(question))
         logits = self.heads['answers'](self.dropout(torch.cat([image, question], 1)))
         return logits + gate * similarity
+
+    def _encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.backbone.encode_text(input_ids, attention_mask, need_tokens=False).embedding

@@ -30,6 +30,8 @@ class AnswerTableHead(PretrainHead):
         loss: 'ce', cross-entropy with one answer; 'bce', binary cross-entropy of each answer with
             its weight, summed over the table.
         loss_weight: factor of the loss.
+        linear: one layer, which starts at zeros, in the place of LXMERT's two: for some thousand
+            questions they have too many weights.
 
     Raises:
         FileNotFoundError: when ``answer_list`` does not exist.
@@ -45,18 +47,24 @@ class AnswerTableHead(PretrainHead):
         answer_list: str,
         loss: str = 'ce',
         loss_weight: float = 1.0,
+        linear: bool = False,
     ) -> None:
         super().__init__()
         if loss not in ('ce', 'bce'):
             raise ValueError(f"heads.answers.loss='{loss}', expected 'ce' or 'bce'")
         self.loss_name, self.loss_weight = loss, loss_weight
         self.table = AnswerTable(read_answer_list(answer_list, 'heads.answers.answer_list'))
-        self.classifier = nn.Sequential(
-            nn.Linear(embed_dims, 2 * embed_dims),
-            nn.GELU(),
-            nn.LayerNorm(2 * embed_dims, eps=1e-12),
-            nn.Linear(2 * embed_dims, len(self.table)),
-        )
+        if linear:
+            self.classifier = nn.Sequential(nn.Linear(embed_dims, len(self.table)))
+            nn.init.zeros_(self.classifier[0].weight)
+            nn.init.zeros_(self.classifier[0].bias)
+        else:
+            self.classifier = nn.Sequential(
+                nn.Linear(embed_dims, 2 * embed_dims),
+                nn.GELU(),
+                nn.LayerNorm(2 * embed_dims, eps=1e-12),
+                nn.Linear(2 * embed_dims, len(self.table)),
+            )
         self.register_load_state_dict_pre_hook(_reorder_answers)
 
     def forward(self, pooled: Tensor) -> Tensor:
@@ -159,7 +167,8 @@ class AnswerTableHead(PretrainHead):
 
 def _reorder_answers(head: AnswerTableHead, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
     """Brings the last layer of a checkpoint into the order of the head's table, by the answers."""
-    key, names = f'{prefix}_extra_state', [f'{prefix}classifier.3.{x}' for x in ('weight', 'bias')]
+    last = f'{prefix}classifier.{len(head.classifier) - 1}'
+    key, names = f'{prefix}_extra_state', [f'{last}.{x}' for x in ('weight', 'bias')]
     if key not in state_dict or any(name not in state_dict for name in names):
         return
     source = AnswerTable(json.loads(bytes(state_dict[key].tolist())))
