@@ -26,6 +26,7 @@ from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.transforms import AlbefAugment, build_pipeline
 from xmodal.datasets.transforms.regions import view_id
+from xmodal.engine.allocator import keep_freed_memory
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.components import find_load_regions
 from xmodal.engine.errors import run_or_explain
@@ -167,6 +168,7 @@ def write(
 def main() -> None:
     """Computes the store of the command line."""
     args = parse_args()
+    keep_freed_memory()
     register_all()
     section = find_load_regions(read_config(args.config))
     paths, out = find_images(args.images), args.out or section['store']

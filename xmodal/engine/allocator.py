@@ -1,4 +1,4 @@
-"""Memory of a training on a CPU, from one step to the next."""
+"""Memory of a program on a CPU, from one batch to the next."""
 
 import ctypes
 import os
@@ -12,10 +12,10 @@ _TRIM_THRESHOLD, _MMAP_MAX = 128 * 1024, 65536
 
 
 def keep_freed_memory() -> None:
-    """Keeps what a step frees for the next one; by default glibc returns it to Linux.
+    """Keeps what a batch frees for the next one; by default glibc returns it to Linux.
 
     Gradients and activations are large tensors, which glibc maps anew each time, and Linux fills
-    their pages with zeros one by one. Nothing to do for training on a GPU, or without glibc.
+    their pages with zeros one by one. Nothing to do on a GPU, or without glibc.
     Workers of data loaders, which are forked, do without: batches of changing sizes would break up
     their heap, to several times the memory that they need.
     """
