@@ -26,6 +26,7 @@ train_pipeline, test_pipeline = (
     for loader in (_base_.train_dataloader, _base_.test_dataloader)
 )
 train_dataloader = dict(
+    global_batch_size=128,
     dataset=dict(
         _delete_=True,
         type='WeightedConcatDataset',
