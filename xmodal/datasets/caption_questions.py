@@ -66,6 +66,7 @@ _NO_VERBS = frozenset(
     'something evening morning swing during'.split()
 )
 _WORDS = re.compile(r"[a-z']+|[.,]")
+_ENDS_IN_ONE_S = re.compile('[^s]s$')  # "cars", but not "dress"
 
 
 class Question(NamedTuple):
@@ -191,7 +192,7 @@ def _describe(phrase: NounPhrase) -> Iterator[Question]:
         for place in ('are there', 'are in the picture', 'are visible'):
             yield Question(f'how many {phrase.noun} {place}', number)
     if colours := [word for word in phrase.modifiers if word in _COLOURS]:
-        is_plural = phrase.noun in _PLURALS or phrase.noun[-1:] == 's' != phrase.noun[-2:-1]
+        is_plural = phrase.noun in _PLURALS or _ENDS_IN_ONE_S.search(phrase.noun)
         verb = 'are' if is_plural else 'is'
         joined = ' and '.join(colours) if 'and' in phrase.modifiers else colours[-1]
         yield Question(f'what color {verb} the {phrase.noun}', joined)
