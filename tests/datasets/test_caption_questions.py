@@ -56,6 +56,11 @@ def test_a_caption_answers_what_it_tells(caption, expected):
     assert ask(caption) == {question: {answer: 1.0} for question, answer in expected.items()}
 
 
+def test_questions_are_in_the_order_of_the_caption():
+    asked = list(ask('two dogs run on a beach'))
+    assert [text.split()[1] for text in asked] == ['many'] * 3 + ['is', 'was'] + ['animal'] * 2
+
+
 def test_answers_are_scored_by_the_captions_that_give_them():
     asked = ask('a red car', 'the red car', 'a blue car', 'a red car and a red car')
     assert asked == {'what color is the car?': {'red': 1.0, 'blue': pytest.approx(1 / 3)}}

@@ -123,7 +123,7 @@ class CaptionQuestions:
         """
         found: dict[str, Counter[str]] = defaultdict(Counter)
         for caption in captions:
-            for question in set(self._questions(_split(caption))):
+            for question in dict.fromkeys(self._questions(_split(caption))):
                 found[f'{question.text}?'][question.answer] += 1
         return {
             text: {answer: count / max(answers.values()) for answer, count in answers.items()}
@@ -140,7 +140,7 @@ class CaptionQuestions:
             if phrase.noun in _PLACES and before in _PREPOSITIONS:
                 yield Question('where is this', phrase.noun)
                 yield Question('where was this picture taken', phrase.noun)
-        for kind, name in {_KIND_OF[word] for word in words if word in _KIND_OF}:
+        for kind, name in (_KIND_OF[word] for word in words if word in _KIND_OF):
             for text in _KINDS[kind]:
                 yield Question(text, name)
 
