@@ -55,3 +55,8 @@ def test_what_is_wrong_is_a_sentence(tmp_path, boxes, message):
     with pytest.raises(FileError, match=message) as error:
         list(read_scenes(write(tmp_path, boxes)))
     assert 'mini.json' in str(error.value) and 'line 1' in str(error.value)
+
+
+def test_a_file_without_a_line_is_an_error(tmp_path):
+    with pytest.raises(FileError, match='mini.json .*it has no line'):
+        list(read_scenes(write(tmp_path)))

@@ -64,13 +64,20 @@ class Scene(NamedTuple):
     '"size"}, …], …, …], …}'
 )
 def read_scenes(file: Path) -> Iterable[Scene]:
-    """The scene of each line of an NLVR file."""
+    """The scene of each line of an NLVR file.
+
+    Raises:
+        FileError: when a line is no scene, or there is none.
+    """
+    line_number = None
     for line_number, line in read_json_lines(file):
         with at_line(line_number):
             boxes = line.items('structured_rep')
             if len(boxes) != len(ORDERS[0]) or not all(boxes):
                 raise line.error('structured_rep', 'three lists of items')
             yield Scene(line.name('identifier'), tuple(map(_read_box, boxes)))
+    if line_number is None:
+        raise ValueError('it has no line')
 
 
 def _read_box(items: object) -> Box:
