@@ -6,7 +6,7 @@ import re
 import pytest
 
 from xmodal.datasets.nlvr_scene import Item, Scene
-from xmodal.datasets.nlvr_statements import draw_simple_statement, draw_statement
+from xmodal.datasets.nlvr_statements import draw_statement
 
 COLORS, SHAPES = ('yellow', 'black', 'blue'), ('square', 'triangle', 'circle')
 NUMBERS = {'a': 1, 'one': 1, 'two': 2, 'three': 3, 'four': 4, 'five': 5}
@@ -115,15 +115,3 @@ def test_a_statement_holds_where_its_words_say_so(are_towers, draw_boxes, patter
                     answers.append(expected)
     assert min(found.values()) >= 10, found
     assert 0.1 < sum(answers) / len(answers) < 0.9
-
-
-@pytest.mark.parametrize(('are_towers', 'draw_boxes'), [(True, towers), (False, scattered)])
-def test_a_simple_statement_says_that_something_exists(are_towers, draw_boxes):
-    rng = random.Random(0)
-    for _ in range(300):
-        statement = draw_simple_statement(rng, are_towers)
-        boxes = tuple(draw_boxes(rng))
-        words = {*statement.text[:-1].split()}
-        of_colors, of_shapes = words & {*COLORS} or COLORS, words & {*SHAPES} or SHAPES
-        exists = any(x.color in of_colors and x.shape in of_shapes for box in boxes for x in box)
-        assert statement.holds(Scene('1-0', boxes)) == (exists != (' no ' in statement.text))

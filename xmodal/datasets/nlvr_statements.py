@@ -46,20 +46,18 @@ def draw_statement(rng: random.Random, towers: bool) -> Statement:
     return Statement(f'{text[0].upper()}{text[1:]}.', holds)
 
 
-def draw_simple_statement(rng: random.Random, towers: bool) -> Statement:
-    """That something exists, or does not: to learn what words mean.
+def draw_box_statement(rng: random.Random, towers: bool) -> Content:
+    """A random statement about a single box: "box with two black items".
 
     Args:
         rng: source of randomness.
-        towers: whether it is about towers, or about scattered items.
+        towers: whether it is of a tower, or of scattered items.
     """
-    things, exists = draw_things(rng, 'block' if towers else None), rng.random() < 0.6
-    text = f'There is {"a" if exists else "no"}'
-    if rng.random() < 0.5:
-        text = f'{text} {"tower" if towers else "box"} with a'
-    return Statement(
-        f'{text} {things.text}.', lambda scene: (things.count(scene.items) > 0) == exists
-    )
+    if towers and rng.random() < 0.85:
+        noun, content = 'tower', draw_tower_content(rng)
+    else:
+        noun, content = 'box', draw_box_content(rng, shapes=not towers)
+    return Content(f'{noun} with {content.text}', content.holds)
 
 
 def _of_items(rng: random.Random) -> Statement:

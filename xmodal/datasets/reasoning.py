@@ -129,7 +129,10 @@ class Nlvr2Dataset(ReasoningDataset):
 
 @DATASETS.register_module()
 class AlbefReasoningDataset(ReasoningDataset):
-    """ALBEF's lists, ``nlvr_{train,dev,test}.json``; without groups of a sentence."""
+    """ALBEF's lists, ``nlvr_{train,dev,test}.json``; without groups of a sentence.
+
+    A statement may have any number of images, in ALBEF's files two.
+    """
 
     layout = '[{"images": ["left.png", "right.png"], "sentence": "…", "label": "True"}, …]'
 
@@ -137,8 +140,8 @@ class AlbefReasoningDataset(ReasoningDataset):
         """One record per item of the list."""
         for index, item in enumerate(stream_objects(file)):
             images = item.texts('images')
-            if len(images) != 2 or not all(map(str.strip, images)):
-                raise item.error('images', 'two images')
+            if not images or not all(map(str.strip, images)):
+                raise item.error('images', 'the paths of images')
             yield self.record(images, item.text('sentence'), read_label(item), str(index), group='')
 
 

@@ -98,7 +98,7 @@ class LoadRegions(BaseTransform):
 
 @TRANSFORMS.register_module()
 class SplitRegions(BaseTransform):
-    """Splits the regions of an image by the windows of :class:`SplitImage`, K lists of regions.
+    """Splits the regions of a sample's only image by the windows of :class:`SplitImage`, K lists.
 
     A region belongs to the window that holds its centre, and its box becomes a share of the window.
     Regions between the windows are left out.
@@ -106,11 +106,12 @@ class SplitRegions(BaseTransform):
     Args:
         parts: K.
         share: width of a window as a share of the image's width.
+        only: index of the one window whose regions stay, not as a list; None for all windows.
     """
 
-    def __init__(self, parts: int, share: float) -> None:
+    def __init__(self, parts: int, share: float, only: int | None = None) -> None:
         self.starts = torch.linspace(0, 1 - share, parts)
-        self.share = share
+        self.share, self.only = share, only
 
     def transform(self, results: dict) -> dict:
         """Changes ``regions``.
@@ -119,6 +120,8 @@ class SplitRegions(BaseTransform):
             ValueError: when a window has no region.
         """
         regions = results['regions']
+        if isinstance(regions, list):  # of a sample with a list of images
+            (regions,) = regions
         centres = regions.boxes[:, [0, 2]].mean(1)
         windows = []
         for index, start in enumerate(self.starts):
@@ -132,7 +135,7 @@ class SplitRegions(BaseTransform):
             boxes[:, [0, 2]] = (boxes[:, [0, 2]] - start) / self.share
             labels = regions.labels and ObjectLabels(*(x[inside] for x in regions.labels))
             windows.append(Regions(regions.features[inside], inside[inside], boxes, labels))
-        results['regions'] = windows
+        results['regions'] = windows if self.only is None else windows[self.only]
         return results
 
 
