@@ -35,6 +35,8 @@ GROUPS = {
         'lxmert-answers': 'dataset_converters/lxmert_answers.py',
         'lxmert-pretrain': 'dataset_converters/lxmert_pretrain.py',
         'caption-questions': 'dataset_converters/caption_questions.py',
+        'nlvr-boxes': 'dataset_converters/nlvr_boxes.py',
+        'nlvr-statements': 'dataset_converters/nlvr_statements.py',
         'class-names': 'dataset_converters/class_names.py',
         'build-vocab': 'dataset_converters/build_vocab.py',
         'build-index': 'dataset_converters/build_index.py',

@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from xmodal.datasets import ClassFolderDataset, stack_images
-from xmodal.datasets.transforms import ForEachImage, PackImageText, SplitImage, TwoViews
+from xmodal.datasets.transforms import (
+    ForEachImage,
+    PackImageText,
+    SplitImage,
+    SplitRegions,
+    TwoViews,
+)
+from xmodal.structures import ObjectLabels, Regions
 
 
 @pytest.fixture
@@ -60,6 +67,39 @@ def test_windows_are_evenly_spaced_from_edge_to_edge(parts, share, starts, width
     assert windows.shape == (parts, 3, 10, width)
     for window, first in zip(windows, starts, strict=True):
         assert window[0, 0].tolist() == list(range(first, first + width))
+
+
+def test_regions_go_to_the_window_of_their_centre():
+    # Three windows of 100 pixels in an image of 400; the third region lies between two of them.
+    pixels = torch.tensor(
+        [
+            [0.0, 0, 100, 50],
+            [150, 10, 200, 20],
+            [101, 0, 149, 9],
+            [320, 0, 400, 50],
+            [240, 5, 260, 6],
+        ]
+    )
+    boxes = pixels / torch.tensor([400.0, 50, 400, 50])
+    labels = ObjectLabels(torch.arange(5), torch.ones(5), torch.arange(5), torch.ones(5))
+    regions = Regions(torch.arange(5.0)[:, None], torch.ones(5, dtype=torch.bool), boxes, labels)
+    results = SplitRegions(3, 0.25)({'regions': regions, 'img_path': 'a.png'})['regions']
+    assert [window.features.flatten().tolist() for window in results] == [[0], [1, 4], [3]]
+    assert [window.labels.objects.tolist() for window in results] == [[0], [1, 4], [3]]
+    expected = torch.tensor([[0, 0.2, 0.5, 0.4], [0.9, 0.1, 1.1, 0.12]])
+    torch.testing.assert_close(results[1].boxes, expected)
+    assert all(len(window.attention_mask) == len(window.boxes) for window in results)
+    torch.testing.assert_close(boxes, pixels / torch.tensor([400.0, 50, 400, 50]))  # not changed
+    of_list = {'regions': [regions], 'img_path': 'a.png'}  # a sample with a list of one image
+    window = SplitRegions(3, 0.25, only=2)(of_list)['regions']
+    assert window.features.flatten().tolist() == [3]
+
+
+def test_a_window_without_a_region_is_an_error():
+    box = torch.tensor([[0.0, 0.0, 0.1, 1.0]])
+    regions = Regions(torch.ones(1, 2), torch.ones(1, dtype=torch.bool), box)
+    with pytest.raises(ValueError, match='a.png: window 1 of 3 has no region'):
+        SplitRegions(3, 0.25)({'regions': regions, 'img_path': 'a.png'})
 
 
 CROP = dict(type='AlbefAugment', size=16, scale=(0.2, 0.5), num_ops=0)

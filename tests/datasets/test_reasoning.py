@@ -126,6 +126,14 @@ def test_albefs_lists_need_two_images_per_item(write):
         AlbefReasoningDataset(**write(items, ['x.png'], lines=False))
 
 
+def test_albefs_lists_may_have_another_number_of_images(write):
+    items = [{'images': ['x.png'], 'sentence': 'a', 'label': 'True'}]
+    dataset = AlbefReasoningDataset(**write(items, ['x.png'], lines=False), images=1)
+    assert dataset.records[0]['images'] == ['x.png']
+    with pytest.raises(ValueError, match=r"images is \['x\.png'\], expected 3 images"):
+        AlbefReasoningDataset(**write(items, ['x.png'], lines=False), images=3)
+
+
 def test_the_error_for_missing_images_names_a_path(write):
     cfg = write([example('dev-1-0-0', 'True')], [])
     with pytest.raises(FileNotFoundError, match=r'2 of 2 checked images .*dev/dev-1-0-img0\.png'):

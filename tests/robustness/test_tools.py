@@ -62,6 +62,8 @@ READERS = [
     ('dataset_converters.img2dataset', '{folder} --root {folder} --out {out}', '0_stats.json'),
     ('dataset_converters.karpathy', '{file} --split val --root {folder} --out {out}', ''),
     ('dataset_converters.lxmert_answers', '{file} --out {out}', ''),
+    ('dataset_converters.nlvr_boxes', '{file} --out {out}', ''),
+    ('dataset_converters.nlvr_statements', '{file} --out {out}', ''),
     ('dataset_converters.regions', 'tsv {file} --out {out}', ''),
     ('dataset_converters.regions', 'precomp {folder} --split x --out {out}', 'x_ims.npy'),
     ('dataset_converters.visual_genome', '{folder} --root . --out {out}', 'image_data.json'),

@@ -129,16 +129,27 @@ class Nlvr2Dataset(ReasoningDataset):
 
 @DATASETS.register_module()
 class AlbefReasoningDataset(ReasoningDataset):
-    """ALBEF's lists, ``nlvr_{train,dev,test}.json``; without groups of a sentence."""
+    """ALBEF's lists, ``nlvr_{train,dev,test}.json``; without groups of a sentence.
+
+    Args:
+        ann_file: annotation file or files, below ``data_root``.
+        images: number of images of a statement, in ALBEF's files two.
+        **kwargs: see :class:`ReasoningDataset`.
+    """
 
     layout = '[{"images": ["left.png", "right.png"], "sentence": "…", "label": "True"}, …]'
+
+    def __init__(self, ann_file: str | list[str], images: int = 2, **kwargs) -> None:
+        self.num_images = images
+        super().__init__(ann_file, **kwargs)
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
         for index, item in enumerate(stream_objects(file)):
             images = item.texts('images')
-            if len(images) != 2 or not all(map(str.strip, images)):
-                raise item.error('images', 'two images')
+            if len(images) != self.num_images or not all(map(str.strip, images)):
+                number = {1: 'one image', 2: 'two images'}.get(self.num_images)
+                raise item.error('images', number or f'{self.num_images} images')
             yield self.record(images, item.text('sentence'), read_label(item), str(index), group='')
 
 

@@ -12,7 +12,7 @@ from xmodal.datasets.transforms.geometry import (
 from xmodal.datasets.transforms.loading import LoadImage
 from xmodal.datasets.transforms.multi_image import ForEachImage, TwoViews
 from xmodal.datasets.transforms.packing import PackImageText, PackRegionText, build_pipeline
-from xmodal.datasets.transforms.regions import LoadRegions
+from xmodal.datasets.transforms.regions import LoadRegions, SplitRegions
 
 __all__ = [
     'AlbefAugment',
@@ -27,6 +27,7 @@ __all__ = [
     'PackRegionText',
     'RandomFlip',
     'ResizeImage',
+    'SplitRegions',
     'TwoViews',
     'build_pipeline',
 ]

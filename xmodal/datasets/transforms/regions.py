@@ -13,7 +13,7 @@ from xmodal.datasets.region_store import RegionStore, open_stores
 from xmodal.datasets.transforms.geometry import ResizeImage
 from xmodal.datasets.transforms.loading import LoadImage
 from xmodal.registry import MODELS, TRANSFORMS
-from xmodal.structures import Regions
+from xmodal.structures import ObjectLabels, Regions
 
 
 @TRANSFORMS.register_module()
@@ -94,6 +94,49 @@ class LoadRegions(BaseTransform):
     def extractor(self) -> nn.Module:
         """The extractor, built when the first image needs it: most data sets need none."""
         return MODELS.build(self.extractor_config)
+
+
+@TRANSFORMS.register_module()
+class SplitRegions(BaseTransform):
+    """Splits the regions of a sample's only image by the windows of :class:`SplitImage`, K lists.
+
+    A region belongs to the window that holds its centre, and its box becomes a share of the window.
+    Regions between the windows are left out.
+
+    Args:
+        parts: K.
+        share: width of a window as a share of the image's width.
+        only: index of the one window whose regions stay, not as a list; None for all windows.
+    """
+
+    def __init__(self, parts: int, share: float, only: int | None = None) -> None:
+        self.starts = torch.linspace(0, 1 - share, parts)
+        self.share, self.only = share, only
+
+    def transform(self, results: dict) -> dict:
+        """Changes ``regions``.
+
+        Raises:
+            ValueError: when a window has no region.
+        """
+        regions = results['regions']
+        if isinstance(regions, list):  # of a sample with a list of images
+            (regions,) = regions
+        centres = regions.boxes[:, [0, 2]].mean(1)
+        windows = []
+        for index, start in enumerate(self.starts):
+            inside = (centres >= start) & (centres <= start + self.share)
+            if not inside.any():
+                raise ValueError(
+                    f'{results["img_path"]}: window {index} of {len(self.starts)} has no region, '
+                    'expected at least one: give each window a box of its own'
+                )
+            boxes = regions.boxes[inside]
+            boxes[:, [0, 2]] = (boxes[:, [0, 2]] - start) / self.share
+            labels = regions.labels and ObjectLabels(*(x[inside] for x in regions.labels))
+            windows.append(Regions(regions.features[inside], inside[inside], boxes, labels))
+        results['regions'] = windows if self.only is None else windows[self.only]
+        return results
 
 
 def view_id(image_id: str, view: int) -> str:

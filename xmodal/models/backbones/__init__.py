@@ -1,5 +1,6 @@
 """Encoders: each encodes one modality to tokens."""
 
+from xmodal.models.backbones.crops import CropExtractor
 from xmodal.models.backbones.detector import DetectorExtractor
 from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.backbones.frozen import EncoderTeacher, FrozenTeacher, TimmTeacher
@@ -15,6 +16,7 @@ from xmodal.models.backbones.timm_image import TimmImageEncoder
 from xmodal.models.backbones.transformers_text import TransformersTextEncoder
 
 __all__ = [
+    'CropExtractor',
     'DetectorExtractor',
     'BertTextEncoder',
     'BertWordEncoder',

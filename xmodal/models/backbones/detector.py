@@ -1,8 +1,6 @@
 """Regions of photographs by a detector of ``torchvision``."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from mmengine.logging import print_log
@@ -11,8 +9,7 @@ from torchvision.models import detection as detectors
 from torchvision.models import get_model, list_models
 
 from xmodal.checkpoint_file import read_checkpoint
-from xmodal.fields import read_object
-from xmodal.files import reads
+from xmodal.models.backbones.given_boxes import GivenBoxes
 from xmodal.registry import MODELS
 from xmodal.structures import ObjectLabels, Regions
 from xmodal.weights import find_weights
@@ -76,7 +73,7 @@ class DetectorExtractor(nn.Module):
         )
         _load(self.model, weights, detector, pretrained)
         self.requires_grad_(False).eval()
-        self.given = None if boxes is None else _read_boxes(boxes)
+        self.given = None if boxes is None else GivenBoxes(boxes)
 
     def train(self, mode: bool = True) -> 'DetectorExtractor':
         """Stays in eval mode."""
@@ -124,12 +121,8 @@ class DetectorExtractor(nn.Module):
 
     def _given(self, image_id: str, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Boxes as shares of an image, scores of 1, and classes."""
-        if image_id not in self.given:
-            raise ValueError(f"extractor.boxes has no box of the image '{image_id}'")
-        boxes, labels = zip(*self.given[image_id], strict=True)
-        size = _corner(image.shape[1:], image.float())
-        shares = (size.new_tensor(boxes) / size).clamp(0, 1)
-        return shares, size.new_ones(len(boxes)), size.new_tensor(labels).long()
+        shares, labels = self.given.of(image_id, image)
+        return shares, torch.ones_like(shares[:, 0]), labels
 
 
 def _corner(size: Sequence[int], like: Tensor) -> Tensor:
@@ -171,16 +164,3 @@ def _load(
         )
     model.load_state_dict({name: weights[name] for name in known})
     print_log(f"extractor.pretrained={pretrained!r}: loaded all of '{detector}'", 'current')
-
-
-@reads("COCO's instances")
-def _read_boxes(file: str | Path) -> dict[str, list[tuple[list[float], int]]]:
-    """Boxes x1, y1, x2, y2 in pixels and their classes, by the stem of the image."""
-    content = read_object(Path(file))
-    names = {x.integer('id'): Path(x.name('file_name')).stem for x in content.objects('images')}
-    boxes = defaultdict(list)
-    for instance in content.objects('annotations'):
-        left, top, width, height = instance.items('bbox')
-        box = [left, top, left + width, top + height]
-        boxes[names[instance.integer('image_id')]].append((box, instance.integer('category_id')))
-    return boxes

@@ -1,0 +1,49 @@
+"""Boxes of regions that a file gives."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from xmodal.fields import read_object
+from xmodal.files import reads
+
+
+class GivenBoxes:
+    """The boxes of COCO's ``instances_*.json``; the stem of ``file_name`` is the id of an image.
+
+    Args:
+        file: the file.
+    """
+
+    def __init__(self, file: str | Path) -> None:
+        self.boxes = _read_boxes(file)
+
+    def of(self, image_id: str, image: Tensor) -> tuple[Tensor, Tensor]:
+        """Boxes x1, y1, x2, y2 as shares of an image (3, H, W), (R, 4), and their classes (R,).
+
+        Raises:
+            ValueError: when the image has no boxes.
+        """
+        if image_id not in self.boxes:
+            raise ValueError(f"extractor.boxes has no box of the image '{image_id}'")
+        boxes, labels = zip(*self.boxes[image_id], strict=True)
+        height, width = image.shape[1:]
+        shares = torch.tensor(boxes, device=image.device) / torch.tensor(
+            [width, height] * 2, device=image.device
+        )
+        return shares.clamp(0, 1), torch.tensor(labels, device=image.device)
+
+
+@reads("COCO's instances")
+def _read_boxes(file: str | Path) -> dict[str, list[tuple[list[float], int]]]:
+    """Boxes x1, y1, x2, y2 in pixels and their classes, by the stem of the image."""
+    content = read_object(Path(file))
+    names = {x.integer('id'): Path(x.name('file_name')).stem for x in content.objects('images')}
+    boxes = defaultdict(list)
+    for instance in content.objects('annotations'):
+        left, top, width, height = instance.items('bbox')
+        box = [left, top, left + width, top + height]
+        boxes[names[instance.integer('image_id')]].append((box, instance.integer('category_id')))
+    return boxes
