@@ -145,7 +145,10 @@ def test_every_config_builds_and_none_writes_where_another_does(file, tmp_path, 
     build(config.model, tmp_path, vocabulary)
     assert config.work_dir == f'work_dirs/lxmert_{file.stem}'
     if config.load_from:
-        kinds = dict(shapes='pretrain_shapes', grid='pretrain_photographs_grid')
+        kinds = dict(
+            shapes='pretrain_shapes', grid='pretrain_photographs_grid',
+            boxes='nlvr1_words', statements='nlvr1_boxes', regions='nlvr1_statements',
+        )  # fmt: skip
         stem = kinds.get(file.stem.rpartition('_')[2], 'pretrain')
         epochs = Config.fromfile(f'configs/lxmert/{stem}.py').train_cfg.max_epochs
         assert config.load_from == f'work_dirs/lxmert_{stem}/epoch_{epochs}.pth'
