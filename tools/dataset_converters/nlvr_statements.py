@@ -21,6 +21,7 @@ from tqdm import tqdm
 from xmodal.datasets.json_stream import read_json_lines
 from xmodal.datasets.nlvr_scene import ORDERS, Scene, read_scenes
 from xmodal.datasets.nlvr_statements import draw_box_statement, draw_statement
+from xmodal.datasets.shapes.grammar import SPECIAL_TOKENS
 from xmodal.datasets.text import clean_caption
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
@@ -29,7 +30,6 @@ from xmodal.files import require_new, write_json
 TRIES = 40  # scenes looked at for a statement; one that they do not decide is dropped
 MOST_DROPPED = 1000  # one after another
 Drawn = tuple[str, list[tuple[Scene, int]]]  # a text; images, a scene in an order of its boxes
-SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 
 def parse_args() -> argparse.Namespace:
@@ -167,11 +167,9 @@ def write_vocabulary(file: Path, sentences: Iterable[str]) -> int:
 def main() -> None:
     """Writes the file, and the words."""
     args = parse_args()
-    require_new('--out', args.out)
-    if args.vocab is not None:
-        require_new('--vocab', args.vocab)
-    if args.words is not None:
-        require_new('--words', args.words)
+    for option in ('out', 'vocab', 'words'):
+        if (file := getattr(args, option)) is not None:
+            require_new(f'--{option}', file)
     scenes, rng = list(read_scenes(args.file)), random.Random(args.seed)
     pairs = (BoxPairs if args.boxes else ScenePairs)(scenes)
     drawn = draw_examples(scenes, pairs, args.file.stem, args.statements, rng)

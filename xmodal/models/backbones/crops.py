@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torchvision.ops import roi_align
 
-from xmodal.models.backbones.given_boxes import GivenBoxes
+from xmodal.models.backbones.given_boxes import GivenBoxes, labelled_regions
 from xmodal.registry import MODELS
-from xmodal.structures import ObjectLabels, Regions
+from xmodal.structures import Regions
 
 
 @MODELS.register_module()
@@ -52,6 +52,4 @@ class CropExtractor(nn.Module):
         windows = torch.cat([corners[:, :2] - margin, corners[:, 2:] + margin], 1)
         pixels = image[None].float() / 127.5 - 1
         crops = roi_align(pixels, [windows], self.size, sampling_ratio=2, aligned=True)
-        ones, none = torch.ones_like(boxes[:, 0]), torch.zeros_like(labels)
-        found = ObjectLabels(labels, ones, none, none.float())
-        return Regions(crops.flatten(1), ones.bool(), boxes, found)
+        return labelled_regions(crops.flatten(1), boxes, torch.ones_like(boxes[:, 0]), labels)

@@ -9,9 +9,9 @@ from torchvision.models import detection as detectors
 from torchvision.models import get_model, list_models
 
 from xmodal.checkpoint_file import read_checkpoint
-from xmodal.models.backbones.given_boxes import GivenBoxes
+from xmodal.models.backbones.given_boxes import GivenBoxes, labelled_regions
 from xmodal.registry import MODELS
-from xmodal.structures import ObjectLabels, Regions
+from xmodal.structures import Regions
 from xmodal.weights import find_weights
 
 _NAMES = [name for name in list_models(module=detectors) if 'rcnn' in name]
@@ -101,7 +101,8 @@ class DetectorExtractor(nn.Module):
             scores, labels = [share[1] for share in shares], [share[2] for share in shares]
         features = self._pool(maps, boxes, batch).split([len(box) for box in boxes])
         shares = [box / corner for box, corner in zip(boxes, corners, strict=True)]
-        return [_regions(*parts) for parts in zip(features, shares, scores, labels, strict=True)]
+        parts = zip(features, shares, scores, labels, strict=True)
+        return [labelled_regions(*part) for part in parts]
 
     def _find(self, batch, maps, corners) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         heads = self.model.roi_heads
@@ -129,13 +130,6 @@ def _corner(size: Sequence[int], like: Tensor) -> Tensor:
     """Width, height, width, height of height and width."""
     height, width = size
     return like.new_tensor([width, height] * 2)
-
-
-def _regions(features: Tensor, boxes: Tensor, scores: Tensor, labels: Tensor) -> Regions:
-    mask = torch.ones(len(boxes), dtype=torch.bool, device=boxes.device)
-    none = torch.zeros_like(labels)
-    found = ObjectLabels(labels, scores, none, none.float())
-    return Regions(features, mask, boxes, found)
 
 
 def _read_weights(detector: str, pretrained: bool | str) -> dict[str, Tensor]:

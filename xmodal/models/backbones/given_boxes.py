@@ -1,4 +1,4 @@
-"""Boxes of regions that a file gives."""
+"""Boxes of regions that a file gives, and regions with classes."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from xmodal.fields import read_object
 from xmodal.files import reads
+from xmodal.structures import ObjectLabels, Regions
 
 
 class GivenBoxes:
@@ -47,3 +48,11 @@ def _read_boxes(file: str | Path) -> dict[str, list[tuple[list[float], int]]]:
         box = [left, top, left + width, top + height]
         boxes[names[instance.integer('image_id')]].append((box, instance.integer('category_id')))
     return boxes
+
+
+def labelled_regions(features: Tensor, boxes: Tensor, scores: Tensor, labels: Tensor) -> Regions:
+    """Regions (R, F) with boxes (R, 4), and with classes and their scores (R,); no attributes."""
+    mask = torch.ones(len(boxes), dtype=torch.bool, device=boxes.device)
+    none = torch.zeros_like(labels)
+    found = ObjectLabels(labels, scores, none, none.float())
+    return Regions(features, mask, boxes, found)
