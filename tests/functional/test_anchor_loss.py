@@ -12,37 +12,38 @@ from xmodal import functional as F
 
 @pytest.mark.parametrize('dtype', FORMATS)
 @pytest.mark.parametrize('scale', [2.0, 10.0, 200.0])
-def test_anchor_log_sum_exp_leaves_out_cls_and_padding(scale, dtype):
-    image, text = random_tokens(2, 7, 6), random_tokens(2, 5, 6, seed=1)
-    mask = padding(5, [5, 3])
+def test_anchor_log_sum_exp_leaves_out_padding(scale, dtype):
+    patches, words = random_tokens(2, 6, 6), random_tokens(2, 4, 6, seed=1)
+    patch_mask, word_mask = padding(6, [4, 6]), padding(4, [4, 2])
     expected = []
     for b in range(2):
         cosines = [
-            torch.cosine_similarity(image[b, m], text[b, n], dim=0).item()
-            for m in range(1, 7)
-            for n in range(1, 5)
-            if mask[b, n]
+            torch.cosine_similarity(patches[b, m], words[b, n], dim=0).item()
+            for m in range(6)
+            for n in range(4)
+            if patch_mask[b, m] and word_mask[b, n]
         ]
         expected.append(math.log(math.fsum(math.exp(scale * c) for c in cosines)) / scale)
-    actual = F.anchor_log_sum_exp(image.to(dtype), text.to(dtype), scale, mask)
+    masks = patch_mask, word_mask
+    actual = F.anchor_log_sum_exp(patches.to(dtype), words.to(dtype), scale, *masks)
     assert actual.dtype == dtype
     torch.testing.assert_close(actual.tolist(), expected, atol=tolerance(dtype), rtol=0)
 
 
 def test_gradient_of_anchor_log_sum_exp_is_right():
-    image = random_tokens(1, 4, 3).requires_grad_()
-    text = random_tokens(1, 4, 3, seed=1).requires_grad_()
-    mask = padding(4, [3])
-    assert gradcheck(lambda x, y: F.anchor_log_sum_exp(x, y, 2.0, mask), (image, text))
+    patches = random_tokens(1, 3, 3).requires_grad_()
+    words = random_tokens(1, 3, 3, seed=1).requires_grad_()
+    masks = padding(3, [2]), padding(3, [2])
+    assert gradcheck(lambda x, y: F.anchor_log_sum_exp(x, y, 2.0, *masks), (patches, words))
 
 
-def test_a_text_of_only_cls_gives_zero():
-    image = random_tokens(2, 4, 3).requires_grad_()
-    text = random_tokens(2, 4, 3, seed=1).requires_grad_()
-    actual = F.anchor_log_sum_exp(image, text, 2.0, padding(4, [1, 3]))
+def test_a_text_without_words_gives_zero():
+    patches = random_tokens(2, 3, 3).requires_grad_()
+    words = random_tokens(2, 3, 3, seed=1).requires_grad_()
+    actual = F.anchor_log_sum_exp(patches, words, 2.0, word_mask=padding(3, [0, 2]))
     actual.sum().backward()
     assert actual[0] == 0 and actual[1] != 0
-    for x in (image, text):
+    for x in (patches, words):
         assert (x.grad[0] == 0).all() and x.grad[1].isfinite().all()
 
 

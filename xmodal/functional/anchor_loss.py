@@ -11,25 +11,31 @@ from xmodal.functional.precision import full_precision
 
 @full_precision
 def anchor_log_sum_exp(
-    image_tokens: Tensor, text_tokens: Tensor, scale: float, attention_mask: Tensor | None = None
+    patches: Tensor,
+    words: Tensor,
+    scale: float,
+    patch_mask: Tensor | None = None,
+    word_mask: Tensor | None = None,
 ) -> Tensor:
-    """(1 / λ) log Σ_mn exp(λ f(x_m, y_n)) (Eq. 1), without [CLS] and padding.
+    """(1 / λ) log Σ_mn exp(λ f(x_m, y_n)) (Eq. 1), over real patches and words.
 
     Args:
-        image_tokens: (B, 1 + M, D).
-        text_tokens: (B, 1 + N, D).
+        patches: without [CLS], (B, M, D).
+        words: without [CLS], (B, N, D).
         scale: λ.
-        attention_mask: True for real words, (B, 1 + N) bool; a text that is only [CLS] gives 0.
+        patch_mask: True for real patches, (B, M) bool; None when all are.
+        word_mask: True for real words, (B, N) bool; None when all are.
 
     Returns:
-        (B,).
+        (B,), 0 where there is no real patch or no real word.
     """
-    image, text = normalize(image_tokens[:, 1:], dim=-1), normalize(text_tokens[:, 1:], dim=-1)
-    exponent = scale * (image @ text.mT)
-    if attention_mask is None:
-        return exponent.flatten(1).logsumexp(1) / scale
-    real = attention_mask[:, 1:]
-    return _masked_log_sum_exp(exponent, real[:, None].expand_as(exponent)) / scale
+    exponent = scale * (normalize(patches, dim=-1) @ normalize(words, dim=-1).mT)
+    real = torch.ones_like(exponent, dtype=torch.bool)
+    if patch_mask is not None:
+        real = real & patch_mask[:, :, None]
+    if word_mask is not None:
+        real = real & word_mask[:, None]
+    return _masked_log_sum_exp(exponent, real) / scale
 
 
 @full_precision

@@ -53,18 +53,25 @@ figures = {
 columns = {'flickr8k': figures, 'flickr8k_coco': figures}
 paper_columns = []
 
+# "alone" is without the contrast of words and cells, as in Table 1 of the paper; there re-ranking is
+# by ITM and vectors. L_ace is one of the heads, and vectors, which stay as they are, come from ITC.
+alone = dict(anchors=None)
+ace = dict(anchors=dict(_delete_=True, type='AnchorHead', token_scale=50.0))
+uniform = dict(type='UniformPosition')
 rows = dict(
     none=dict(
         override=dict(
-            model=dict(
-                backbone=dict(position=dict(_delete_=True, type='NoPosition')),
-                heads=dict(anchors=None),
-            )
+            model=dict(backbone=dict(position=dict(_delete_=True, type='NoPosition')), heads=alone)
         ),
         label='None',
     ),
+    uniform_alone=dict(
+        override=dict(model=dict(backbone=dict(position=uniform), heads=alone)), label='Uniform'
+    ),
+    ace_rpe_alone=dict(override=dict(model=dict(heads=alone)), label='ACE-RPE'),
+    ace_rpe_lace=dict(override=dict(model=dict(heads=ace)), label='ACE-RPE + L_ace'),
     uniform=dict(
-        override=dict(model=dict(backbone=dict(position=dict(type='UniformPosition')))),
+        override=dict(model=dict(backbone=dict(position=uniform))),
         label='Uniform, contrast of anchors',
     ),
     ace_rpe=dict(label='ACE-RPE, contrast of anchors'),

@@ -184,9 +184,11 @@ def test_token_types_beside_an_adapter_are_an_error(with_regions):
         MODELS.build(config)
 
 
-def test_the_anchor_loss_of_regions_is_an_error(with_regions):
-    with pytest.raises(ValueError, match='AnchorHead, .* with a .CLS.: RegionEncoder has none'):
-        MODELS.build(with_regions(('itc', 'ace')))
+def test_the_anchor_loss_of_regions_trains_the_adapters(with_regions, batch):
+    model = MODELS.build(with_regions(('itc', 'ace'))).train()
+    values = model.loss(batch()._replace(images=regions([4, 4, 3, 2])))
+    values['loss_ace'].backward()
+    assert model.backbone.image_adapter.linear.weight.grad.any()
 
 
 def test_anchors_of_regions_are_counted_from_the_first_region_on(with_regions, batch):

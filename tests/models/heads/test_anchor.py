@@ -1,6 +1,7 @@
 """The anchor head against a literal loop."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,7 +11,12 @@ from xmodal.models.heads import AnchorHead
 from xmodal.structures import EMPTY, Keys
 
 
-def test_the_anchor_loss_is_equations_1_and_2():
+def model(has_cls):
+    return SimpleNamespace(backbone=SimpleNamespace(image_encoder=SimpleNamespace(has_cls=has_cls)))
+
+
+@pytest.mark.parametrize('has_cls', [True, False], ids=['patches', 'regions'])
+def test_the_anchor_loss_is_equations_1_and_2(has_cls):
     step, hinges = make_step(), []
     for queries, _, candidates, partners in directions(step):
         for b in range(4):
@@ -22,11 +28,11 @@ def test_the_anchor_loss_is_equations_1_and_2():
     for b in range(4):
         cosines = [
             torch.cosine_similarity(patch, word, dim=0).item()
-            for patch in step.image.tokens.embeddings[b, 1:]
+            for patch in step.image.tokens.embeddings[b, has_cls:]
             for word in words.embeddings[b, 1 : words.attention_mask[b].sum()]
         ]
         token_term += math.log(math.fsum(math.exp(10 * c) for c in cosines)) / 10 / 4
-    actual = AnchorHead(scale=3.0, token_scale=10.0, margin=0.1).loss(None, step)
+    actual = AnchorHead(scale=3.0, token_scale=10.0, margin=0.1).loss(model(has_cls), step)
     expected = (sum(hinges) / 4 - token_term) / 2
     assert actual['loss_ace'].item() == pytest.approx(expected, rel=1e-4)
     assert actual['token_log_sum_exp'].item() == pytest.approx(token_term, rel=1e-4)
@@ -43,7 +49,7 @@ def test_gradients_are_finite_with_an_empty_queue_and_one_image():
         batch_keys=batch_keys,
         keys=batch_keys.join(empty_queue),
     )
-    actual = AnchorHead().loss(None, step)
+    actual = AnchorHead().loss(model(True), step)
     actual['loss_ace'].backward()
     assert actual['loss_ace'].isfinite()
     assert actual['hinge_open'] == 0

@@ -27,14 +27,6 @@ class AnchorHead(ContrastiveHead):
         super().__init__()
         self.lambda_, self.token_lambda, self.margin = scale, token_scale, margin
 
-    def check(self, model: nn.Module) -> None:
-        """Raises ValueError where an image has no [CLS], which Eq. 1 leaves out."""
-        if not model.backbone.image_encoder.has_cls:
-            raise ValueError(
-                'model.heads has an AnchorHead, which needs an image encoder with a [CLS]: '
-                f'{type(model.backbone.image_encoder).__name__} has none'
-            )
-
     def scale(self, similarity: Tensor) -> Tensor:
         """Similarities as the logits of this loss."""
         return similarity * self.lambda_
@@ -56,7 +48,12 @@ class AnchorHead(ContrastiveHead):
                 self.margin,
                 self.lambda_,
             )
-            token_term = anchor_token_term(step.image, step.text, self.token_lambda)
+            token_term = anchor_token_term(
+                step.image.tokens,
+                step.text.tokens,
+                self.token_lambda,
+                model.backbone.image_encoder.has_cls,
+            )
         return {
             'loss_ace': (hinges[0] + hinges[1] - token_term).mean() / 2,
             'hinge_open': hinges.detach().gt(0).float().mean(),

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from xmodal import functional as F
-from xmodal.structures import Encoded, Keys
+from xmodal.structures import Keys, Tokens
 
 
 def anchor_hinges(
@@ -43,8 +43,20 @@ def anchor_hinges(
     return torch.stack(hinges)
 
 
-def anchor_token_term(image: Encoded, text: Encoded, scale: float) -> Tensor:
-    """The log-sum-exp over patches and words (Eq. 1), (B,); ``scale`` is λ of the term."""
+def anchor_token_term(image: Tokens, text: Tokens, scale: float, has_cls: bool = True) -> Tensor:
+    """The log-sum-exp over patches and words (Eq. 1), (B,).
+
+    Args:
+        image: tokens of the images.
+        text: tokens of the texts, [CLS] first.
+        scale: λ of the term.
+        has_cls: whether the first token of an image is [CLS].
+    """
+    first = int(has_cls)
     return F.anchor_log_sum_exp(
-        image.tokens.embeddings, text.tokens.embeddings, scale, text.tokens.attention_mask
+        image.embeddings[:, first:],
+        text.embeddings[:, 1:],
+        scale,
+        image.full_mask()[:, first:],
+        text.full_mask()[:, 1:],
     )
