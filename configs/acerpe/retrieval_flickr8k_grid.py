@@ -1,6 +1,6 @@
 # Re-ranking above the vectors of pretrain_flickr8k_grid.py, which stay as they are: adapters are
 # trained word by word, with cells of the grid as anchors, and a fusion encoder by ITM. Pairs are
-# re-ranked by the sum of the three logits. Minutes on two CPU cores.
+# re-ranked by the logit of their vectors plus ITM's log-odds. Minutes on two CPU cores.
 _base_ = './pretrain_flickr8k_grid.py'
 
 model = dict(
@@ -10,8 +10,8 @@ model = dict(
     ),
     heads=dict(
         itc=dict(frozen=True),
-        anchors=dict(type='AnchorContrastHead', temperature=0.05, rank_weight=0.5),
-        itm=dict(type='ITMHead'),
+        anchors=dict(type='AnchorContrastHead', temperature=0.05),
+        itm=dict(type='ITMHead', score='difference'),
     ),
 )
 load_from = 'work_dirs/pretrain_flickr8k_grid/epoch_3.pth'

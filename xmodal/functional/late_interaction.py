@@ -1,10 +1,8 @@
 """Images and texts compared word by word, by the similarities of anchors."""
 
-import math
-
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, pad
 
 from xmodal.functional.precision import full_precision
 
@@ -32,6 +30,12 @@ def late_interaction(
         normalize(tokens.unflatten(-1, (groups, -1)), dim=-1).flatten(2)
         for tokens in (patches, words)
     )
-    similarity = torch.einsum('imd,tnd->itmn', patches, words) / groups
-    nearest = similarity.masked_fill(~patch_mask[:, None, :, None], -math.inf).amax(2)
-    return (nearest * word_mask).sum(2) / word_mask.sum(1).clamp(min=1)
+    # Similarities of all pairs are by far the largest tensor: one product makes them, `max` reads
+    # them once. One more dimension puts padding 3 farther from every word than any patch is.
+    padding = -3.0 * (~patch_mask).to(patches)
+    patches = torch.cat([patches, padding[..., None]], 2)
+    words = pad(words / groups, (0, 1), value=1.0)
+    similarity = words.flatten(0, 1) @ patches.flatten(0, 1).T
+    nearest = similarity.unflatten(1, patches.shape[:2]).max(2).values  # (T · N, I)
+    nearest = nearest.unflatten(0, words.shape[:2]) * word_mask[:, :, None]
+    return nearest.sum(1).T / word_mask.sum(1).clamp(min=1)

@@ -53,8 +53,8 @@ figures = {
 columns = {'flickr8k': figures, 'flickr8k_coco': figures}
 paper_columns = []
 
-# "alone" is without the contrast of words and cells, as in Table 1 of the paper; there re-ranking is
-# by ITM and vectors. L_ace is one of the heads, and vectors, which stay as they are, come from ITC.
+# "alone" is without the contrast of words and cells, as the rows of the paper's Table 1 are. The
+# vectors stay as they are, so that L_ace trains adapters and position by its token term alone.
 alone = dict(anchors=None)
 ace = dict(anchors=dict(_delete_=True, type='AnchorHead', token_scale=50.0))
 uniform = dict(type='UniformPosition')

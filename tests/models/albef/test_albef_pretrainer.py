@@ -170,25 +170,6 @@ def test_match_scores_are_those_of_pairs_fused_one_by_one(build, batch, position
 
 
 @torch.no_grad()
-def test_similarities_of_anchors_add_to_the_matching_score_by_their_weight(config, batch):
-    options = config('ace_rpe', ['itc', 'itm'])
-    options['heads']['anchors'] = dict(type='AnchorContrastHead', temperature=0.2, rank_weight=0.5)
-    model = MODELS.build(options).eval()
-    data = batch(size=3)
-    image = model.encode_image(data.images).tokens
-    text = model.encode_text(data.input_ids, data.attention_mask).tokens
-    pairs = torch.tensor([[0, 0], [2, 1], [0, 2], [1, 1]])
-    both = model.match(image, text, pairs)
-    model.heads['anchors'].rank_weight = 0.0
-    added = both - model.match(image, text, pairs)
-    for score, (i, t) in zip(added, pairs, strict=True):
-        words = text.embeddings[t, : int(text.attention_mask[t].sum())][1:]
-        similarity = model.relate(image.select(i[None]), text.select(t[None])).similarity
-        near = similarity[0].mean(-1)[1:, 1 : 1 + len(words)].amax(0)
-        torch.testing.assert_close(score, 0.5 * near.mean() / 0.2, atol=1e-4, rtol=1e-4)
-
-
-@torch.no_grad()
 def test_embeddings_have_unit_length(build, batch):
     model, data = build(), batch()
     image, text = model(data)

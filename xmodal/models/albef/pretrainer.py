@@ -5,7 +5,7 @@ from torch import Tensor
 
 from xmodal.models.albef.model import AlbefModel
 from xmodal.models.base import MomentumQueue
-from xmodal.models.heads import AnchorContrastHead, ContrastiveHead, ITMHead, PretrainHeads
+from xmodal.models.heads import ContrastiveHead, ITMHead, PretrainHeads
 from xmodal.registry import MODELS
 from xmodal.structures import (
     DataSample,
@@ -148,15 +148,9 @@ class AlbefPretrainer(AlbefModel):
             pairs: rows of image and text, (P, 2) int64.
 
         Returns:
-            Matching scores by the ITM head, (P,): see its ``score``. An
-            :class:`AnchorContrastHead` with a ``rank_weight`` adds its logits.
+            Matching scores by the ITM head, (P,): see its ``score``.
         """
-        scores = self.matching_head.matching_score(self.match_logits(image, text, pairs))
-        for head in self.heads.values():
-            if isinstance(head, AnchorContrastHead) and head.rank_weight:
-                logits = head.all_logits(self, image, text)[pairs.unbind(1)]
-                scores = scores + head.rank_weight * logits
-        return scores
+        return self.matching_head.matching_score(self.match_logits(image, text, pairs))
 
     def match_logits(self, image: Tokens, text: Tokens, pairs: Tensor) -> Tensor:
         """Logits of 'no' and 'yes' of pairs as in :meth:`match`, (P, 2) float32."""

@@ -22,16 +22,13 @@ class AnchorContrastHead(PretrainHead):
 
     Args:
         temperature: of the softmax over the batch.
-        rank_weight: of its logit in the matching score by which pairs are re-ranked, 0 for none.
-            Vectors compare an image with a text as a whole, the logit compares them word by word:
-            the two err on different pairs.
     """
 
     order = 1
 
-    def __init__(self, temperature: float = 0.03, rank_weight: float = 0.0) -> None:
+    def __init__(self, temperature: float = 0.03) -> None:
         super().__init__()
-        self.temperature, self.rank_weight = temperature, rank_weight
+        self.temperature = temperature
 
     def check(self, model: nn.Module) -> None:
         """Raises ValueError where the position has no groups of similarities."""
