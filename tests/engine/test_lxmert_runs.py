@@ -1,5 +1,6 @@
 """LXMERT from config to metrics on a tiny embedded world; its configs and its tables."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -154,8 +155,13 @@ def test_every_config_builds_and_none_writes_where_another_does(file, tmp_path, 
         assert config.load_from == f'work_dirs/lxmert_{stem}/epoch_{epochs}.pth'
 
 
-@pytest.mark.parametrize('table', ['table2', 'table4', 'table5', 'tasks'])
-@pytest.mark.parametrize('preset', ['shapes', 'full'])
+@pytest.mark.parametrize(
+    'table, preset',
+    [
+        *itertools.product(['table2', 'table4', 'table5', 'tasks'], ['shapes', 'full']),
+        ('nlvr1', 'nlvr1'),
+    ],
+)
 def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tmp_path, vocabulary):
     ablation = read_table(f'configs/lxmert/ablations/{table}.py', preset)
     for row in ablation.rows:
