@@ -54,7 +54,7 @@ columns = {'flickr8k': figures, 'flickr8k_coco': figures}
 paper_columns = []
 
 # "alone" is without the contrast of words and cells, as the rows of the paper's Table 1 are. The
-# vectors stay as they are, so that L_ace trains adapters and position by its token term alone.
+# vectors stay as they are, so that L_ace trains the adapters by its token term alone.
 alone = dict(anchors=None)
 ace = dict(anchors=dict(_delete_=True, type='AnchorHead', token_scale=50.0))
 uniform = dict(type='UniformPosition')

@@ -1,5 +1,5 @@
-# The position in LXMERT on NLVR's drawings, whose objects are regions with given boxes: four stages,
-# from words to human statements (docs/tasks/reasoning.md). No table of the papers.
+# The position in LXMERT on NLVR's drawings, whose objects are regions with given boxes: four
+# stages, from words to human statements (docs/tasks/reasoning.md). No table of the papers.
 group = 'lxmert_nlvr1'
 title = "LXMERT on NLVR's objects: the position"
 reference = 'none'  # the configs as they are
