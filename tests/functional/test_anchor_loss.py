@@ -40,7 +40,7 @@ def test_gradient_of_anchor_log_sum_exp_is_right():
 def test_a_text_without_words_gives_zero():
     patches = random_tokens(2, 3, 3).requires_grad_()
     words = random_tokens(2, 3, 3, seed=1).requires_grad_()
-    actual = F.anchor_log_sum_exp(patches, words, 2.0, word_mask=padding(3, [0, 2]))
+    actual = F.anchor_log_sum_exp(patches, words, 2.0, padding(3, [3, 3]), padding(3, [0, 2]))
     actual.sum().backward()
     assert actual[0] == 0 and actual[1] != 0
     for x in (patches, words):

@@ -18,7 +18,7 @@ def every_function(image, text, weight, projection, attention):
     yield from F.contextual_terms(filled, weight, None, mask)
     yield F.value_term(attention, filled, weight)
     yield F.bias_term(filled, weight, projection)
-    yield F.anchor_log_sum_exp(image, text, 10.0, word_mask=mask)
+    yield F.anchor_log_sum_exp(image, text, 10.0, padding(7, [7, 7]), mask)
     yield F.margin_contrast(image[:, 0, 0], text[:, :, 0], 0.05, 20.0, mask)
 
 

@@ -11,11 +11,7 @@ from xmodal.functional.precision import full_precision
 
 @full_precision
 def anchor_log_sum_exp(
-    patches: Tensor,
-    words: Tensor,
-    scale: float,
-    patch_mask: Tensor | None = None,
-    word_mask: Tensor | None = None,
+    patches: Tensor, words: Tensor, scale: float, patch_mask: Tensor, word_mask: Tensor
 ) -> Tensor:
     """(1 / λ) log Σ_mn exp(λ f(x_m, y_n)) (Eq. 1), over real patches and words.
 
@@ -23,19 +19,14 @@ def anchor_log_sum_exp(
         patches: without [CLS], (B, M, D).
         words: without [CLS], (B, N, D).
         scale: λ.
-        patch_mask: True for real patches, (B, M) bool; None when all are.
-        word_mask: True for real words, (B, N) bool; None when all are.
+        patch_mask: True for real patches, (B, M) bool.
+        word_mask: True for real words, (B, N) bool.
 
     Returns:
         (B,), 0 where there is no real patch or no real word.
     """
     exponent = scale * (normalize(patches, dim=-1) @ normalize(words, dim=-1).mT)
-    real = torch.ones_like(exponent, dtype=torch.bool)
-    if patch_mask is not None:
-        real = real & patch_mask[:, :, None]
-    if word_mask is not None:
-        real = real & word_mask[:, None]
-    return _masked_log_sum_exp(exponent, real) / scale
+    return _masked_log_sum_exp(exponent, patch_mask[:, :, None] & word_mask[:, None]) / scale
 
 
 @full_precision

@@ -110,6 +110,11 @@ class Tokens(NamedTuple):
             self.embeddings.shape[:2], dtype=torch.bool, device=self.embeddings.device
         )
 
+    def without_cls(self, has_cls: bool = True) -> tuple[Tensor, Tensor]:
+        """Embeddings and full mask of all tokens but [CLS], which regions do not have."""
+        first = int(has_cls)
+        return self.embeddings[:, first:], self.full_mask()[:, first:]
+
     def detach(self) -> 'Tokens':
         """The same tokens outside the graph."""
         return self._replace(embeddings=self.embeddings.detach())

@@ -53,12 +53,8 @@ class AnchorContrastHead(PretrainHead):
 
     def all_logits(self, model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
         """The logits of all pairs of I images and T texts, (I, T)."""
-        first = int(model.backbone.image_encoder.has_cls)
-        similarity = F.late_interaction(
-            image.embeddings[:, first:],
-            text.embeddings[:, 1:],
-            model.backbone.position.groups,
-            image.full_mask()[:, first:],
-            text.full_mask()[:, 1:],
-        )
+        patches, patch_mask = image.without_cls(model.backbone.image_encoder.has_cls)
+        words, word_mask = text.without_cls()
+        groups = model.backbone.position.groups
+        similarity = F.late_interaction(patches, words, groups, patch_mask, word_mask)
         return similarity / self.temperature

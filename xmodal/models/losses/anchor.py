@@ -52,11 +52,6 @@ def anchor_token_term(image: Tokens, text: Tokens, scale: float, has_cls: bool =
         scale: λ of the term.
         has_cls: whether the first token of an image is [CLS].
     """
-    first = int(has_cls)
-    return F.anchor_log_sum_exp(
-        image.embeddings[:, first:],
-        text.embeddings[:, 1:],
-        scale,
-        image.full_mask()[:, first:],
-        text.full_mask()[:, 1:],
-    )
+    patches, patch_mask = image.without_cls(has_cls)
+    words, word_mask = text.without_cls()
+    return F.anchor_log_sum_exp(patches, words, scale, patch_mask, word_mask)

@@ -32,9 +32,9 @@ class ITMReranker(Scorer):
     Args:
         topk: k, number of candidates of each query that are re-ranked; 0 for ITC alone.
         add_similarity: re-rank by the sum of the ITM score and the ITC logit, instead of the ITM
-            score alone (as ALBEF does; BLIP adds its cosine). ITM's negatives are drawn in
-            proportion to exp(ITC logit), so that its log-odds, ``score='difference'`` of the head,
-            are what the ITC logit lacks (Bayes' rule): the weight of the sum is 1.
+            score alone (as ALBEF does; BLIP adds its cosine). With ``hardness=1`` of the ITM head
+            negatives are drawn in proportion to exp(ITC logit), so that its log-odds,
+            ``score='difference'``, are what the ITC logit lacks (Bayes' rule).
         pair_batch: number of pairs of an image that are scored at once.
     """
 
