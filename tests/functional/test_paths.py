@@ -29,17 +29,19 @@ SHAPES = [
 ]
 
 
+@pytest.mark.parametrize('with_anchors', [False, True])  # in floating point, or in integers
 @pytest.mark.parametrize('dtype', FORMATS)
 @pytest.mark.parametrize(('grid', 'words', 'groups', 'patch_window', 'token_window'), SHAPES)
 def test_separated_minimum_is_the_exhaustive_one(
-    grid, words, groups, patch_window, token_window, dtype
+    grid, words, groups, patch_window, token_window, dtype, with_anchors
 ):
     patches = 1 + grid[0] * grid[1]
     similarity = random_similarity(2, patches, words, groups) - 0.3
     distance = F.anchor_distance(similarity)
     mask = padding(words, [words, max(1, words - 2)])
     expected = literal_path(distance, grid, mask, patch_window, token_window)
-    actual = F.relative_distance(distance.to(dtype), grid, mask, patch_window, token_window)
+    distance = distance.to(dtype).requires_grad_(with_anchors)
+    actual = F.relative_distance(distance, grid, mask, patch_window, token_window).detach()
     assert actual.dtype == dtype
     torch.testing.assert_close(actual.double(), expected, atol=1e-5, rtol=0)
 
@@ -182,10 +184,11 @@ def literal_box_path(distance, boxes, image_mask, mask, neighbours, token_window
     return result
 
 
+@pytest.mark.parametrize('with_anchors', [False, True])
 @pytest.mark.parametrize('dtype', FORMATS)
 @pytest.mark.parametrize(('regions', 'counts', 'neighbours'), [(12, [12, 10], 9), (5, [5, 3], 4)])
 def test_relative_box_distance_is_equation_7_with_centres_for_patches(
-    regions, counts, neighbours, dtype
+    regions, counts, neighbours, dtype, with_anchors
 ):
     similarity = random_similarity(2, regions, 6, 2, seed=3)
     distance = torch.tensor([literal_distance(s) for s in similarity.flatten().tolist()])
@@ -193,9 +196,10 @@ def test_relative_box_distance_is_equation_7_with_centres_for_patches(
     boxes = torch.rand(2, regions, 4, generator=torch.Generator().manual_seed(4)).double()
     image_mask, mask = padding(regions, counts), padding(6, [6, 4])
     expected = literal_box_path(distance, boxes, image_mask, mask, neighbours, 5)
+    distance = distance.to(dtype).requires_grad_(with_anchors)
     actual = F.relative_box_distance(
-        distance.to(dtype), boxes.to(dtype), image_mask, mask, neighbours, 5
-    )
+        distance, boxes.to(dtype), image_mask, mask, neighbours, 5
+    ).detach()
     assert actual.isinf().equal(expected.isinf())
     assert expected.isfinite().sum() > 20
     # float32 holds boxes of float64 to 1e-7, and a step between them to a few of these.

@@ -19,6 +19,7 @@ from xmodal.functional.anchors import (
 from xmodal.functional.late_interaction import late_interaction
 from xmodal.functional.norms import l1_normalize, l2_normalize
 from xmodal.functional.paths import relative_box_distance, relative_distance
+from xmodal.functional.sharing import shared_product
 from xmodal.functional.sketches import centroid_distance, sketch, soft_assignment
 from xmodal.functional.terms import (
     bias_term,
@@ -36,14 +37,15 @@ __all__ = [
     'centroid_distance',
     'contextual_means',
     'contextual_terms',
+    'fill_unreachable',
     'l1_normalize',
     'l2_normalize',
     'late_interaction',
     'margin_contrast',
     'multi_group_similarity',
-    'fill_unreachable',
     'relative_box_distance',
     'relative_distance',
+    'shared_product',
     'sketch',
     'soft_assignment',
     'soft_shrink',

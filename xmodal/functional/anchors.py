@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from xmodal.functional.precision import full_precision
+from xmodal.functional.sharing import is_shared, shared_product
 
 
 @full_precision
@@ -21,11 +22,15 @@ def multi_group_similarity(image_tokens: Tensor, text_tokens: Tensor, groups: in
     Returns:
         (B, 1 + M, 1 + N, G).
     """
-    image, text = (
-        normalize(tokens.unflatten(-1, (groups, -1)).transpose(1, 2), dim=-1)
-        for tokens in (image_tokens, text_tokens)
-    )
-    return (image @ text.mT).permute(0, 2, 3, 1).contiguous()
+    image, text = (_unit_groups(tokens, groups) for tokens in (image_tokens, text_tokens))
+    return shared_product(text, image.mT).permute(0, 3, 2, 1).contiguous()
+
+
+def _unit_groups(tokens: Tensor, groups: int) -> Tensor:
+    """Each group of each token at length 1, (B, G, L, D / G); once where pairs share tokens."""
+    parts = tokens[:1] if is_shared(tokens) else tokens
+    parts = normalize(parts.unflatten(-1, (groups, -1)).transpose(1, 2), dim=-1)
+    return parts.expand(tokens.shape[0], *parts.shape[1:])
 
 
 @full_precision

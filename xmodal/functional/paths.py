@@ -96,8 +96,9 @@ def _relative_distance(
     distance: Tensor, padding: Tensor | None, token_window: int, walk: Callable
 ) -> Tensor:
     """Eq. 7 with ``walk``, the steps between patches; ``padding``: pairs that are on no path."""
-    if torch.compiler.is_exporting():
-        return _exported_distance(distance, padding, token_window, walk)
+    needs_gradient = torch.is_grad_enabled() and distance.requires_grad
+    if torch.compiler.is_exporting() or not needs_gradient:
+        return _distance_alone(distance, padding, token_window, walk)
     with torch.no_grad():
         candidates = distance if padding is None else distance.masked_fill(padding, math.inf)
         length, anchor = _shortest_path(candidates, token_window, walk)
@@ -109,10 +110,13 @@ def _relative_distance(
     return reached + steps
 
 
-def _exported_distance(
+def _distance_alone(
     distance: Tensor, padding: Tensor | None, token_window: int, walk: Callable
 ) -> Tensor:
-    """The same in floating point, without gradients: ONNX does not shift signed integers."""
+    """The same in floating point: takes half of the time where no gradient needs the anchors.
+
+    ONNX, which does not shift signed integers, gets it, too.
+    """
     paths = distance.detach().clamp(max=FAR)
     if padding is not None:
         paths = paths.masked_fill(padding, FAR)

@@ -18,13 +18,17 @@ def attention():
     return Attention(WIDTH, NUM_HEADS).double()
 
 
+def make_inputs(queries=QUERIES, keys=KEYS):
+    return (
+        torch.randn(2, queries, WIDTH, dtype=torch.float64),
+        torch.randn(2, keys, WIDTH, dtype=torch.float64),
+        torch.arange(keys)[None] < torch.tensor([[keys], [keys - 2]]),
+    )
+
+
 @pytest.fixture
 def inputs():
-    return (
-        torch.randn(2, QUERIES, WIDTH, dtype=torch.float64),
-        torch.randn(2, KEYS, WIDTH, dtype=torch.float64),
-        torch.arange(KEYS)[None] < torch.tensor([[KEYS], [KEYS - 2]]),
-    )
+    return make_inputs()
 
 
 def low_rank(*shape):
@@ -49,15 +53,15 @@ def literal(attention, query_tokens, context, mask, query=0, key=0, value=0, pai
     for b in range(len(query)):
         for h in range(NUM_HEADS):
             part = slice(h * width, (h + 1) * width)
-            for i in range(QUERIES):
+            for i in range(query.shape[1]):
                 logits = []
-                for j in range(KEYS):
+                for j in range(key.shape[1]):
                     logit = query[b, i, part] @ key[b, j, part]
                     if bias is not None:
                         logit = logit + bias[b, 0, i, j]
                     logits.append(logit / math.sqrt(width) if mask[b, j] else -math.inf)
                 probabilities = torch.tensor(logits, dtype=torch.float64).softmax(0)
-                for j in range(KEYS):
+                for j in range(key.shape[1]):
                     pair_value = value[b, j, part]
                     if pairs is not None:
                         pair_value = pair_value + pairs[b, i, j, part]
@@ -110,22 +114,39 @@ def test_a_bias_is_added_before_the_logits_are_scaled(attention, inputs, need_we
     torch.testing.assert_close(actual, literal(attention, *inputs, bias=bias))
 
 
-@torch.no_grad()
-def test_all_terms_together(attention, inputs):
+def all_terms(queries, keys):
     terms = CrossTerms(
-        low_rank(2, QUERIES),
-        low_rank(2, KEYS),
-        low_rank(2, KEYS),
-        low_rank(2, QUERIES, KEYS),
-        torch.randn(2, 1, QUERIES, KEYS, dtype=torch.float64),
+        low_rank(2, queries),
+        low_rank(2, keys),
+        low_rank(2, keys),
+        low_rank(2, queries, keys),
+        torch.randn(2, 1, queries, keys, dtype=torch.float64),
     )
     materialised = {
         name: term.features @ term.weight
         for name, term in terms._asdict().items()
         if name != 'bias'
     }
+    return terms, dict(bias=terms.bias, **materialised)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(('queries', 'keys'), [(QUERIES, KEYS), (KEYS, QUERIES)])
+def test_all_terms_together(attention, queries, keys):
+    inputs = make_inputs(queries, keys)
+    terms, materialised = all_terms(queries, keys)
     actual, _ = attend(attention, *inputs, terms=terms)
-    torch.testing.assert_close(actual, literal(attention, *inputs, bias=terms.bias, **materialised))
+    torch.testing.assert_close(actual, literal(attention, *inputs, **materialised))
+
+
+@torch.no_grad()
+def test_a_context_that_pairs_share_is_attended_as_one_of_their_own(attention, inputs):
+    tokens, context, mask = inputs
+    context = context[:1].expand(2, -1, -1)
+    terms, materialised = all_terms(QUERIES, KEYS)
+    projected = attention.project(context[:1], query=False).select(torch.tensor([0, 0]))
+    actual, _ = attention(attention.project(tokens, context=False), projected, mask, terms)
+    torch.testing.assert_close(actual, literal(attention, tokens, context, mask, **materialised))
 
 
 @torch.no_grad()

@@ -1,5 +1,6 @@
 """Multi-head attention that takes what a position hands it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -71,9 +72,11 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Attends from one token set to another.
 
-        A position's additions to tokens are linear, x̄ W^Q = x W^Q + (features · weight) W^Q, so
-        that they are added after the projection: it is done once for all pairs of a token set, and
-        nothing of width D is made for each pair.
+        A position's additions to tokens are linear, x̄ W^K = x W^K + (features · weight) W^K, so
+        that they are added after the projection, which is done once for all pairs of a token set.
+        Where the context is the longer side, they are added later still: q · k̄ = q · k + (q W^K
+        weightᵀ) · features, and likewise for values. So nothing of width D is made for each pair,
+        and pairs that share an image share its keys and values.
 
         Args:
             query: projections of the Lq query tokens.
@@ -85,26 +88,54 @@ class Attention(nn.Module):
         Returns:
             The attended tokens (B, Lq, D), and the probabilities (B, H, Lq, Lk) or None.
         """
+        k, v = context.key, context.value
+        if torch.compiler.is_exporting() or query.query.shape[1] >= context.key.shape[1]:
+            k, v = _add(k, terms.key, self.k_proj), _add(v, terms.value, self.v_proj)
+            terms = terms._replace(key=None, value=None)
         q = self._split_heads(_add(query.query, terms.query, self.q_proj))
-        k = self._split_heads(_add(context.key, terms.key, self.k_proj))
-        v = self._split_heads(_add(context.value, terms.value, self.v_proj))
-        bias = _attention_bias(context_mask, terms.bias, q)
-        dropout = self.dropout if self.training else 0.0
-        if terms.pairs is None and not need_weights:
+        k, v = self._split_heads(k), self._split_heads(v)
+        biases = [terms.bias, None if terms.key is None else self._key_bias(q, terms.key)]
+        bias = _attention_bias(context_mask, biases, q)
+        if terms.pairs is None and terms.value is None and not need_weights:
             probabilities = None
+            dropout = self.dropout if self.training else 0.0
             attended = _merge_heads(scaled_dot_product_attention(q, k, v, bias, dropout))
         else:
-            logits = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
-            if bias is not None:
-                logits = logits + bias
-            probabilities = logits.softmax(-1)
-            dropped = probabilities
-            if dropout:  # nn.functional.dropout stores its mask as numbers on a CPU
-                dropped, _ = torch.native_dropout(probabilities, dropout, train=True)
-            attended = _merge_heads(dropped.to(v.dtype) @ v)
-            if terms.pairs is not None:
-                attended = attended + F.value_term(dropped, *terms.pairs).to(attended.dtype)
+            attended, probabilities = self._attend(q, k, v, bias, terms)
         return self.out_proj(attended), probabilities if need_weights else None
+
+    def _attend(
+        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, terms: CrossTerms
+    ) -> tuple[Tensor, Tensor]:
+        """Attended tokens (B, Lq, D) and probabilities, with what is added to the values."""
+        logits = F.shared_product(q, k.transpose(-1, -2)) * q.shape[-1] ** -0.5
+        if bias is not None:
+            logits = logits + bias
+        probabilities = logits.softmax(-1)
+        dropped = probabilities
+        if self.training and self.dropout:
+            # nn.functional.dropout stores its mask as numbers on a CPU
+            dropped, _ = torch.native_dropout(probabilities, self.dropout, train=True)
+        attended = _merge_heads(F.shared_product(dropped.to(v.dtype), v))
+        if terms.value is not None:
+            attended = attended + self._attended_value(dropped, terms.value).to(attended.dtype)
+        if terms.pairs is not None:
+            attended = attended + F.value_term(dropped, *terms.pairs).to(attended.dtype)
+        return attended, probabilities
+
+    def _key_bias(self, query: Tensor, key: LowRank) -> Tensor:
+        """What ``key`` adds to the logits before they are scaled, (B, H, Lq, Lk)."""
+        weight = (key.weight @ self.k_proj.weight.T).unflatten(1, (self.num_heads, -1))
+        folded = torch.einsum('bhqd,chd->bhqc', query, weight.to(query.dtype))
+        logits = folded.flatten(1, 2) @ key.features.to(query.dtype).transpose(1, 2)
+        return logits.unflatten(1, (self.num_heads, -1))
+
+    def _attended_value(self, attention: Tensor, value: LowRank) -> Tensor:
+        """What ``value`` adds to the attended tokens, (B, Lq, D)."""
+        weight = (value.weight @ self.v_proj.weight.T).unflatten(1, (self.num_heads, -1))
+        attended = attention.flatten(1, 2) @ value.features.to(attention.dtype)
+        attended = attended.unflatten(1, (self.num_heads, -1))  # (B, H, Lq, C)
+        return torch.einsum('bhqc,chd->bqhd', attended, weight.to(attended.dtype)).flatten(2)
 
     def _split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
@@ -118,10 +149,12 @@ def _add(projected: Tensor, addition: LowRank | None, projection: nn.Linear) -> 
     return product(addition.features.to(projected.dtype), weight.T).add_(projected)
 
 
-def _attention_bias(mask: Tensor | None, bias: Tensor | None, query: Tensor) -> Tensor | None:
-    """Joins a padding mask and a position's bias into one addition to the scaled logits."""
-    if bias is not None:
-        bias = bias.to(query.dtype) * query.shape[-1] ** -0.5
+def _attention_bias(
+    mask: Tensor | None, biases: Sequence[Tensor | None], query: Tensor
+) -> Tensor | None:
+    """Joins a padding mask and a position's biases into one addition to the scaled logits."""
+    given = [bias.to(query.dtype) for bias in biases if bias is not None]
+    bias = sum(given) * query.shape[-1] ** -0.5 if given else None
     if mask is None:
         return bias
     blank = torch.zeros((), dtype=query.dtype, device=query.device) if bias is None else bias
