@@ -89,6 +89,7 @@ class Attention(nn.Module):
             The attended tokens (B, Lq, D), and the probabilities (B, H, Lq, Lk) or None.
         """
         k, v = context.key, context.value
+        # An exported program must not depend on which side is longer.
         if torch.compiler.is_exporting() or query.query.shape[1] >= context.key.shape[1]:
             k, v = _add(k, terms.key, self.k_proj), _add(v, terms.value, self.v_proj)
             terms = terms._replace(key=None, value=None)
