@@ -1,6 +1,7 @@
 """Multi-head attention that takes what a position hands it."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -126,14 +127,14 @@ class Attention(nn.Module):
 
     def _key_bias(self, query: Tensor, key: LowRank) -> Tensor:
         """What ``key`` adds to the logits before they are scaled, (B, H, Lq, Lk)."""
-        weight = (key.weight @ self.k_proj.weight.T).unflatten(1, (self.num_heads, -1))
+        weight = _project(key, self.k_proj).unflatten(1, (self.num_heads, -1))
         folded = torch.einsum('bhqd,chd->bhqc', query, weight.to(query.dtype))
         logits = folded.flatten(1, 2) @ key.features.to(query.dtype).transpose(1, 2)
         return logits.unflatten(1, (self.num_heads, -1))
 
     def _attended_value(self, attention: Tensor, value: LowRank) -> Tensor:
         """What ``value`` adds to the attended tokens, (B, Lq, D)."""
-        weight = (value.weight @ self.v_proj.weight.T).unflatten(1, (self.num_heads, -1))
+        weight = _project(value, self.v_proj).unflatten(1, (self.num_heads, -1))
         attended = attention.flatten(1, 2) @ value.features.to(attention.dtype)
         attended = attended.unflatten(1, (self.num_heads, -1))  # (B, H, Lq, C)
         return torch.einsum('bhqc,chd->bqhd', attended, weight.to(attended.dtype)).flatten(2)
@@ -146,8 +147,13 @@ def _add(projected: Tensor, addition: LowRank | None, projection: nn.Linear) -> 
     """``projection(tokens + addition)``, given ``projection(tokens)``."""
     if addition is None:
         return projected
-    weight = addition.weight @ projection.weight.T  # (C, D)
-    return product(addition.features.to(projected.dtype), weight.T).add_(projected)
+    features = addition.features.to(projected.dtype)
+    return product(features, _project(addition, projection).T).add_(projected)
+
+
+def _project(addition: LowRank, projection: nn.Linear) -> Tensor:
+    """The weight of an addition to tokens, after their projection, (C, D)."""
+    return addition.weight @ projection.weight.T
 
 
 def _attention_bias(
@@ -155,7 +161,7 @@ def _attention_bias(
 ) -> Tensor | None:
     """Joins a padding mask and a position's biases into one addition to the scaled logits."""
     given = [bias.to(query.dtype) for bias in biases if bias is not None]
-    bias = sum(given) * query.shape[-1] ** -0.5 if given else None
+    bias = reduce(torch.add, given) * query.shape[-1] ** -0.5 if given else None
     if mask is None:
         return bias
     blank = torch.zeros((), dtype=query.dtype, device=query.device) if bias is None else bias
