@@ -20,6 +20,7 @@ POSITIONS = {
     'ace_rpe query': dict(type='AnchorRelativePosition', groups=4, key=False, value=False),
     'ace_rpe key': dict(type='AnchorRelativePosition', groups=4, query=False, value=False),
     'ace_rpe value': dict(type='AnchorRelativePosition', groups=4, query=False, key=False),
+    'anchor_ape': dict(type='AnchorAbsolutePosition', groups=4),
     'ace_rpe bias': dict(type='AnchorRelativePosition', groups=4, mode='bias'),
 }
 HEADS = {

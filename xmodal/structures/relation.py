@@ -18,6 +18,7 @@ class Relation(NamedTuple):
         features: P with a finite value everywhere, (B, 1 + M, 1 + N, C), C being G or 2G.
         image_mean: mean of ``features`` over the real words, (B, 1 + M, C).
         text_mean: mean of ``features`` over the patches, (B, 1 + N, C).
+        places: centres (y, x) of the patches, (B, 1 + M, 2).
     """
 
     similarity: Tensor | None = None
@@ -25,6 +26,7 @@ class Relation(NamedTuple):
     features: Tensor | None = None
     image_mean: Tensor | None = None
     text_mean: Tensor | None = None
+    places: Tensor | None = None
 
     def select(self, rows: slice) -> 'Relation':
         """The relation of some of the pairs."""

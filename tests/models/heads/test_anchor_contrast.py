@@ -39,9 +39,13 @@ def test_the_loss_is_that_of_a_softmax_over_the_batch_in_both_directions():
         for row, positive in zip((scores / TEMPERATURE).log_softmax(1), positives, strict=True):
             total -= float(row[positive].mean()) / (2 * count)
     right = sum(float(matches[b, logits[b].argmax()]) for b in range(count)) / count
-    found = AnchorContrastHead(TEMPERATURE).loss(make_model(groups=GROUPS), step)
-    assert found['loss_anchors'].item() == pytest.approx(total, rel=1e-4)
-    assert found['anchors_accuracy'].item() == pytest.approx(right)
+    of_position = AnchorContrastHead(TEMPERATURE), make_model(groups=GROUPS)
+    of_head = AnchorContrastHead(TEMPERATURE, groups=GROUPS), make_model()
+    for head, model in (of_position, of_head):
+        head.check(model)
+        found = head.loss(model, step)
+        assert found['loss_anchors'].item() == pytest.approx(total, rel=1e-4)
+        assert found['anchors_accuracy'].item() == pytest.approx(right)
 
 
 def test_a_position_without_groups_is_refused():

@@ -7,6 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from xmodal.models.heads import MLMHead
+from xmodal.registry import MODELS
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 SPECIAL = torch.tensor([0, 1, 2, 3, 4])
@@ -46,6 +47,29 @@ def test_words_that_are_no_targets_stay():
     ids = long_text(1000)
     masked, targets = make_head().mask_words(ids, PREPROCESSOR)
     assert masked[~targets].equal(ids[~targets])
+
+
+def test_one_of_the_words_in_focus_is_a_target_of_each_text_that_has_some():
+    head = make_head(mask_probability=0.0)
+    head.focus_ids = torch.tensor([7, 8])
+    ids = torch.tensor([[CLS, 7, 20, 8, SEP], [CLS, 20, 21, 22, SEP], [CLS, 8, 20, SEP, PAD]])
+    count = torch.zeros(ids.shape)
+    for _ in range(400):
+        targets = head.mask_words(ids, PREPROCESSOR).targets
+        assert targets.sum(1).tolist() == [1, 0, 1]
+        count += targets
+    assert count[2, 1] == 400
+    assert count[0, 1] + count[0, 3] == 400
+    assert 150 < count[0, 1] < 250
+
+
+def test_words_in_focus_are_looked_up_in_the_vocabulary(config):
+    settings = config(heads=('itc', 'mlm'))
+    settings['heads']['mlm'] = dict(type='MLMHead', focus=['word0', 'word3'])
+    assert MODELS.build(settings).heads['mlm'].focus_ids.tolist() == [5, 8]
+    settings['heads']['mlm'] = dict(type='MLMHead', focus=['left'])
+    with pytest.raises(ValueError, match=r"heads.mlm.focus has 'left', which the tokenizer reads"):
+        MODELS.build(settings)
 
 
 def test_special_tokens_and_padding_are_never_targets():

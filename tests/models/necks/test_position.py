@@ -5,6 +5,7 @@ import pytest
 from xmodal.models.necks import (
     AbsolutePosition,
     AbsoluteRelativePosition,
+    AnchorAbsolutePosition,
     AnchorRelativePosition,
     NoPosition,
     RelativePosition,
@@ -32,6 +33,7 @@ def test_a_plug_in_that_overrides_nothing_changes_nothing(tokens, build_position
         (AbsoluteRelativePosition, 'ape+rpe'),
         (UniformPosition, 'uniform'),
         (AnchorRelativePosition, 'ace_rpe'),
+        (AnchorAbsolutePosition, 'anchor_ape'),
     ],
 )
 def test_a_position_is_registered_by_its_class_and_a_short_name(position, alias):

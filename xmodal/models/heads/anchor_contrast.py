@@ -22,21 +22,23 @@ class AnchorContrastHead(PretrainHead):
 
     Args:
         temperature: of the softmax over the batch.
+        groups: G, groups of the similarity; None for those of the position.
     """
 
     order = 1
 
-    def __init__(self, temperature: float = 0.03) -> None:
+    def __init__(self, temperature: float = 0.03, groups: int | None = None) -> None:
         super().__init__()
-        self.temperature = temperature
+        self.temperature, self.groups = temperature, groups
 
     def check(self, model: nn.Module) -> None:
-        """Raises ValueError where the position has no groups of similarities."""
+        """Raises ValueError where neither the head nor the position has groups of similarities."""
         position = model.backbone.position
-        if not hasattr(position, 'groups'):
+        if self.groups is None and not hasattr(position, 'groups'):
             raise ValueError(
                 'model.heads has an AnchorContrastHead, which trains the similarities of '
-                f"backbone.position=dict(type='ace_rpe'), found {type(position).__name__}"
+                f"backbone.position=dict(type='ace_rpe'), found {type(position).__name__}: set the "
+                "head's groups to train them for no position"
             )
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
@@ -55,6 +57,6 @@ class AnchorContrastHead(PretrainHead):
         """The logits of all pairs of I images and T texts, (I, T)."""
         patches, patch_mask = image.without_cls(model.backbone.image_encoder.has_cls)
         words, word_mask = text.without_cls()
-        groups = model.backbone.position.groups
+        groups = self.groups or model.backbone.position.groups
         similarity = F.late_interaction(patches, words, groups, patch_mask, word_mask)
         return similarity / self.temperature

@@ -79,12 +79,12 @@ class ITMHead(PretrainHead):
         regions = None  # whose positions are in the relation from the first on, without [CLS]
         if image.boxes is not None:
             regions = image.full_mask()[pairs[:, 0]]
-        batch_size = len(pairs) // 3
+        matched = request.drawn[0].bool()
         for name, figure in model.backbone.position.statistics(
             fused.relation, words, regions
         ).items():
-            values[f'{name}_matched'] = figure[:batch_size].mean()
-            values[f'{name}_mismatched'] = figure[batch_size:].mean()
+            values[f'{name}_matched'] = figure[matched].mean()
+            values[f'{name}_mismatched'] = figure[~matched].mean()
         return values
 
     def sample_pairs(self, logits: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor]:

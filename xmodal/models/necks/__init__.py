@@ -2,6 +2,7 @@
 
 from xmodal.models.necks.absolute_position import AbsolutePosition
 from xmodal.models.necks.ace_rpe import AnchorRelativePosition, UniformPosition
+from xmodal.models.necks.anchor_absolute import AnchorAbsolutePosition
 from xmodal.models.necks.emde import EMDE, SketchPooling
 from xmodal.models.necks.position import NoPosition
 from xmodal.models.necks.relative_position import AbsoluteRelativePosition, RelativePosition
@@ -13,6 +14,7 @@ __all__ = [
     'TEMDE',
     'AbsolutePosition',
     'AbsoluteRelativePosition',
+    'AnchorAbsolutePosition',
     'AnchorRelativePosition',
     'NoPosition',
     'RelativePosition',

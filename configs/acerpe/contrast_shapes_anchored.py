@@ -1,0 +1,14 @@
+# The first stage of pretrain_shapes_anchored.py: the encoders alone, by ITC and by the contrast of
+# words and patches that makes anchors. Minutes on one CPU core, after encoder_shapes.py.
+_base_ = './pretrain_shapes.py'
+
+groups = 4
+model = dict(
+    backbone=dict(position=dict(_delete_=True, type='AnchorAbsolutePosition', groups=groups)),
+    heads=dict(
+        anchors=dict(type='AnchorContrastHead', groups=groups), ace=None, itm=None, mlm=None,
+        mim=None,
+    ),
+)
+custom_hooks = []
+train_cfg = dict(max_epochs=6)

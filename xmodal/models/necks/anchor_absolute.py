@@ -1,0 +1,85 @@
+"""Absolute position of words in the image, through their anchors."""
+
+import torch
+from torch import Tensor, nn
+
+from xmodal import functional as F
+from xmodal.models.necks.position import NoPosition
+from xmodal.registry import MODELS
+from xmodal.structures import CrossTerms, LowRank, Relation, Tokens
+
+
+@MODELS.register_module(name=['AnchorAbsolutePosition', 'anchor_ape'])
+class AnchorAbsolutePosition(NoPosition):
+    """Words look at their anchors and learn where these are; not in the papers.
+
+    The distances of ACE-RPE (Eq. 7) have no direction: left and right are the same to them. Here
+    the similarities S_g of Eq. 3 draw a word's attention to its anchors, and the values of patches
+    have their places:
+
+        logits(t, v) = q_t · k_v / √d + Σ_g b_g S_g(v, t)
+        attended(t) = Σ_v a(t, v) (value_v + (y_v, x_v) W)
+
+    b: ``similarity_weight`` and W: ``place_weight``, both of each layer. So a word learns its
+    place, and two words can be compared by theirs. The similarities must find what words mean, as
+    :class:`AnchorContrastHead` trains them to. Patches look at words by the same logits.
+
+    An image may be regions (B, R, D) with boxes, whose centres are their places.
+
+    Args:
+        depth: number of fusion layers.
+        embed_dims: D, the width of the tokens.
+        num_heads: heads of a fusion layer.
+        groups: G, groups of the similarity (Eq. 3).
+        similarity_scale: Σ_g b_g at the start. At 15, a patch with a similarity of 0.9 gets e³
+            times the attention of one with 0.7.
+    """
+
+    def __init__(
+        self,
+        depth: int,
+        embed_dims: int,
+        num_heads: int,
+        groups: int = 8,
+        similarity_scale: float = 15.0,
+    ) -> None:
+        super().__init__(depth, embed_dims, num_heads)
+        if embed_dims % groups:
+            raise ValueError(
+                f'position.groups={groups} must divide the width of the tokens, {embed_dims}'
+            )
+        self.groups = groups
+        self.similarity_weight = nn.Parameter(
+            torch.full((depth, groups), similarity_scale / groups)
+        )
+        self.place_weight = nn.Parameter(torch.empty(depth, 2, embed_dims))
+        nn.init.normal_(self.place_weight, std=0.5)  # tokens have 1, after the layer norm
+
+    def relate(self, image: Tokens, text: Tokens) -> Relation:
+        """S_G of Eq. 3, and the places of the patches."""
+        similarity = F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
+        if image.boxes is None:  # no word is an anchor of [CLS], which is nowhere
+            lowest = torch.full_like(similarity[:, :1], -1)
+            similarity = torch.cat([lowest, similarity[:, 1:]], 1)
+        return Relation(similarity=similarity, places=_places(image).to(similarity))
+
+    def cross_terms(self, layer: int, relation: Relation, queries: str) -> CrossTerms:
+        """The logits of anchors, and to words the places of the patches."""
+        # A bias is scaled with the logits.
+        scale = (self.embed_dims // self.num_heads) ** 0.5
+        bias = relation.similarity @ (scale * self.similarity_weight[layer])
+        if queries == 'image':
+            return CrossTerms(bias=bias[:, None])
+        bias = bias.transpose(1, 2)
+        places = relation.places[:, None].expand(-1, bias.shape[1], -1, -1)
+        return CrossTerms(bias=bias[:, None], pairs=LowRank(places, self.place_weight[layer]))
+
+
+def _places(image: Tokens) -> Tensor:
+    """The centres (y, x) of patches or regions, −1 to 1 from edge to edge, (B, 1 + M, 2)."""
+    if image.boxes is not None:
+        return (image.boxes[..., :2] + image.boxes[..., 2:]).flip(-1) - 1
+    device = image.embeddings.device
+    axes = [(2 * torch.arange(n, device=device) + 1) / n - 1 for n in image.grid_size]
+    places = torch.cartesian_prod(*axes)
+    return torch.cat([places.new_zeros(1, 2), places]).expand(len(image.embeddings), -1, -1)
