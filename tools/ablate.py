@@ -70,8 +70,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--results',
         type=Path,
+        nargs='+',
         metavar='FILE.tar.xz',
-        help='results of finished runs: those it has are not run again, new ones are added to it',
+        help='results of finished runs: those that the files have are not run again, new ones are '
+        'added to the last',
     )
     parser.add_argument('--dry-run', action='store_true', help='list the commands, change nothing')
     parser.add_argument('--markdown', action='store_true', help='print the table as Markdown')
@@ -167,7 +169,7 @@ def results_of(tables: list[Table], args: argparse.Namespace) -> AbstractContext
     plans = [Plan(table, seeds, args.root) for table in tables]
     runs = list({run.folder: run for plan in plans for run in plan.runs}.values())
     share = unpacked_results if args.dry_run else shared_results
-    return share(runs, args.root, args.results)
+    return share(runs, args.root, *args.results)
 
 
 def run_until_decided(

@@ -1,7 +1,7 @@
-# The embedded world with what is shown to help there (docs/ablations.md, "Where words find places"):
+# The embedded world with what is shown to help there (docs/ablations.md, "Words that find places"):
 # anchors that find what words mean, a position that tells words where their anchors are, and
-# directions in the objectives: always masked in MLM, and turned around in negatives of ITM. None of
-# it is in the paper. It starts from contrast_shapes_anchored.py.
+# directions in the objectives: always masked in MLM, turned around in negatives of ITM. None of it
+# is in the paper. It starts from contrast_shapes_anchored.py.
 _base_ = './pretrain_shapes.py'
 
 groups = 4
@@ -19,14 +19,17 @@ model = dict(
 )
 load_from = 'work_dirs/contrast_shapes_anchored/epoch_6.pth'
 custom_hooks = []
-train_cfg = dict(max_epochs=3)
+train_cfg = dict(max_epochs=4)
 # The patches stay where words find them: at the whole rate fusion pulls them away from the words
 # before it has learned to use them.
 optim_wrapper = dict(paramwise_cfg=dict(custom_keys={'image_encoder': dict(lr_mult=0.01)}))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
     dict(
-        type='CosineAnnealingLR', eta_min=1e-5, begin=0, by_epoch=True,
+        type='CosineAnnealingLR',
+        eta_min=1e-5,
+        begin=2,
+        by_epoch=True,
         convert_to_iter_based=True,
     ),
 ]

@@ -97,6 +97,17 @@ def test_new_results_are_added_and_the_others_stay(published, tmp_path):
     assert len(after) == 18 and before.items() <= after.items()
 
 
+def test_results_of_several_files_are_taken_and_new_ones_go_to_the_last(published, tmp_path):
+    before, other = published.read_bytes(), tmp_path / 'other.tar.xz'
+    plan = make_plan(tmp_path, seeds=1, only=['plain', 'third'])
+    plan.runs[-1].claim()
+    write_row(plan, 'third', shift=5)
+    with shared_results(plan.runs, tmp_path / 'runs', published, other):
+        assert all(run.is_done for run in plan.runs)
+    assert published.read_bytes() == before
+    assert {name.split('/')[1] for name in contents(other)} == {'third'}
+
+
 def test_a_run_that_is_there_is_not_replaced(published, tmp_path):
     plan = make_plan(tmp_path, seeds=1, only=['idea'])
     write_row(plan, 'idea', shift=40)
@@ -121,7 +132,7 @@ def test_another_result_of_a_published_run_is_named_and_not_put_in_its_place(
     assert published.read_bytes() == before
     said = capsys.readouterr().out.splitlines()
     assert [line.split(': ')[1] for line in said] == ['idea, seed 0, task', 'idea, seed 1, task']
-    assert str(published) in said[0] and 'another result' in said[0]
+    assert f'{published} has another result' in said[0]
 
 
 def test_the_file_is_the_same_for_the_same_results(published, tmp_path):

@@ -1,6 +1,6 @@
-"""Results of finished runs in one file, to publish them and to compare with them.
+"""Results of finished runs in files, to publish them and to compare with them.
 
-The file is a ``.tar.xz``: for each run, in the folder that it has below the root of all runs, its
+A file is a ``.tar.xz``: for each run, in the folder that it has below the root of all runs, its
 metrics, its results query by query without their scores, and the record of its settings.
 """
 
@@ -8,7 +8,7 @@ import io
 import json
 import lzma
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,37 +24,39 @@ _LAYOUT = 'results of runs that tools/ablate.py --results wrote'
 
 
 @contextmanager
-def shared_results(runs: list[Run], root: Path, file: Path) -> Iterator[Path]:
-    """Takes results from a file, and adds new ones to it at the end, also after a failure.
+def shared_results(runs: list[Run], root: Path, *files: Path) -> Iterator[Path]:
+    """Takes results from files, and adds new ones to the last at the end, also after a failure.
 
     Args:
         runs: of plans.
         root: folder of all tables' runs.
-        file: the file, which need not be there.
+        files: in which results are looked for in turn; they need not be there.
 
     Yields:
         Where the results are: ``root``.
 
     Raises:
-        FileError: when it is another file.
+        FileError: when one is another file.
     """
-    _take(runs, root, file, root)
+    for file in files:
+        _take(runs, root, file, root)
     try:
         yield root
     finally:
-        for sentence in _save(runs, root, file):
-            print(f'not added to {file}: {sentence}')
+        for sentence in _save(runs, root, files):
+            print(f'not added: {sentence}')
 
 
 @contextmanager
-def unpacked_results(runs: list[Run], root: Path, file: Path) -> Iterator[Path]:
-    """Takes results from a file as :func:`shared_results`, and leaves ``root`` and it as they are.
+def unpacked_results(runs: list[Run], root: Path, *files: Path) -> Iterator[Path]:
+    """Takes results as :func:`shared_results`, and leaves ``root`` and the files as they are.
 
     Yields:
         Where the results are: a temporary folder, with a run's below it as below ``root``.
     """
     with TemporaryDirectory() as folder:
-        _take(runs, root, file, Path(folder))
+        for file in files:
+            _take(runs, root, file, Path(folder))
         yield Path(folder)
 
 
@@ -90,13 +92,15 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
                     new.write_bytes(content)
 
 
-def _save(runs: Iterable[Run], root: Path, file: Path) -> list[str]:
-    """Adds the results of all measured runs, beside those that the file has.
+def _save(runs: Iterable[Run], root: Path, files: Sequence[Path]) -> list[str]:
+    """Adds the results of all measured runs that no file has to the last one.
 
     Returns:
-        For each run that the file has another result of, which stays: a sentence.
+        For each run that a file has another result of, which stays: a sentence.
     """
-    known, new, kept = _contents(file), {}, []
+    of_files = [_contents(file) for file in files]
+    known = {name: content for contents in of_files for name, content in contents.items()}
+    new, kept = {}, []
     for run in runs:
         if run.metrics() is None or not run.record_file.is_file():
             continue
@@ -106,10 +110,14 @@ def _save(runs: Iterable[Run], root: Path, file: Path) -> list[str]:
             if run.queries_file.is_file():
                 new[_name(run.queries_file, root)] = _small_queries(run)
         elif any(_outcome(known[name]) != _outcome(content) for name, content in own.items()):
-            kept.append(f'{run}: it has another result of this run; give another file')
+            kept.append(f'{run}: {_names(files)} another result of this run; give another file')
     if new:
-        _write(file, known | new)
+        _write(files[-1], of_files[-1] | new)
     return kept
+
+
+def _names(files: Sequence[Path]) -> str:
+    return f'{files[0]} has' if len(files) == 1 else f'one of {len(files)} files has'
 
 
 def _name(path: Path, root: Path) -> str:
