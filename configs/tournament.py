@@ -12,6 +12,13 @@ entries = [
     ),
     dict(
         family="ACE-RPE's model",
+        table='acerpe/places',
+        against='none',
+        rows=['anchor_ape', 'ape', 'rpe', 'uniform', 'ace_rpe'],
+        columns=['re-ranked: mean recall', 'binding', 'relation'],
+    ),
+    dict(
+        family="ACE-RPE's model",
         table='acerpe/table1',
         against='none',
         rows=['ape', 'rpe', 'ape_rpe', 'uniform', 'ace_rpe', 'ace_rpe_lace'],

@@ -10,7 +10,15 @@ from xmodal.structures import Tokens
 
 WIDTH, HEADS = 32, 2
 NONE = NoPosition(2, WIDTH, HEADS)
-REGION_POSITIONS = ['none', 'uniform', 'ace_rpe', 'ace_rpe bias', 'ace_rpe learned', 'ace_rpe far']
+REGION_POSITIONS = [
+    'none',
+    'uniform',
+    'ace_rpe',
+    'ace_rpe bias',
+    'ace_rpe learned',
+    'ace_rpe far',
+    'anchor_ape',
+]
 
 
 def make_encoder(depth=2, dropout=0.0, **switches):

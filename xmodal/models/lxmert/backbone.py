@@ -35,8 +35,8 @@ class LxmertBackbone(CrossModalBackbone):
         if self.position.needs_grid:
             raise ValueError(
                 f"backbone.position.type='{position['type']}' counts rows and columns of patches, "
-                "and an image here is regions with boxes: expected 'NoPosition', 'UniformPosition' "
-                "or 'AnchorRelativePosition'"
+                "and an image here is regions with boxes: expected 'NoPosition', "
+                "'UniformPosition', 'AnchorRelativePosition' or 'AnchorAbsolutePosition'"
             )
         self.pooler = nn.Linear(self.embed_dims, self.embed_dims)
         init_linear(self.pooler, self.embed_dims)
