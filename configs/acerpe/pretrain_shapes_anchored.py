@@ -19,7 +19,7 @@ model = dict(
 )
 load_from = 'work_dirs/contrast_shapes_anchored/epoch_6.pth'
 custom_hooks = []
-train_cfg = dict(max_epochs=4)
+train_cfg = dict(max_epochs=8)
 # The patches stay where words find them: at the whole rate fusion pulls them away from the words
 # before it has learned to use them.
 optim_wrapper = dict(paramwise_cfg=dict(custom_keys={'image_encoder': dict(lr_mult=0.01)}))
@@ -28,7 +28,7 @@ param_scheduler = [
     dict(
         type='CosineAnnealingLR',
         eta_min=1e-5,
-        begin=2,
+        begin=4,
         by_epoch=True,
         convert_to_iter_based=True,
     ),
