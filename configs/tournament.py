@@ -1,7 +1,8 @@
 # The tournament: every plug-in against a family without it, by the tasks of that family. An entry
 # names a table of ablations; its rows are the plug-ins, `against` is the row without one, and
-# `columns` are the figures that decide. Shown and run by `python tools/ablate.py tournament`. A
-# plug-in of one's own joins as a row of a table that is named here, or with a table of its own.
+# `columns` are the figures that decide. `margin` is the difference up to which two are equivalent,
+# 1 if not given. Shown and run by `python tools/ablate.py tournament`. A plug-in of one's own joins
+# as a row of a table that is named here, or with a table of its own.
 entries = [
     dict(
         family="ACE-RPE's model",
@@ -43,6 +44,7 @@ entries = [
         against='dual_mean',
         rows=['dual_max', 'dual_gpo', 'dual_emde', 'dual_temde'],
         columns=['rsum'],
+        margin=6,  # of the sum of six recalls: 1 of their mean
     ),
     dict(
         family='SAF, SGR, SGRAF',
@@ -50,6 +52,7 @@ entries = [
         against='noglobal',
         rows=['self_attention', 'temde'],
         columns=['SAF rsum', 'SGR rsum', 'SGRAF rsum'],
+        margin=6,
     ),
     dict(family='LXMERT', table='lxmert/plugins', against='full', rows=['ace_rpe', 'tte_post']),
 ]

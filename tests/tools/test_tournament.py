@@ -1,5 +1,6 @@
 """The tournament, with runs that are written by the test in place of trainings."""
 
+import runpy
 import sys
 
 import pytest
@@ -91,6 +92,21 @@ def test_another_call_comes_to_the_same_verdicts_without_a_run(written, tmp_path
     again.look()
     assert not again.open and len(order) == count
     assert again.lines() == play_whole(file, tmp_path)
+
+
+def test_an_entry_has_a_margin_of_its_own(written, tmp_path):
+    _, file = written
+    entries = runpy.run_path(str(file))['entries']
+    entries[0]['margin'] = 20
+    file.write_text(f'entries = {entries!r}\n')
+    tournament = play(file, tmp_path / 'runs', [5])
+    tournament.run()
+    verdicts = {
+        (cell.family, cell.table.rows[1].name): str(found.verdict)
+        for cell, found in zip(tournament.cells, tournament.found, strict=True)
+    }
+    assert verdicts['cheap', 'third'] == 'equivalent within 20'
+    assert 'within 20' not in verdicts['dear', 'third']
 
 
 def play_whole(file, folder):

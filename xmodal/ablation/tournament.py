@@ -22,7 +22,7 @@ from xmodal.engine.sources import read_sources
 from xmodal.packaged import find_file
 
 DECLARATION = 'configs/tournament.py'
-_KEYS = {'family', 'table', 'against', 'rows', 'columns'}
+_KEYS = {'family', 'table', 'against', 'rows', 'columns', 'margin'}
 
 
 class Cell(NamedTuple):
@@ -31,10 +31,12 @@ class Cell(NamedTuple):
     Attributes:
         family: as printed.
         table: with the family without the plug-in, the plug-in, and the figure's column.
+        margin: points of the figure within which the two are equivalent; None for the usual ones.
     """
 
     family: str
     table: Table
+    margin: float | None = None
 
 
 def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
@@ -64,6 +66,7 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
             Cell(
                 entry['family'],
                 table.part([rows[entry['against']], rows[name]], [columns[heading]]),
+                entry.get('margin'),
             )
             for heading in headings
             for name in names
@@ -82,7 +85,7 @@ class Tournament:
         looks: numbers of seeds, ascending; the last one is the most there will be.
         root: folder of all tables' runs.
         commands: how to call the tools.
-        margin: points within which a plug-in is equivalent to none.
+        margin: points within which a plug-in is equivalent to none, where the cell says nothing.
         results: of :class:`Plan`.
 
     Attributes:
@@ -157,7 +160,8 @@ class Tournament:
         reference, row = plan.table.rows
         (column,) = plan.table.columns
         level = self.levels[look]
-        self.found[index] = compare_cell(plan, row, reference, column, self.margin, level)
+        margin = self.margin if self.cells[index].margin is None else self.cells[index].margin
+        self.found[index] = compare_cell(plan, row, reference, column, margin, level)
         if self.found[index].is_settled or look + 1 == len(self.looks):
             self.open.remove(index)
         else:
