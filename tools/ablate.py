@@ -15,6 +15,7 @@ processes of the command share the work. docs/ablations.md has the rest.
 
 import argparse
 import shlex
+from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from pprint import pformat
@@ -48,6 +49,7 @@ from xmodal.ablation import (
 from xmodal.ablation.verdict import MARGIN
 from xmodal.engine.command_line import at_least, not_negative
 from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.files import require_new
 
 
 def parse_args() -> argparse.Namespace:
@@ -100,7 +102,12 @@ def parse_args() -> argparse.Namespace:
         metavar='MAX',
         help='add seeds to --seeds, one at a time and MAX in all, until the rows are decided',
     )
+    parser.add_argument(
+        '--plot', type=Path, metavar='FILE.svg', help='draw the differences and their intervals'
+    )
     args = parser.parse_args()
+    if args.plot:
+        require_new('--plot', args.plot)
     if args.until_decided and not 2 <= args.seeds < args.until_decided:
         parser.error('--until-decided MAX needs --seeds of at least 2, and fewer than MAX')
     return args
@@ -153,12 +160,30 @@ def print_figures(plan: Plan, markdown: bool) -> None:
         print_grid(plan)
 
 
-def print_verdicts(found: list[Comparison], reference: Row, markdown: bool) -> None:
-    """Prints what may be said of the differences."""
-    if markdown:
+def print_verdicts(found: list[Comparison], reference: Row, args: argparse.Namespace) -> None:
+    """Prints what may be said of the differences, and draws it."""
+    if args.markdown:
         print('', comparisons_to_markdown(found, reference), sep='\n')
     else:
         print_comparisons(found, reference)
+    plot_verdicts(args.plot, [(comparison.column.heading, comparison) for comparison in found])
+
+
+def plot_verdicts(file: Path | None, found: list[tuple[str, Comparison]]) -> None:
+    """Draws comparisons in panels by their titles, if ``--plot`` asks for it."""
+    if file is None:
+        return
+    from xmodal.ablation.forest import write_forest  # imports matplotlib and all models
+
+    panels = defaultdict(list)
+    for title, comparison in found:
+        if comparison.verdict:
+            panels[title].append(comparison)
+    if not panels:
+        print(f'{file} is not drawn: there is no verdict yet')
+        return
+    write_forest(file, panels)
+    print(f'{file}: the differences with their intervals')
 
 
 def results_of(tables: list[Table], args: argparse.Namespace) -> AbstractContextManager[Path]:
@@ -180,7 +205,7 @@ def run_until_decided(
     runner = SequentialRunner(table, looks, args.root, commands, args.compare, columns, args.margin)
     found = runner.run()
     print_figures(runner.plan, args.markdown)
-    print_verdicts(found, runner.reference, args.markdown)
+    print_verdicts(found, runner.reference, args)
     print(f'{runner.plan.seeds} of at most {args.until_decided} seeds')
     if runner.failed:
         raise SystemExit(1)
@@ -197,6 +222,7 @@ def run_tournament(args: argparse.Namespace) -> None:
         else:
             tournament.run()
         print_tournament(tournament, args.markdown)
+        plot_verdicts(args.plot, tournament.comparisons())
     print(f'{len(tournament.open)} of {len(tournament.cells)} cells are open')
     if tournament.failed:
         raise SystemExit(1)
@@ -220,7 +246,7 @@ def run_table(table: Table, results: Path, args: argparse.Namespace) -> None:
     if len(table.rows) > 1 and any(run.metrics() for run in plan.runs):
         reference = reference_row(plan, args.compare)
         found = compare(plan, reference, columns, args.margin)
-        print_verdicts(found, reference, args.markdown)
+        print_verdicts(found, reference, args)
     left = sum(not run.is_done for run in plan.runs)
     if left:
         print(f'{left} of {len(plan.runs)} runs are left; the same command continues them')

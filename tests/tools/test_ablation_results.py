@@ -8,7 +8,7 @@ import pytest
 from tables_on_disk import make_plan, write_row, write_table
 
 from tools import ablate
-from xmodal.ablation import Plan, read_table, shared_results
+from xmodal.ablation import Plan, read_table, shared_results, unpacked_results
 from xmodal.files import FileError
 
 
@@ -106,6 +106,18 @@ def test_results_of_several_files_are_taken_and_new_ones_go_to_the_last(publishe
         assert all(run.is_done for run in plan.runs)
     assert published.read_bytes() == before
     assert {name.split('/')[1] for name in contents(other)} == {'third'}
+
+
+def test_of_two_files_with_results_of_a_run_the_first_counts(published, tmp_path):
+    second = tmp_path / 'second.tar.xz'
+    published.rename(second)
+    publish(tmp_path, 'plain', shift=40)
+    runs = make_plan(tmp_path, seeds=2).runs
+    for share in (unpacked_results, shared_results):  # into a folder of its own, and into the root
+        with share(runs, tmp_path / 'runs', published, second) as folder:
+            plan = Plan(read_table(tmp_path / 'table.py'), 2, tmp_path / 'runs', folder)
+            scores = {str(run): run.metrics()['score'] for run in plan.runs if run.metrics()}
+        assert scores['plain, seed 0, task'] > scores['idea, seed 0, task'] + 30
 
 
 def test_a_run_that_is_there_is_not_replaced(published, tmp_path):

@@ -78,7 +78,8 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
     contents = _contents(file)
     for run in runs:
         record = _name(run.record_file, root)
-        if run.metrics() is not None or record not in contents:
+        taken = (target / _name(run.metrics_file, root)).is_file()  # from a file before this one
+        if run.metrics() is not None or taken or record not in contents:
             continue
         made_with = json.loads(contents[record])['settings']
         if changed := differences(made_with, run.settings()):

@@ -167,6 +167,14 @@ class Tournament:
         else:
             self._look[index] += 1
 
+    def comparisons(self) -> list[tuple[str, Comparison]]:
+        """The last comparison of each cell that has one, by family and figure."""
+        return [
+            (f'{cell.family}: {cell.table.columns[0].heading}', found)
+            for cell, found in zip(self.cells, self.found, strict=True)
+            if found
+        ]
+
     def lines(self) -> list[list[str]]:
         """A line a cell: family, verdict, hours so far, and hours to its next look."""
         lines = []

@@ -1,0 +1,64 @@
+"""Verdicts drawn: each difference with its interval, and the margin of equivalence."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from xmodal.ablation.comparison import Comparison
+from xmodal.visualization.figures import to_svg
+
+COLOURS = dict(better='#2e8b57', worse='#c9472b', equivalent='#3b6fd4', undecided='#999')
+_MAX_COLUMNS = 3
+_WIDTH, _LINE, _TITLE = 3.6, 0.24, 0.75  # inches
+
+
+def draw_forest(panels: Mapping[str, Sequence[Comparison]]) -> Figure:
+    """Draws a forest plot: a panel for each figure, a line for each row, in the figure's points.
+
+    The dot is the difference from the reference, the line its interval. The grey band is the margin
+    within which rows are equivalent.
+
+    Args:
+        panels: comparisons that have a verdict, by the title of their panel.
+    """
+    columns = min(len(panels), _MAX_COLUMNS)
+    titles = list(panels)
+    lines = [titles[first : first + columns] for first in range(0, len(titles), columns)]
+    heights = [_TITLE + _LINE * max(len(panels[title]) for title in line) for line in lines]
+    figure = Figure(figsize=(_WIDTH * columns, sum(heights) + 0.4), layout='constrained')
+    grid = figure.subplots(len(lines), columns, squeeze=False, height_ratios=heights)
+    for axes in grid.flat:
+        axes.set_visible(False)
+    for line, row in zip(lines, grid, strict=True):
+        for title, axes in zip(line, row, strict=False):
+            axes.set_visible(True)
+            _draw_panel(axes, title, panels[title])
+    handles = [Line2D([], [], marker='o', color=c, label=word) for word, c in COLOURS.items()]
+    figure.legend(handles=handles, loc='outside lower center', ncols=4, fontsize=8, frameon=False)
+    return figure
+
+
+def _draw_panel(axes: Axes, title: str, comparisons: Sequence[Comparison]) -> None:
+    """One figure's differences, the first row at the top."""
+    margin = comparisons[0].verdict.margin
+    axes.axvspan(-margin, margin, color='#eee', linewidth=0)
+    axes.axvline(0, color='#bbb', linewidth=0.8)
+    for place, comparison in enumerate(comparisons):
+        verdict, style = comparison.verdict, dict(fmt='o', markersize=4, linewidth=1.6)
+        colour = COLOURS[verdict.word]
+        mean, half_width = verdict.difference.mean, verdict.half_width
+        axes.errorbar(mean, place, xerr=half_width, color=colour, **style)
+    axes.set_yticks(range(len(comparisons)), [comparison.row.label for comparison in comparisons])
+    axes.set_ylim(len(comparisons) - 0.4, -0.6)
+    axes.set_title(title, loc='left', fontsize=9, color='#555')
+    axes.tick_params(labelsize=7, colors='#777', length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def write_forest(file: Path, panels: Mapping[str, Sequence[Comparison]]) -> None:
+    """Writes :func:`draw_forest` as SVG."""
+    file.write_text(to_svg(draw_forest(panels)))
