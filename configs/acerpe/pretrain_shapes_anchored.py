@@ -1,7 +1,7 @@
 # The embedded world with what is shown to help there (docs/ablations.md, "Words that find places"):
 # anchors that find what words mean, a position that tells words where their anchors are, and
-# directions in the objectives: always masked in MLM, turned around in negatives of ITM. None of it
-# is in the paper. It starts from contrast_shapes_anchored.py.
+# directions in the objectives: predicted by MLM, turned around in negatives of ITM. None of it is
+# in the paper. It starts from contrast_shapes_anchored.py.
 _base_ = './pretrain_shapes.py'
 
 groups = 4

@@ -76,7 +76,8 @@ def test_weights_are_the_same_with_and_without_it(config):
         assert torch.equal(value, states[1][name]), name
 
 
-def test_a_model_without_anchors_is_refused(config):
-    config.model.backbone.position = dict(type='NoPosition')
+@pytest.mark.parametrize('position', ['NoPosition', 'UniformPosition'])
+def test_a_model_without_anchors_is_refused(config, position):
+    config.model.backbone.position = dict(type=position)
     with pytest.raises(ConfigError, match="AnchorAucHook needs .*'AnchorRelativePosition'"):
         build_runner(config).train()

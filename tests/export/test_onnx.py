@@ -19,10 +19,8 @@ from xmodal.zoo.folder import find_folder
 TEXTS = ['a red ring above a blue disc', 'two squares', 'a', 'the small striped green cross', 'x']
 
 
-@pytest.fixture(scope='module')
-def model():
-    """The model of the package with one layer of each kind, and random weights."""
-    config = locate('acerpe-shapes')[0]
+def build_small(config):
+    """A model with one layer of each kind, and random weights."""
     config.model.backbone.image_encoder.update(image_size=48, depth=1)
     config.model.backbone.text_encoder.config.num_hidden_layers = 1
     config.model.backbone.fusion.depth = 1
@@ -32,6 +30,12 @@ def model():
         if 'position' in name:  # zero at first
             torch.nn.init.normal_(parameter, std=0.05)
     return model
+
+
+@pytest.fixture(scope='module')
+def model():
+    """The model of the package, small."""
+    return build_small(locate('acerpe-shapes')[0])
 
 
 @pytest.fixture(scope='module')
@@ -67,6 +71,20 @@ def test_programs_of_torch_compute_what_the_model_computes(programs, expected):
         image_tokens=tokens, text_tokens=of_text[0], attention_mask=mask
     )
     torch.testing.assert_close(found, logits, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_a_matcher_of_places_through_anchors_takes_any_number_of_pairs():
+    config = read_config('configs/acerpe/pretrain_shapes_anchored.py')
+    config.model.backbone.image_encoder.pretrained = False
+    matcher = parts_of(build_small(config))['matcher']
+    program = matcher.program().module()
+    for pairs in (1, 7):
+        tokens = torch.randn(pairs, 10, 128), torch.randn(pairs, 8, 128)
+        mask = torch.ones(pairs, 8, dtype=torch.long)
+        mask[0, 5:] = 0
+        found = program(image_tokens=tokens[0], text_tokens=tokens[1], attention_mask=mask)
+        torch.testing.assert_close(found, matcher.module(*tokens, mask))
 
 
 @pytest.fixture(scope='module')

@@ -13,6 +13,7 @@ from xmodal.functional.anchor_loss import anchor_log_sum_exp, margin_contrast
 from xmodal.functional.anchors import (
     anchor_distance,
     anchor_mask,
+    check_groups,
     multi_group_similarity,
     soft_shrink,
 )
@@ -35,6 +36,7 @@ __all__ = [
     'anchor_mask',
     'bias_term',
     'centroid_distance',
+    'check_groups',
     'contextual_means',
     'contextual_terms',
     'fill_unreachable',

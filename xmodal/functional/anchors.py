@@ -10,6 +10,12 @@ from xmodal.functional.precision import full_precision
 from xmodal.functional.sharing import is_shared, shared_product
 
 
+def check_groups(key: str, groups: int, embed_dims: int) -> None:
+    """Raises ValueError unless the groups of the similarity (Eq. 3) divide the width of tokens."""
+    if groups < 1 or embed_dims % groups:
+        raise ValueError(f'{key}={groups} must divide the width of the tokens, {embed_dims}')
+
+
 @full_precision
 def multi_group_similarity(image_tokens: Tensor, text_tokens: Tensor, groups: int) -> Tensor:
     """S_G (Eq. 3): cosine similarity of every patch and word, group by group.

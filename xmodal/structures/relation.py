@@ -18,7 +18,7 @@ class Relation(NamedTuple):
         features: P with a finite value everywhere, (B, 1 + M, 1 + N, C), C being G or 2G.
         image_mean: mean of ``features`` over the real words, (B, 1 + M, C).
         text_mean: mean of ``features`` over the patches, (B, 1 + N, C).
-        places: centres (y, x) of the patches, (B, 1 + M, 2).
+        places: centres (y, x) of the patches, (B, 1 + M, 2), or of regions, (B, R, 2).
     """
 
     similarity: Tensor | None = None

@@ -100,8 +100,8 @@ def similarity_map(model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
     relation = model.relate(image, text)
     if relation is None or relation.similarity is None:
         raise ValueError(
-            "maps of similarity need model.backbone.position=dict(type='ace_rpe'), found "
-            f'{type(find_position(model)).__name__}'
+            'maps of similarity need a position that has some, such as model.backbone.position='
+            f"dict(type='ace_rpe'), found {type(find_position(model)).__name__}"
         )
     of_words = relation.similarity[:, :, 1:].mean(-1)
     real = text.attention_mask[:, None, 1:].to(of_words)

@@ -13,9 +13,8 @@ GROUPS, TEMPERATURE = 2, 0.2
 
 
 def make_model(**position):
-    backbone = SimpleNamespace(
-        position=SimpleNamespace(**position), image_encoder=SimpleNamespace(has_cls=True)
-    )
+    position = SimpleNamespace(embed_dims=16, **position)
+    backbone = SimpleNamespace(position=position, image_encoder=SimpleNamespace(has_cls=True))
     return SimpleNamespace(backbone=backbone)
 
 
@@ -51,3 +50,11 @@ def test_the_loss_is_that_of_a_softmax_over_the_batch_in_both_directions():
 def test_a_position_without_groups_is_refused():
     with pytest.raises(ValueError, match="type='ace_rpe'.*found SimpleNamespace"):
         AnchorContrastHead().check(make_model())
+
+
+def test_groups_that_do_not_fit_are_an_error():
+    for groups in (0, 3):
+        with pytest.raises(ValueError, match=f'groups={groups} must divide the width .*, 16'):
+            AnchorContrastHead(groups=groups).check(make_model())
+    with pytest.raises(ValueError, match='groups=2, and position.groups=4: the head would train'):
+        AnchorContrastHead(groups=2).check(make_model(groups=4))

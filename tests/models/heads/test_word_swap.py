@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from xmodal.models.heads import ITMHead
 from xmodal.registry import MODELS
 
 OPPOSITES = [('word0', 'word1'), ('word2', 'word3')]  # ids 5 and 6, 7 and 8
@@ -78,12 +79,24 @@ def test_the_loss_is_that_of_the_batch_and_of_the_swapped_texts(make, batch, mon
     assert float(values['swap_accuracy']) == pytest.approx(sum(right) / 3)
 
 
-def test_a_batch_without_such_words_is_that_of_itm(make, batch):
+def test_a_batch_without_such_words_is_that_of_itm_and_encodes_as_often(make, batch, monkeypatch):
     model, one = make().eval(), batch()
+    calls = []
+    text_tokens = model.backbone.text_tokens
+    monkeypatch.setattr(
+        model.backbone, 'text_tokens', lambda *args: calls.append(args) or text_tokens(*args)
+    )
+    one.input_ids[:, 1] = 5
+    model(one, mode='loss')
+    with_words = len(calls)
     one.input_ids[(one.input_ids > 3) & (one.input_ids < 9)] = 30
+    torch.manual_seed(0)
     values = model(one, mode='loss')
-    assert values['loss_itm'].isfinite()
+    assert len(calls) == 2 * with_words  # the ranks of FSDP wait for each other in every pass
     assert 'swap_accuracy' not in values
+    monkeypatch.setattr(model.heads['itm'].__class__, 'request_fusion', ITMHead.request_fusion)
+    torch.manual_seed(0)
+    assert float(values['loss_itm']) == pytest.approx(float(model(one, mode='loss')['loss_itm']))
 
 
 @pytest.mark.parametrize(
@@ -91,6 +104,10 @@ def test_a_batch_without_such_words_is_that_of_itm(make, batch):
     [
         ([], 'opposites is empty'),
         ([('word0', 'above')], "'above', which the tokenizer reads as"),
+        ([('word0', '[SEP]')], "'\\[SEP\\]', which the tokenizer reads as"),
+        ([('word0', 'word1'), ('word2', 'word0')], "opposites has 'word0' twice"),
+        ([('word0', 'word1'), ('word1', 'word0')], "opposites has 'word[01]' twice"),
+        ([('word0', 'word0')], "opposites has 'word0' twice"),
     ],
 )
 def test_words_that_cannot_be_swapped_are_an_error(make, opposites, message):

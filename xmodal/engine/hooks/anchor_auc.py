@@ -1,4 +1,4 @@
-"""Whether the anchors of ACE-RPE find what their words name, in the log of a run."""
+"""Whether anchors find what their words name, in the log of a run."""
 
 from statistics import fmean
 
@@ -37,10 +37,11 @@ class AnchorAucHook(Hook):
             ConfigError: when the model has no anchors, or the run no validation.
         """
         position = getattr(getattr(unwrap(runner.model), 'backbone', None), 'position', None)
-        if not hasattr(position, 'groups'):  # of similarities
+        if not getattr(position, 'has_similarities', False):
             raise ConfigError(
-                'AnchorAucHook needs model.backbone.position=dict(type='
-                f"'AnchorRelativePosition'), found {type(position).__name__}: leave the hook out"
+                'AnchorAucHook needs a position with similarities, such as model.backbone.position='
+                f"dict(type='AnchorRelativePosition'), found {type(position).__name__}: leave the "
+                'hook out'
             )
         if runner.val_loop is None:
             raise ConfigError('AnchorAucHook measures validation images: set val_dataloader')

@@ -32,13 +32,25 @@ class AnchorContrastHead(PretrainHead):
         self.temperature, self.groups = temperature, groups
 
     def check(self, model: nn.Module) -> None:
-        """Raises ValueError where neither the head nor the position has groups of similarities."""
+        """Takes the groups of the position, if the head has none of its own.
+
+        Raises:
+            ValueError: where neither has groups, or both have and they differ.
+        """
         position = model.backbone.position
-        if self.groups is None and not hasattr(position, 'groups'):
+        of_position = getattr(position, 'groups', None)
+        if self.groups is None and of_position is None:
             raise ValueError(
-                'model.heads has an AnchorContrastHead, which trains the similarities of '
-                f"backbone.position=dict(type='ace_rpe'), found {type(position).__name__}: set the "
-                "head's groups to train them for no position"
+                'model.heads has an AnchorContrastHead, which trains the similarities of, for '
+                f"example, backbone.position=dict(type='ace_rpe'), found {type(position).__name__}:"
+                " set the head's groups to train them for no position"
+            )
+        self.groups = of_position if self.groups is None else self.groups
+        F.check_groups('AnchorContrastHead.groups', self.groups, position.embed_dims)
+        if of_position not in (None, self.groups):
+            raise ValueError(
+                f'AnchorContrastHead.groups={self.groups}, and position.groups={of_position}: the '
+                "head would train other similarities than the position's; leave out its groups"
             )
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
@@ -57,6 +69,5 @@ class AnchorContrastHead(PretrainHead):
         """The logits of all pairs of I images and T texts, (I, T)."""
         patches, patch_mask = image.without_cls(model.backbone.image_encoder.has_cls)
         words, word_mask = text.without_cls()
-        groups = self.groups or model.backbone.position.groups
-        similarity = F.late_interaction(patches, words, groups, patch_mask, word_mask)
+        similarity = F.late_interaction(patches, words, self.groups, patch_mask, word_mask)
         return similarity / self.temperature

@@ -48,9 +48,15 @@ class WordSwapITMHead(ITMHead):
         """Finds the words in the model's vocabulary.
 
         Raises:
-            ValueError: when a word is not one piece of the vocabulary.
+            ValueError: when a word is not one piece of the vocabulary, or occurs twice.
         """
         super().check(model)
+        words = [word for pair in self.opposites for word in pair]
+        if repeated := [word for word in words if words.count(word) > 1]:
+            raise ValueError(
+                f"heads.itm.opposites has '{repeated[0]}' twice: a word has one opposite, and a "
+                'pair is given in one direction'
+            )
         one_way = [word_ids(model, pair, 'heads.itm.opposites') for pair in self.opposites]
         both_ways = one_way + [[b, a] for a, b in one_way]
         self.opposite_ids = torch.tensor(both_ways, device=self.opposite_ids.device)
@@ -60,14 +66,15 @@ class WordSwapITMHead(ITMHead):
         request = super().request_fusion(model, step)
         batch = step.batch
         input_ids, rows = self.swap(batch.input_ids)
-        if not len(rows):
-            return request
+        weight = 1.0
+        if not len(rows):  # FSDP needs as many forward passes of all ranks: one that does not count
+            input_ids, rows, weight = batch.input_ids[:1], rows.new_zeros(1), 0.0
         swapped = model.backbone.text_tokens(input_ids, batch.attention_mask[rows])
         below = len(batch.input_ids) + torch.arange(len(rows), device=rows.device)
         pairs = torch.cat([request.pairs, torch.stack([rows, below], 1)])
         labels, weights = request.drawn
         labels = torch.cat([labels, torch.zeros_like(rows)])
-        weights = torch.cat([weights, weights.new_ones(len(rows))])
+        weights = torch.cat([weights, weights.new_full((len(rows),), weight)])
         text = Tokens.join([request.text, swapped])
         return FusionRequest(request.image, text, pairs, self.words(pairs), (labels, weights))
 
@@ -85,7 +92,7 @@ class WordSwapITMHead(ITMHead):
         may_change = found.any(-1)
         rows = may_change.any(1).nonzero()[:, 0]
         position = may_change[rows].float().multinomial(1)  # (S, 1)
-        changed = (found[rows].long() @ opposites).gather(1, position)
+        changed = torch.where(found[rows], opposites, 0).amax(-1).gather(1, position)
         return input_ids[rows].scatter(1, position, changed), rows
 
     def fused_loss(
@@ -93,7 +100,8 @@ class WordSwapITMHead(ITMHead):
     ) -> dict[str, Tensor]:
         """As ITM's, and ``swap_accuracy`` over the texts turned around."""
         values = super().fused_loss(model, step, request, fused)
-        swapped = request.pairs[:, 1] >= len(step.batch.input_ids)
+        _, weights = request.drawn
+        swapped = (request.pairs[:, 1] >= len(step.batch.input_ids)) & (weights > 0)
         if swapped.any():
             no, yes = self(fused.text_tokens[swapped]).unbind(1)
             values['swap_accuracy'] = (no > yes).float().mean()

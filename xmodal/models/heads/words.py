@@ -14,12 +14,13 @@ def word_ids(model: nn.Module, words: Iterable[str], key: str) -> list[int]:
         key: the config key that names them, for errors.
 
     Raises:
-        ValueError: when a word is unknown or several pieces.
+        ValueError: when a word is unknown, special, or several pieces.
     """
     tokenizer, ids = model.data_preprocessor.tokenizer, []
     for word in words:
-        pieces = tokenizer.tokenize(word)
-        if len(pieces) != 1 or pieces[0] == tokenizer.unk_token:
+        # Inside a text: byte pairs have another piece for a word after a space.
+        pieces = tokenizer.tokenize(f'a {word}')[len(tokenizer.tokenize('a')) :]
+        if len(pieces) != 1 or pieces[0] in tokenizer.all_special_tokens:
             raise ValueError(
                 f"{key} has '{word}', which the tokenizer reads as {pieces}: name words that are "
                 'one piece of its vocabulary'

@@ -43,6 +43,8 @@ class AnchorRelativePosition(NoPosition):
             'learned' (a learned vector).
     """
 
+    has_similarities = True
+
     def __init__(
         self,
         depth: int,
@@ -63,10 +65,7 @@ class AnchorRelativePosition(NoPosition):
         super().__init__(depth, embed_dims, num_heads)
         _check_choice('mode', mode, ('contextual', 'bias'))
         _check_choice('null', null, ('zero', 'far', 'learned'))
-        if embed_dims % groups:
-            raise ValueError(
-                f'position.groups={groups} must divide the width of the tokens, {embed_dims}'
-            )
+        F.check_groups('position.groups', groups, embed_dims)
         self.groups, self.delta, self.tau = groups, delta, tau
         self.patch_window, self.token_window = patch_window, token_window
         self.shared, self.null = shared, null
@@ -166,6 +165,8 @@ class UniformPosition(AnchorRelativePosition):
 
     The control of Tables 1 and 2: the same parameters without any location.
     """
+
+    has_similarities = False
 
     def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, None]:
         """P = 1 for every real pair, +inf for padding."""

@@ -35,6 +35,8 @@ class AnchorAbsolutePosition(NoPosition):
             times the attention of one with 0.7.
     """
 
+    has_similarities = True
+
     def __init__(
         self,
         depth: int,
@@ -44,10 +46,7 @@ class AnchorAbsolutePosition(NoPosition):
         similarity_scale: float = 15.0,
     ) -> None:
         super().__init__(depth, embed_dims, num_heads)
-        if embed_dims % groups:
-            raise ValueError(
-                f'position.groups={groups} must divide the width of the tokens, {embed_dims}'
-            )
+        F.check_groups('position.groups', groups, embed_dims)
         self.groups = groups
         self.similarity_weight = nn.Parameter(
             torch.full((depth, groups), similarity_scale / groups)
@@ -56,7 +55,18 @@ class AnchorAbsolutePosition(NoPosition):
         nn.init.normal_(self.place_weight, std=0.5)  # tokens have 1, after the layer norm
 
     def relate(self, image: Tokens, text: Tokens) -> Relation:
-        """S_G of Eq. 3, and the places of the patches."""
+        """S_G of Eq. 3, (B, 1 + M, 1 + N, G), and the places of the patches.
+
+        The similarity of an image's [CLS] is −1, the lowest.
+
+        Raises:
+            ValueError: for regions without boxes, which are nowhere.
+        """
+        if image.boxes is None and image.grid_size is None:
+            raise ValueError(
+                "position.type='AnchorAbsolutePosition' needs a grid of patches, or regions with "
+                'boxes; found regions without boxes'
+            )
         similarity = F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
         if image.boxes is None:  # no word is an anchor of [CLS], which is nowhere
             lowest = torch.full_like(similarity[:, :1], -1)
@@ -76,10 +86,10 @@ class AnchorAbsolutePosition(NoPosition):
 
 
 def _places(image: Tokens) -> Tensor:
-    """The centres (y, x) of patches or regions, −1 to 1 from edge to edge, (B, 1 + M, 2)."""
+    """The centres (y, x) of patches (B, 1 + M, 2) or regions (B, R, 2), −1 to 1 between edges."""
     if image.boxes is not None:
         return (image.boxes[..., :2] + image.boxes[..., 2:]).flip(-1) - 1
     device = image.embeddings.device
     axes = [(2 * torch.arange(n, device=device) + 1) / n - 1 for n in image.grid_size]
     places = torch.cartesian_prod(*axes)
-    return torch.cat([places.new_zeros(1, 2), places]).expand(len(image.embeddings), -1, -1)
+    return torch.cat([places.new_zeros(1, 2), places]).expand(image.embeddings.shape[0], -1, -1)
