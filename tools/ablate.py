@@ -14,11 +14,8 @@ processes of the command share the work. docs/ablations.md has the rest.
 """
 
 import argparse
-import shlex
-from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from pprint import pformat
 
 from xmodal.ablation import (
     Column,
@@ -33,15 +30,15 @@ from xmodal.ablation import (
     compare,
     comparisons_to_markdown,
     find_table,
-    missing_by_stage,
-    missing_gpus,
+    list_commands,
+    list_missing,
     print_comparisons,
     print_grid,
+    print_row_config,
     print_tournament,
     read_cells,
     read_table,
     reference_row,
-    row_config,
     shared_results,
     to_markdown,
     unpacked_results,
@@ -106,38 +103,24 @@ def parse_args() -> argparse.Namespace:
         '--plot', type=Path, metavar='FILE.svg', help='draw the differences and their intervals'
     )
     args = parser.parse_args()
-    if args.plot:
-        require_new('--plot', args.plot)
-    if args.until_decided and not 2 <= args.seeds < args.until_decided:
-        parser.error('--until-decided MAX needs --seeds of at least 2, and fewer than MAX')
+    check_args(parser, args)
     return args
 
 
-def list_commands(plan: Plan, commands: Commands) -> None:
-    """Prints what is left, run by run."""
-    for run in plan.runs:
-        run.check()
-        print(f'# {run}' + (': done' if run.is_done else ''))
-        for command in commands.pending(run):
-            print(shlex.join(command))
-
-
-def list_missing(plan: Plan) -> None:
-    """Prints what this machine lacks for the unfinished runs, stage by stage."""
-    for stage, files in missing_by_stage(plan).items():
-        print(f'# {stage}: {len(files)} missing')
-        for file in files:
-            print(f'#   {file}')
-    if gpus := missing_gpus(plan):
-        print(f'# {gpus}')
-
-
-def print_config(row: str, preset: str | None) -> None:
-    """Prints the config of a row's training, to be saved and trained."""
-    print(f'# {row}')
-    # In the order of the config, which decides over random initial weights; MMEngine's dump sorts.
-    for key, value in row_config(row, preset).to_dict().items():
-        print(f'{key} = {pformat(value, width=100, sort_dicts=False)}')
+def check_args(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Refuses options that would be ignored, or fail after hours of training."""
+    if args.plot:
+        require_new('--plot', args.plot)
+        if not args.plot.parent.is_dir():
+            parser.error(f'--plot {args.plot}: there is no folder {args.plot.parent}')
+    if args.table == 'tournament':
+        for name in ('preset', 'only', 'column', 'compare', 'print_config'):
+            if getattr(args, name):
+                parser.error(f'--{name.replace("_", "-")} is not for the tournament')
+    elif args.until_decided and args.dry_run:
+        parser.error('--dry-run shows what --seeds has; leave out --until-decided')
+    if args.until_decided and not 2 <= args.seeds < args.until_decided:
+        parser.error('--until-decided MAX needs --seeds of at least 2, and fewer than MAX')
 
 
 def chosen_columns(table: Table, headings: list[str] | None) -> list[Column]:
@@ -175,15 +158,8 @@ def plot_verdicts(file: Path | None, found: list[tuple[str, Comparison]]) -> Non
         return
     from xmodal.ablation.forest import write_forest  # imports matplotlib and all models
 
-    panels = defaultdict(list)
-    for title, comparison in found:
-        if comparison.verdict:
-            panels[title].append(comparison)
-    if not panels:
-        print(f'{file} is not drawn: there is no verdict yet')
-        return
-    write_forest(file, panels)
-    print(f'{file}: the differences with their intervals')
+    is_drawn = write_forest(file, found)
+    print(f'{file}: the differences' if is_drawn else f'{file} is not drawn: no verdict yet')
 
 
 def results_of(tables: list[Table], args: argparse.Namespace) -> AbstractContextManager[Path]:
@@ -202,6 +178,8 @@ def run_until_decided(
 ) -> None:
     """Runs a table with one seed more after the other."""
     looks = range(args.seeds, args.until_decided + 1)
+    if len(table.rows) < 2:
+        raise ConfigError('--until-decided compares rows: --only must name the reference, too')
     runner = SequentialRunner(table, looks, args.root, commands, args.compare, columns, args.margin)
     found = runner.run()
     print_figures(runner.plan, args.markdown)
@@ -225,6 +203,7 @@ def run_tournament(args: argparse.Namespace) -> None:
         plot_verdicts(args.plot, tournament.comparisons())
     print(f'{len(tournament.open)} of {len(tournament.cells)} cells are open')
     if tournament.failed:
+        print(f'{len(tournament.failed)} runs failed; cells that need them are not counted as open')
         raise SystemExit(1)
 
 
@@ -234,7 +213,8 @@ def run_table(table: Table, results: Path, args: argparse.Namespace) -> None:
     commands = Commands(args.gpus)
     runner = TableRunner(plan, commands)
     columns = chosen_columns(table, args.column)
-    if args.until_decided and not args.dry_run:
+    reference = reference_row(plan, args.compare)  # a wrong name is told before hours of training
+    if args.until_decided:
         run_until_decided(table, columns, commands, args)
         return
     if args.dry_run:
@@ -244,11 +224,9 @@ def run_table(table: Table, results: Path, args: argparse.Namespace) -> None:
         runner.run()
     print_figures(plan, args.markdown)
     if len(table.rows) > 1 and any(run.metrics() for run in plan.runs):
-        reference = reference_row(plan, args.compare)
         found = compare(plan, reference, columns, args.margin)
         print_verdicts(found, reference, args)
-    left = sum(not run.is_done for run in plan.runs)
-    if left:
+    if left := sum(not run.is_done for run in plan.runs):
         print(f'{left} of {len(plan.runs)} runs are left; the same command continues them')
     if runner.failed:
         raise SystemExit(1)
@@ -261,7 +239,7 @@ def main() -> None:
         run_tournament(args)
         return
     if args.print_config:
-        print_config(f'{args.table}:{args.print_config}', args.preset)
+        print_row_config(f'{args.table}:{args.print_config}', args.preset)
         return
     table = read_table(find_table(args.table), args.preset, args.only)
     with results_of([table], args) as results:

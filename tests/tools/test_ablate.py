@@ -272,6 +272,32 @@ def test_an_ensemble_is_the_test_of_its_parts_scores(paper):
     assert all(run.is_done for run in make_plan(paper).runs)
 
 
+def test_an_ensemble_shares_a_folder_only_with_one_of_the_same_parts(paper):
+    add_ensemble(paper)
+    table = paper / 'ablations/table.py'
+    table.write_text(table.read_text().replace("rows.pop('late')\n", ''))
+    plan = make_plan(paper)
+    _, full, late = (plan.run_of(row, 'mean', 0) for row in plan.table.rows)
+    assert full.folder != late.folder
+    of_late = [part.folder.parts[-3:] for part in late.parts]
+    assert of_late == [('none', 'seed_0', 'pretrain'), ('none-to-full', 'seed_0', 'task')]
+
+
+def test_two_changes_of_one_name_are_refused(paper):
+    two, four = (dict(model=dict(position=dict(groups=groups))) for groups in (2, 4))
+    both = dict(override=two, stages=dict(pretrain=four))
+    add_rows(paper, dict(a=both, b=dict(stages=dict(pretrain='a'))))
+    with pytest.raises(ValueError, match="'b' and another one change stage pretrain differently"):
+        make_plan(paper, only=['a', 'b'])
+
+
+def test_what_a_row_changes_in_a_stage_is_taken_by_this_stage(paper):
+    scale = dict(model=dict(heads=dict(ace=dict(scale=9.0))))
+    add_rows(paper, dict(a=dict(stages=dict(task=scale))))
+    with pytest.raises(ValueError, match=r'heads.ace.scale, which stage task does not take'):
+        make_plan(paper, only=['a'])
+
+
 def test_an_ensemble_has_parts_that_another_table_tested_without_scores_tested_again(paper):
     execute(paper, make_plan(paper))
     (paper / 'runs/paper_small/full/seed_0/task/scores.npz').write_text('cut short')
@@ -592,7 +618,7 @@ def test_a_metric_that_was_not_measured_is_named_below_the_rest_of_the_table(pap
     assert grid(plan)[1] == ['None', '1.0', '–', '70.5']
     *_, below, last = to_markdown(plan).splitlines()
     assert below.startswith('measured: ')
-    assert last == f"column 'both' shows score, other, and {plan.runs[1].metrics_file} has score"
+    assert last == f"column 'both' shows score, other, and {plan.runs[1].folder} has score"
     printed = StringIO()
     print_grid(plan, Console(file=printed))
     assert last in printed.getvalue()

@@ -3,12 +3,14 @@
 import shutil
 import sys
 import tarfile
+import threading
 
 import pytest
 from tables_on_disk import make_plan, write_row, write_table
 
 from tools import ablate
 from xmodal.ablation import Plan, read_table, shared_results, unpacked_results
+from xmodal.ablation.results import _locked
 from xmodal.files import FileError
 
 
@@ -67,7 +69,7 @@ def test_a_dry_run_shows_the_results_and_changes_neither_folder_nor_file(
     call(monkeypatch, table, '--seeds', '2', '--dry-run', '--root', root, '--results', published)
     printed = capsys.readouterr().out
     assert printed.count(': done\n') == 6 and 'runs are left' not in printed
-    assert 'The idea' in printed and 'no seed that both rows' not in printed
+    assert 'The idea' in printed and 'undecided' in printed  # by a metric with the name `score`
     assert sorted(root.rglob('*')) == files and published.read_bytes() == before
 
 
@@ -118,6 +120,53 @@ def test_of_two_files_with_results_of_a_run_the_first_counts(published, tmp_path
             plan = Plan(read_table(tmp_path / 'table.py'), 2, tmp_path / 'runs', folder)
             scores = {str(run): run.metrics()['score'] for run in plan.runs if run.metrics()}
         assert scores['plain, seed 0, task'] > scores['idea, seed 0, task'] + 30
+
+
+def test_a_result_that_no_file_has_is_added_whatever_the_first_one_has(published, tmp_path, capsys):
+    mine = tmp_path / 'mine.tar.xz'
+    plan = make_plan(tmp_path, seeds=2, only=['plain'])
+    for run in plan.runs:
+        run.claim()
+    write_row(plan, 'plain', shift=40)
+    for _ in range(2):  # the second time `mine` has it
+        with shared_results(plan.runs, tmp_path / 'runs', published, mine):
+            pass
+        assert 'not added' not in capsys.readouterr().out
+    assert len(contents(mine)) == 6
+
+
+def test_a_training_that_is_not_tested_yet_is_not_taken_for_another_one(
+    published, tmp_path, capsys
+):
+    plan = make_plan(tmp_path, seeds=1, only=['plain'])
+    (run,) = plan.runs
+    run.claim()
+    run.last_checkpoint.write_text('mine')
+    with shared_results(plan.runs, tmp_path / 'runs', published):
+        assert run.metrics() is None and run.seconds() == {}
+    assert 'has a training of yours, not tested' in capsys.readouterr().out
+
+
+def test_two_processes_that_end_together_lose_nothing(tmp_path):
+    plan, file = make_plan(tmp_path, seeds=1), tmp_path / 'results.tar.xz'
+    for run in plan.runs:
+        run.claim()
+    for name in ('plain', 'idea'):
+        write_row(plan, name, 0)
+
+    def add(run):
+        with shared_results([run], tmp_path / 'runs', file):
+            pass
+
+    threads = [threading.Thread(target=add, args=[run]) for run in plan.runs[:2]]
+    with _locked(tmp_path):
+        for thread in threads:
+            thread.start()
+        threads[0].join(0.5)
+        assert not file.exists()  # both wait
+    for thread in threads:
+        thread.join()
+    assert {name.split('/')[1] for name in contents(file)} == {'plain', 'idea'}
 
 
 def test_a_run_that_is_there_is_not_replaced(published, tmp_path):

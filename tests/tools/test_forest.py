@@ -55,7 +55,7 @@ def test_the_command_draws_and_replaces_no_file(tmp_path, monkeypatch, capsys):
         run.claim()
     write_row(plan, 'plain', 0)
     call('--compare', 'plain', '--plot', file)
-    assert 'is not drawn: there is no verdict yet' in capsys.readouterr().out
+    assert 'is not drawn: no verdict yet' in capsys.readouterr().out
     write_row(plan, 'idea', 5)
     call('--compare', 'plain', '--plot', file)
     assert file.read_text().startswith('<svg')

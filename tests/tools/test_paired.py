@@ -23,7 +23,7 @@ def test_the_variances_are_those_of_a_literal_loop():
     groups = [0, 0, 1, 1, 1, 2, 3, 3]
     rows = generator.normal(size=(3, 8))
     difference = paired_difference(
-        [results(row, groups) for row in rows], [results(np.zeros(8))] * 3, ['m']
+        [results(row, groups) for row in rows], [results(np.zeros(8), groups)] * 3, ['m']
     )
     means = [sum(row) / 8 for row in rows]
     assert difference.by_seed == pytest.approx(means)
@@ -46,7 +46,7 @@ def test_the_query_variance_is_that_of_a_bootstrap_over_groups():
     generator = np.random.default_rng(1)
     groups = np.repeat(np.arange(60), 5)
     values = generator.normal(size=300) + np.repeat(generator.normal(size=60), 5)
-    actual = paired_difference([results(values, groups)], [results(np.zeros(300))], ['m'])
+    actual = paired_difference([results(values, groups)], [results(values * 0, groups)], ['m'])
     sums = values.reshape(60, 5).mean(1)
     bootstrap = [sums[generator.integers(60, size=60)].mean() for _ in range(4000)]
     assert sqrt(actual.query_variance) == pytest.approx(np.std(bootstrap), rel=0.06)
@@ -65,11 +65,43 @@ def test_kinds_add_up_and_metrics_are_averaged():
     assert paired_difference([one], [zero], ['m', 'n']).mean == pytest.approx((10 + 2) / 2)
 
 
-def test_other_queries_and_unknown_metrics_are_refused():
-    with pytest.raises(ValueError, match="queries of 'q' differ: 3 and 2"):
-        paired_difference([results([1, 2, 3])], [results([1, 2])], ['m'])
+NAN = np.nan
+TWO_KINDS = results([0, 0], kind='i2t') | results([50, 50], kind='t2i')
+
+
+@pytest.mark.parametrize(
+    'rows, references, found',
+    [
+        ([results([1, 2, 3])], [results([1, 2])], "of 'q': 3 and 2 queries"),
+        ([results([1, 2]), results([1])], [results([0, 0]), results([0])], '2 and 1 queries'),
+        ([results([1, 3], kind='i2t')], [TWO_KINDS], 'of the queries i2t in one .* i2t, t2i in'),
+        ([TWO_KINDS], [results([1, 3], kind='i2t')], 'queries i2t, t2i in one .* of i2t in'),
+        ([results([1, NAN, 2])], [results([1, 2, NAN])], '2 of 3 queries count in one'),
+        ([results([1, 2]), results([1, NAN])], [results([0, 0])] * 2, '1 of 2 queries count in'),
+        ([results([1, NAN]), results([1, 2])], [results([0, 0])] * 2, '1 of 2 queries count in'),
+        ([results([1, 2], [0, 0]), results([1, 2])], [results([0, 0])] * 2, '1 of 2 .* image or'),
+    ],
+)
+def test_other_queries_are_refused(rows, references, found):
+    with pytest.raises(ValueError, match=f"'m'.*{found}.*: delete metrics.json"):
+        paired_difference(rows, references, ['m'])
+
+
+def test_other_names_and_metrics_that_nothing_determines_are_refused():
+    renamed = {'q': results([1, 2])['q']._replace(ids=np.array(['0', '7']))}
+    with pytest.raises(ValueError, match="'m' of 'q': 1 of 2 queries have other names"):
+        paired_difference([results([1, 2])], [renamed], ['m'])
     with pytest.raises(ValueError, match="do not determine 'x'"):
         paired_difference([results([1, 2])], [results([1, 2])], ['x'])
+    with pytest.raises(ValueError, match="'m' of 'q': no query of the test set counts"):
+        paired_difference([results([NAN, NAN])], [results([NAN, NAN])], ['m'])
+
+
+def test_a_level_as_small_as_that_of_a_first_look_gives_a_finite_interval():
+    difference = PairedDifference(1.0, (0.5, 1.5, 1.0), 500, 1e-4, 1e-4)
+    # Student's t of two degrees of freedom exceeds a large x with probability 1 / (2 x²).
+    assert difference.half_width(1e-19) == pytest.approx(sqrt(1 / 1e-19 / 12), rel=1e-6)
+    assert difference._replace(by_seed=(1.0, 1.0, 1.0)).half_width(1e-19) < 1
 
 
 @pytest.mark.parametrize(
@@ -129,7 +161,7 @@ def test_at_most_five_per_cent_of_verdicts_on_nothing_are_false(of_seed, of_quer
 
 def test_a_difference_of_the_detectable_size_is_found_four_times_out_of_five():
     generator = np.random.default_rng(3)
-    sizes = [d.detectable for d in simulate(generator, 200, 0.0, 0.3, 0, 1, seeds=8)]
+    sizes = [d.detectable_at() for d in simulate(generator, 200, 0.0, 0.3, 0, 1, seeds=8)]
     delta = float(np.mean(sizes))
     found = [judge(d).word for d in simulate(generator, 400, delta, 0.3, 0, 1, seeds=8)]
     assert found.count('better') / 400 >= 0.75

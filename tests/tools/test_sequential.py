@@ -10,6 +10,7 @@ from tables_on_disk import make_plan, write_row, write_table
 from tools import ablate
 from xmodal.ablation import Commands, SequentialRunner
 from xmodal.ablation.spending import look_levels
+from xmodal.ablation.verdict import judge
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,54 @@ def test_decided_rows_stop_and_the_others_go_on(growing, tmp_path):
         8 - seeds
     )
     assert runner.plan.seeds == 8
+
+
+def cut_short(tmp_path, monkeypatch, at, written, stopping=True):
+    """The comparisons with a run that ends at a number of seeds, of which it writes some rows."""
+
+    class Writer:
+        def __init__(self, plan, commands):
+            self.plan, self.ends = plan, plan.seeds == at
+            self.stopping = self.ends and stopping
+            self.failed = ['a run'] if self.ends and not stopping else []
+
+        def run(self):
+            for row in self.plan.table.rows:
+                if not self.ends or row.name in written:
+                    write_row(self.plan, row.name, 2.0 * (row.name != 'plain'), deviation=0.3)
+
+    monkeypatch.setattr('xmodal.ablation.sequential.TableRunner', Writer)
+    table = make_plan(tmp_path, seeds=2).table
+    looks, columns = range(3, 6), table.columns[:1]
+    runner = SequentialRunner(table, looks, tmp_path / 'runs', Commands(), 'plain', columns, 1)
+    return {comparison.row.name: comparison for comparison in runner.run()}
+
+
+@pytest.mark.parametrize('stopping', [True, False])
+def test_rows_that_lack_a_seed_of_a_look_keep_the_verdict_before(tmp_path, monkeypatch, stopping):
+    found = cut_short(tmp_path, monkeypatch, 4, ['plain', 'idea'], stopping)
+    levels = look_levels((3, 4, 5))
+    for name, seeds in (('idea', 4), ('third', 3)):
+        verdict = found[name].verdict
+        assert len(verdict.difference.by_seed) == seeds
+        assert verdict.half_width == verdict.difference.half_width(levels[seeds - 3])
+    assert not found['third'].verdict.is_decided
+
+
+def test_before_the_first_look_is_complete_there_is_no_verdict(tmp_path, monkeypatch):
+    make_plan(tmp_path)
+    found = cut_short(tmp_path, monkeypatch, 3, ['plain', 'idea'])
+    assert found['idea'].verdict
+    assert found['third'].verdict is None
+    assert found['third'].reason == 'no seed that both rows were tested with'
+
+
+def test_the_verdict_at_a_look_knows_the_later_ones(tmp_path, monkeypatch):
+    found = cut_short(tmp_path, monkeypatch, 4, [])
+    verdict, levels = found['idea'].verdict, look_levels((3, 4, 5))
+    later = [(4, levels[1]), (5, levels[2])]
+    assert verdict == judge(verdict.difference, 1, levels[0], later)
+    assert verdict.more_seeds < judge(verdict.difference, 1, levels[0]).more_seeds
 
 
 def test_the_command_ends_with_verdicts_and_the_number_of_seeds(

@@ -7,7 +7,8 @@ import pytest
 from tables_on_disk import write_row, write_table
 
 from tools import ablate
-from xmodal.ablation import Commands, Tournament, read_cells
+from xmodal.ablation import Commands, Plan, Tournament, read_cells
+from xmodal.ablation.table import _read_config
 from xmodal.engine.keys import ConfigError
 
 SHIFTS = {'plain': (0, 0.2), 'idea': (5, 0.3), 'third': (0.5, 2)}
@@ -36,7 +37,7 @@ def written(tmp_path, monkeypatch):
     class Writer:
         failed, stopping = [], False
 
-        def __init__(self, plan, commands):
+        def __init__(self, plan, commands, waits):
             self.plan = plan
 
         def run(self):
@@ -109,6 +110,74 @@ def test_an_entry_has_a_margin_of_its_own(written, tmp_path):
     assert 'within 20' not in verdicts['dear', 'third']
 
 
+def test_runs_that_were_made_with_other_settings_have_no_verdict(written, tmp_path):
+    _, file = written
+    for cell in read_cells(file):
+        for run in Plan(cell.table, 3, tmp_path / 'runs').runs:
+            run.claim()
+    play(file, tmp_path / 'runs', [3]).run()
+    config = tmp_path / 'cheap/task.py'
+    config.write_text(config.read_text() + 'optimizer = 1\n')
+    _read_config.cache_clear()  # another process has read no config
+    again = play(file, tmp_path / 'runs', [3])
+    again.look()
+    verdicts = {cell.family: found for cell, found in zip(again.cells, again.found, strict=True)}
+    assert verdicts['dear'].verdict and not verdicts['cheap'].verdict
+    assert 'optimizer: None there, 1 now' in verdicts['cheap'].reason
+
+
+def test_a_failed_run_closes_the_cells_that_need_it_and_is_not_tried_again(tmp_path, monkeypatch):
+    file, tried = declare(tmp_path), []
+
+    class Failing:
+        stopping = False
+
+        def __init__(self, plan, commands, waits):
+            self.plan, self.failed = plan, []
+
+        def run(self):
+            tried.append(self.plan.table.group)
+            self.failed = [run for run in self.plan.runs if not run.is_done][:1]
+
+    monkeypatch.setattr('xmodal.ablation.tournament.TableRunner', Failing)
+    tournament = play(file, tmp_path / 'runs', [3])
+    tournament.run()
+    assert sorted(tried) == ['cheap', 'dear'] and not tournament.open
+    assert [str(run) for run in tournament.failed] == ['plain, seed 0, task'] * 2
+    assert tournament.found == [None] * 4
+
+
+def test_a_cell_that_other_processes_hold_is_left_for_the_next_one(tmp_path, monkeypatch):
+    file, held, done = declare(tmp_path), {'cheap'}, []
+
+    class Holding:
+        failed, stopping = [], False
+
+        def __init__(self, plan, commands, waits):
+            assert not waits
+            self.plan = plan
+
+        def run(self):
+            if self.plan.table.group not in held:
+                done.append(self.plan.table.group)
+                for row in self.plan.table.rows:
+                    write_row(self.plan, row.name, 0)
+
+    monkeypatch.setattr('xmodal.ablation.tournament.TableRunner', Holding)
+    monkeypatch.setattr('xmodal.ablation.tournament.time.sleep', lambda seconds: held.clear())
+    tournament = play(file, tmp_path / 'runs', [3])
+    tournament.run()
+    assert done == ['dear', 'dear', 'cheap', 'cheap'] and not tournament.open
+
+
+def test_options_of_a_single_table_are_refused(monkeypatch, capsys):
+    for option, value in (('--only', 'ape'), ('--preset', '4m'), ('--print-config', 'ape')):
+        monkeypatch.setattr(sys, 'argv', ['ablate.py', 'tournament', option, value])
+        with pytest.raises(SystemExit):
+            ablate.main()
+        assert f'{option} is not for the tournament' in capsys.readouterr().err
+
+
 def play_whole(file, folder):
     tournament = play(file, folder / 'runs', range(3, 7))
     tournament.run()
@@ -126,8 +195,14 @@ def test_the_command_prints_one_table(written, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, 'argv', [*command, '--until-decided', '6', '--markdown'])
     ablate.main()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith('| family | plug-in | figure')
-    assert sum('| dear | The idea |' in line and 'better' in line for line in lines) == 1
+    assert lines[0].startswith('| family | table | plug-in | figure')
+    assert (
+        sum(
+            line.startswith('| dear |') and '| The idea |' in line and 'better' in line
+            for line in lines
+        )
+        == 1
+    )
     assert lines[-1] == '0 of 4 cells are open'
 
 
@@ -139,6 +214,12 @@ def test_unknown_names_are_told(tmp_path):
         read_cells(file)
     file.write_text(text.replace("'family'", "'famly'", 1))
     with pytest.raises(ConfigError, match="no key 'famly'"):
+        read_cells(file)
+    file.write_text(text.replace("'against': 'plain', ", '', 1))
+    with pytest.raises(ConfigError, match="the key 'against' is missing"):
+        read_cells(file)
+    file.write_text(text.replace('entries', 'entires'))
+    with pytest.raises(ConfigError, match='no list `entries`'):
         read_cells(file)
 
 

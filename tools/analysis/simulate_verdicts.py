@@ -78,7 +78,7 @@ def main() -> None:
             for _ in trange(args.tables, desc=f'{seeds} seeds', disable=None)
         ]
         counts = [sum(verdict.word == word for verdict in found) for word in words]
-        detectable = np.median([verdict.difference.detectable for verdict in found])
+        detectable = np.median([verdict.detectable for verdict in found])
         cells = [f'{100 * count / args.tables:.1f} %' for count in counts]
         used = np.mean([len(verdict.difference.by_seed) for verdict in found])
         table.add_row(str(seeds), *cells, f'{used:.1f}', f'{detectable:.2f}')

@@ -9,11 +9,12 @@ from xmodal.ablation.comparison import (
     reference_row,
 )
 from xmodal.ablation.declaration import find_table, read_table
+from xmodal.ablation.listing import list_commands, list_missing
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.report import grid, print_grid, to_markdown
 from xmodal.ablation.requirements import missing_by_stage, missing_gpus
 from xmodal.ablation.results import shared_results, unpacked_results
-from xmodal.ablation.row_config import row_config
+from xmodal.ablation.row_config import print_row_config, row_config
 from xmodal.ablation.runner import TableRunner
 from xmodal.ablation.runs import Run
 from xmodal.ablation.sequential import SequentialRunner
@@ -36,10 +37,13 @@ __all__ = [
     'comparisons_to_markdown',
     'find_table',
     'grid',
+    'list_commands',
+    'list_missing',
     'missing_by_stage',
     'missing_gpus',
     'print_comparisons',
     'print_grid',
+    'print_row_config',
     'print_tournament',
     'read_cells',
     'read_table',

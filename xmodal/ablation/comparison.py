@@ -49,7 +49,7 @@ class Comparison(NamedTuple):
             self.column.heading,
             f'{difference.mean:+.2f}',
             interval,
-            f'{difference.detectable:.2f}',
+            f'{self.verdict.detectable:.2f}',
             str(len(difference.by_seed)),
             str(self.verdict),
         ]
@@ -76,6 +76,7 @@ def compare(
     columns: Sequence[Column],
     margin: float,
     level: float = LEVEL,
+    later: Sequence[tuple[int, float]] = (),
 ) -> list[Comparison]:
     """Compares all other rows with the reference, by the seeds that both have been tested with.
 
@@ -85,9 +86,10 @@ def compare(
         columns: of the table.
         margin: points within which rows are equivalent.
         level: share of intervals that miss the true difference.
+        later: looks that are still to come, each a number of seeds and its level.
     """
     return [
-        compare_cell(plan, row, reference, column, margin, level)
+        compare_cell(plan, row, reference, column, margin, level, later)
         for column in columns
         for row in plan.table.rows
         if row is not reference
@@ -95,7 +97,13 @@ def compare(
 
 
 def compare_cell(
-    plan: Plan, row: Row, reference: Row, column: Column, margin: float, level: float = LEVEL
+    plan: Plan,
+    row: Row,
+    reference: Row,
+    column: Column,
+    margin: float,
+    level: float = LEVEL,
+    later: Sequence[tuple[int, float]] = (),
 ) -> Comparison:
     """One row and column against the reference; the rest as :func:`compare`."""
     pairs = [
@@ -113,8 +121,8 @@ def compare_cell(
             row,
             column,
             None,
-            f'no {lacking[0].queries_file}: delete {lacking[0].metrics_file.name} beside it, and '
-            'the same command tests again',
+            f'{lacking[0].folder} has metrics, but no {lacking[0].queries_file.name}: delete its '
+            f'{lacking[0].metrics_file.name}, and the same command tests again',
         )
     rows, references = zip(
         *[[read_queries(run.queries_file) for run in pair] for pair in measured], strict=True
@@ -123,7 +131,7 @@ def compare_cell(
         difference = paired_difference(rows, references, column.metrics)
     except ValueError as error:
         return Comparison(row, column, None, str(error))
-    return Comparison(row, column, judge(difference, margin, level))
+    return Comparison(row, column, judge(difference, margin, level, later))
 
 
 def print_comparisons(

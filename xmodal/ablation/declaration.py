@@ -181,14 +181,21 @@ def _read_overrides(
             _check_name(f'{where}: row of stage {stage},', override, rows)
             source, override = override, rows[override].get('override', {})
         overrides[stage] = Override(source, _flat_options(where, override))
-    for override in overrides.values():
-        for key in override.changes:
-            if not any(stage.takes_key(key) for stage in stages.values()):
-                takes = sorted({prefix for stage in stages.values() for prefix in stage.takes})
-                raise ValueError(
-                    f'{where} sets {key}, which no stage takes; the stages take {", ".join(takes)}'
-                )
+    for name, override in overrides.items():
+        is_own = isinstance(of_stages.get(name), dict)  # of this stage, not of all of them
+        _check_taken(where, override, [stages[name]] if is_own else list(stages.values()))
     return overrides
+
+
+def _check_taken(where: str, override: Override, stages: list[Stage]) -> None:
+    """Refuses a change that none of the stages takes."""
+    for key in override.changes:
+        if not any(stage.takes_key(key) for stage in stages):
+            takes = ', '.join(sorted({prefix for stage in stages for prefix in stage.takes}))
+            reason = f'no stage takes; the stages take {takes}'
+            if len(stages) == 1:
+                reason = f'stage {stages[0].name} does not take; it takes {takes}'
+            raise ValueError(f'{where} sets {key}, which {reason}')
 
 
 def _of_preset(value: list | dict | None, preset: str) -> list:

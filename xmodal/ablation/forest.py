@@ -1,6 +1,7 @@
 """Verdicts drawn: each difference with its interval, and the margin of equivalence."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -59,6 +60,17 @@ def _draw_panel(axes: Axes, title: str, comparisons: Sequence[Comparison]) -> No
         side.set_visible(False)
 
 
-def write_forest(file: Path, panels: Mapping[str, Sequence[Comparison]]) -> None:
-    """Writes :func:`draw_forest` as SVG."""
-    file.write_text(to_svg(draw_forest(panels)))
+def write_forest(file: Path, found: Iterable[tuple[str, Comparison]]) -> bool:
+    """Writes :func:`draw_forest` as SVG; whether there is a verdict to draw.
+
+    Args:
+        file: to write.
+        found: comparisons, each with the title of its panel.
+    """
+    panels = defaultdict(list)
+    for title, comparison in found:
+        if comparison.verdict:
+            panels[title].append(comparison)
+    if panels:
+        file.write_text(to_svg(draw_forest(panels)))
+    return bool(panels)

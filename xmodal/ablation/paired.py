@@ -13,7 +13,7 @@ The interval is d ± √(t²(n − 1) S² / n + t²(G − 1) V): the margins of 
 own quantile, added in quadrature (the MOVER of Zou and Donner, Statistics in Medicine 27, 2008).
 e_sq is in both, so the interval is rather too wide than too narrow, as that of a bootstrap over
 both (Owen, Annals of Applied Statistics 1, 2007). A percentile bootstrap over three seeds is far
-too narrow: it knows nothing of Student's t, and has 27 samples.
+too narrow: it knows nothing of Student's t, and has 10 different samples.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from xmodal.evaluation.queries import Queries
+from xmodal.evaluation.queries import Queries, QueryResults
 
 LEVEL = 0.05  # share of intervals that do not hold the true difference
 POWER = 0.8
+_AGAIN = 'rows are compared on one test set: delete metrics.json of both to test them again'
 
 
 class PairedDifference(NamedTuple):
@@ -47,21 +48,23 @@ class PairedDifference(NamedTuple):
     query_variance: float
     shared_variance: float
 
-    def half_width(self, level: float = LEVEL, seeds: int | None = None) -> float:
+    def half_width(self, level: float = LEVEL, seeds: float | None = None) -> float:
         """Half of the interval's width; infinite for one seed.
 
         Args:
             level: share of intervals that miss the true difference.
-            seeds: as it would be with another number of seeds of the same deviation.
+            seeds: as it would be with another number of seeds of the same deviation; ``inf`` for
+                the part that is due to the queries alone.
         """
-        return self._margin(lambda dof: _quantile(1 - level / 2, dof), seeds)
+        return self._margin(lambda dof: _upper_quantile(level / 2, dof), seeds)
 
-    @property
-    def detectable(self) -> float:
+    def detectable_at(self, level: float = LEVEL) -> float:
         """The least true difference that the interval excludes 0 for, four times out of five."""
-        return self._margin(lambda dof: _quantile(1 - LEVEL / 2, dof) + _quantile(POWER, dof))
+        return self._margin(
+            lambda dof: _upper_quantile(level / 2, dof) + _upper_quantile(1 - POWER, dof)
+        )
 
-    def _margin(self, factor, seeds: int | None = None) -> float:
+    def _margin(self, factor, seeds: float | None = None) -> float:
         n = len(self.by_seed)
         if n < 2:
             return inf
@@ -85,6 +88,7 @@ def paired_difference(
     Raises:
         ValueError: when the queries of two results differ, or do not determine a metric.
     """
+    _require_same_queries([*rows, *references], metrics)
     pairs = zip(rows, references, strict=True)
     by_seed = [_influences(row, reference, metrics) for row, reference in pairs]
     figures = [figure for figure, _ in by_seed]
@@ -110,16 +114,8 @@ def _influences(
     """The difference of a seed, and how much each group of queries moves it, by group."""
     figure, parts = 0.0, {}
     for metric in metrics:
-        kinds = [kind for kind in row if metric in row[kind].columns]
-        if not kinds or any(metric not in reference[kind].columns for kind in kinds):
-            raise ValueError(f"the results of the queries do not determine '{metric}'")
-        for kind in kinds:
+        for kind in _kinds(row, metric):
             ours, theirs = row[kind], reference[kind]
-            if not np.array_equal(ours.ids, theirs.ids):
-                raise ValueError(
-                    f"the queries of '{kind}' differ: {len(ours.ids)} and {len(theirs.ids)}, or "
-                    'others of the same number; rows can be compared on one test set only'
-                )
             values = (ours.columns[metric] - theirs.columns[metric]) / len(metrics)
             counts = ~np.isnan(values)
             values, groups = values[counts], ours.groups[counts]
@@ -132,6 +128,54 @@ def _influences(
     return figure, parts
 
 
+def _kinds(queries: Queries, metric: str) -> list[str]:
+    """The kinds of queries that a metric is the sum over."""
+    return sorted(kind for kind in queries if metric in queries[kind].columns)
+
+
+def _require_same_queries(results: Sequence[Queries], metrics: Sequence[str]) -> None:
+    """Checks that the results are of the same queries, in the same groups.
+
+    Only then is d_sq there for every seed and query.
+
+    Raises:
+        ValueError: with the metric and what differs.
+    """
+    first, *others = results
+    for metric in metrics:
+        kinds = _kinds(first, metric)
+        for other in others:
+            if (found := _kinds(other, metric)) != kinds:
+                ours, theirs = (', '.join(one) or 'none' for one in (kinds, found))
+                raise ValueError(
+                    f"'{metric}' is of the queries {ours} in one result, and of {theirs} in "
+                    f'another; {_AGAIN}'
+                )
+            for kind in kinds:
+                if unlike := _unlike(first[kind], other[kind], metric):
+                    raise ValueError(f"'{metric}' of '{kind}': {unlike}; {_AGAIN}")
+        if not kinds:
+            raise ValueError(f"the results of the queries do not determine '{metric}'")
+        for kind in kinds:
+            if np.isnan(first[kind].columns[metric]).all():
+                raise ValueError(f"'{metric}' of '{kind}': no query of the test set counts")
+
+
+def _unlike(one: QueryResults, other: QueryResults, metric: str) -> str:
+    """What differs in the queries of two results; empty where nothing does."""
+    if len(one.ids) != len(other.ids):
+        return f'{len(one.ids)} and {len(other.ids)} queries'
+    for what, ours, theirs in (
+        ('have other names', one.ids, other.ids),
+        ('are of another image or sentence', one.groups, other.groups),
+        ('count in one result only', *(np.isnan(q.columns[metric]) for q in (one, other))),
+    ):
+        if differ := int((ours != theirs).sum()):
+            return f'{differ} of {len(ours)} queries {what}'
+    return ''
+
+
 @lru_cache
-def _quantile(share: float, dof: int) -> float:
-    return float(stats.t.ppf(share, dof))
+def _upper_quantile(share: float, dof: float) -> float:
+    """What Student's t exceeds with this probability, be it as small as that of a first look."""
+    return float(stats.t.isf(share, dof))

@@ -1,6 +1,6 @@
 """From a table to its runs: which stages of which rows, and what they share."""
 
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from xmodal.ablation.runs import METRICS, Run
@@ -52,16 +52,27 @@ class Plan:
         stages = self.table.stages
         source = self._run(row, stages[stage.after], seed) if stage.after else None
         parts = [self._run(row, stages[name], seed) for name in stage.ensemble]
-        names = [self._override_name(row, step) for step in self.table.chain(stage.name)]
+        names = [self._override_name(row, step) for step in self._steps(stage)]
         overrides = '-to-'.join(name for name, _ in groupby(names))
         path = Path(overrides, f'seed_{seed}', stage.name)
-        folder = self.root / path
+        folder, options = self.root / path, row.options(stage)
         if folder not in self._by_folder:
-            run = Run(stage, row.options(stage), seed, folder, source, parts)
+            run = Run(stage, options, seed, folder, source, parts)
             if (self._results / path / METRICS).is_file():
                 run.results = self._results / path
             self._by_folder[folder] = run
-        return self._by_folder[folder]
+        run = self._by_folder[folder]
+        if not run.has_options(options):
+            raise ValueError(
+                f"row '{row.name}' and another one change stage {stage.name} differently, and both "
+                f'changes have the name {overrides}: give one of them in a row of its own'
+            )
+        return run
+
+    def _steps(self, stage: Stage) -> list[Stage]:
+        """All stages that it rests on, in order of work, and itself."""
+        parts = [self._steps(self.table.stages[name]) for name in stage.ensemble]
+        return [*chain.from_iterable(parts), *self.table.chain(stage.name)]
 
     def _override_name(self, row: Row, stage: Stage) -> str:
         """The row's override, or the reference's where both give equal configs in all the chain."""
@@ -70,7 +81,7 @@ class Plan:
             return override.name
         is_reference = all(
             self._config(step, override) == self._config(step, reference.overrides[step.name])
-            for step in self.table.chain(stage.name)
+            for step in self._steps(stage)
         )
         return reference.name if is_reference else override.name
 

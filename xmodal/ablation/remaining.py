@@ -10,7 +10,7 @@ def usual_seconds(runs: list[Run]) -> dict[tuple[str, str], float]:
     known: dict[tuple[str, str], list[float]] = {}
     for run in runs:
         times = run.seconds()
-        done = {'train': run.is_trained, 'test': not run.lacks_test}
+        done = {'train': not run.lacks_training, 'test': not run.lacks_test}
         for step in times.keys() & {step for step in done if done[step]}:
             known.setdefault((run.stage.name, step), []).append(times[step])
     return {key: mean(times) for key, times in known.items()}

@@ -56,9 +56,9 @@ def not_measured(plan: Plan) -> list[str]:
         ]
         tested = [run for run in runs if run.metrics() is not None]
         if lacking := [run for run in tested if figure(run, column) is None]:
-            file, found = lacking[0].metrics_file, ', '.join(sorted(lacking[0].metrics()))
+            folder, found = lacking[0].folder, ', '.join(sorted(lacking[0].metrics()))
             lines.append(
-                f"column '{column.heading}' shows {', '.join(column.metrics)}, and {file} has "
+                f"column '{column.heading}' shows {', '.join(column.metrics)}, and {folder} has "
                 + (found or 'no metric: its test set has no labels')
             )
     return lines

@@ -4,9 +4,11 @@ A file is a ``.tar.xz``: for each run, in the folder that it has below the root 
 metrics, its results query by query without their scores, and the record of its settings.
 """
 
+import fcntl
 import io
 import json
 import lzma
+import os
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,6 +83,9 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
         taken = (target / _name(run.metrics_file, root)).is_file()  # from a file before this one
         if run.metrics() is not None or taken or record not in contents:
             continue
+        if any(run.folder.glob('*.pth')):
+            print(f'not taken from {file}: {run}: {run.folder} has a training of yours, not tested')
+            continue
         made_with = json.loads(contents[record])['settings']
         if changed := differences(made_with, run.settings()):
             print(f'not taken from {file}: {run}: made with other settings: {changed[0]}')
@@ -97,28 +102,46 @@ def _save(runs: Iterable[Run], root: Path, files: Sequence[Path]) -> list[str]:
     """Adds the results of all measured runs that no file has to the last one.
 
     Returns:
-        For each run that a file has another result of, which stays: a sentence.
+        For each run that the last file has another result of, which stays: a sentence.
     """
-    of_files = [_contents(file) for file in files]
-    known = {name: content for contents in of_files for name, content in contents.items()}
     new, kept = {}, []
-    for run in runs:
-        if run.metrics() is None or not run.record_file.is_file():
-            continue
-        own = {_name(path, root): path.read_bytes() for path in (run.record_file, run.metrics_file)}
-        if not known.keys() & own.keys():
+    with _locked(files[-1].parent):
+        of_files = [_contents(file) for file in files]
+        for run in runs:
+            if run.metrics() is None or not run.record_file.is_file():
+                continue
+            results = run.record_file, run.metrics_file
+            own = {_name(path, root): path.read_bytes() for path in results}
+            if any(_has(contents, own) for contents in of_files):
+                continue
+            if own.keys() & of_files[-1].keys():
+                kept.append(f'{run}: {files[-1]} has another result of this run; give another file')
+                continue
             new |= own
             if run.queries_file.is_file():
                 new[_name(run.queries_file, root)] = _small_queries(run)
-        elif any(_outcome(known[name]) != _outcome(content) for name, content in own.items()):
-            kept.append(f'{run}: {_names(files)} another result of this run; give another file')
-    if new:
-        _write(files[-1], of_files[-1] | new)
+        if new:
+            _write(files[-1], of_files[-1] | new)
     return kept
 
 
-def _names(files: Sequence[Path]) -> str:
-    return f'{files[0]} has' if len(files) == 1 else f'one of {len(files)} files has'
+def _has(contents: dict[str, bytes], own: dict[str, bytes]) -> bool:
+    """Whether a file has a run with the same outcome."""
+    return own.keys() <= contents.keys() and all(
+        _outcome(contents[name]) == _outcome(content) for name, content in own.items()
+    )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Waits for other processes that add results to a file of the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _name(path: Path, root: Path) -> str:
@@ -142,12 +165,13 @@ def _write(file: Path, contents: dict[str, bytes]) -> None:
 def _small_queries(run: Run) -> bytes:
     """The results query by query, for the compression of all runs at once.
 
-    Scores are left out: nothing compares them, and they are most of what a file would have.
+    Scores are left out, unless a metric has this name: nothing compares them, and they are most of
+    what a file would have.
     """
     arrays = {}
     with np.load(run.queries_file) as content:
         for name in content:
-            if not name.endswith(f'{SEPARATOR}score'):
+            if not name.endswith(f'{SEPARATOR}score') or 'score' in run.metrics():
                 values = content[name]
                 arrays[name] = np.array(values.tolist()) if values.dtype.kind == 'U' else values
     output = io.BytesIO()

@@ -1,6 +1,7 @@
 """One training of a row as a config, to print or to train without the rest of the table."""
 
 from pathlib import Path
+from pprint import pformat
 
 from mmengine.config import Config
 
@@ -38,6 +39,14 @@ def row_config(name: str, preset: str | None = None) -> Config:
         source = table.stages[stage.after]
         config.load_from = str(best_checkpoint(folder / source.name, row.config(source)))
     return config
+
+
+def print_row_config(name: str, preset: str | None = None) -> None:
+    """Prints the config of :func:`row_config`, to be saved and trained."""
+    print(f'# {name}')
+    # In the order of the config, which decides over random initial weights; MMEngine's dump sorts.
+    for key, value in row_config(name, preset).to_dict().items():
+        print(f'{key} = {pformat(value, width=100, sort_dicts=False)}')
 
 
 def _parse(name: str) -> tuple[str, str, str | None]:

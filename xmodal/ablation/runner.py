@@ -28,14 +28,17 @@ class TableRunner:
         plan: the runs.
         commands: how to call the tools.
         poll: seconds between looks at the child process.
+        waits: whether to wait for runs that other processes hold.
 
     Attributes:
         failed: runs whose process failed.
         stopping: whether a signal arrived.
     """
 
-    def __init__(self, plan: Plan, commands: Commands, poll: float = 1.0) -> None:
-        self.plan, self.commands, self.poll = plan, commands, poll
+    def __init__(
+        self, plan: Plan, commands: Commands, poll: float = 1.0, waits: bool = True
+    ) -> None:
+        self.plan, self.commands, self.poll, self.waits = plan, commands, poll, waits
         self.failed: list[Run] = []
         self.stopping = False
         self._process: subprocess.Popen | None = None
@@ -62,8 +65,11 @@ class TableRunner:
                 if not left:
                     break
                 # Another process may hold a run; the runs that start from it wait.
-                if not any(self._try(run, bar) for run in left):
-                    time.sleep(self.poll)
+                if any(self._try(run, bar) for run in left):
+                    continue
+                if not self.waits:
+                    break
+                time.sleep(self.poll)
 
     def _is_blocked(self, run: Run) -> bool:
         """Whether a run, or one that it needs, has failed."""

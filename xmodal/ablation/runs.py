@@ -57,6 +57,12 @@ class Run:
         """The config with all changes, except for the checkpoint that it starts from."""
         return self.stage.merged(self.options)
 
+    def has_options(self, options: dict) -> bool:
+        """Whether other options make the same config: a default may be given or left out."""
+        options = {**options, 'randomness.seed': self.seed}
+        is_same = options == self.options
+        return is_same or self.stage.merged(options).to_dict() == self.config.to_dict()
+
     @property
     def last_checkpoint(self) -> Path:
         """The checkpoint of the last epoch."""

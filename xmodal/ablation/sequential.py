@@ -50,7 +50,9 @@ class SequentialRunner:
     def run(self) -> list[Comparison]:
         """Runs until all rows are decided, a run fails, a signal arrives, or seeds run out."""
         table, found = self.plan.table, {}
-        for seeds, level in zip(self.looks, look_levels(self.looks), strict=True):
+        later = list(zip(self.looks, look_levels(self.looks), strict=True))
+        while later:
+            (seeds, level), *later = later
             rows = [
                 row
                 for row in table.rows
@@ -62,14 +64,42 @@ class SequentialRunner:
             part = Plan(table._replace(rows=rows), seeds, self.root)
             runner = TableRunner(part, self.commands)
             runner.run()
-            for comparison in compare(part, self.reference, self.columns, self.margin, level):
-                key = comparison.row.name, comparison.column.heading
-                if key not in found or not found[key].is_settled:
-                    found[key] = comparison
+            self._judge(part, level, later, found)
             self.failed = runner.failed
             if runner.failed or runner.stopping:
                 break
         return list(found.values())
+
+    def _judge(
+        self,
+        part: Plan,
+        level: float,
+        later: Sequence[tuple[int, float]],
+        found: dict[tuple[str, str], Comparison],
+    ) -> None:
+        """Replaces comparisons that are open by those of a look.
+
+        A stop or a failure leaves rows with fewer seeds than the look has. The level is not for
+        these: they keep the verdict of the look before.
+        """
+        for new in compare(part, self.reference, self.columns, self.margin, level, later):
+            key = new.row.name, new.column.heading
+            if key in found and found[key].is_settled:
+                continue
+            if not self._is_complete(part, new):
+                reason = f'fewer than the {self.looks[0]} seeds of the first look'
+                found.setdefault(key, new._replace(verdict=None, reason=new.reason or reason))
+            else:
+                found[key] = new
+
+    def _is_complete(self, part: Plan, comparison: Comparison) -> bool:
+        """Whether row and reference were tested with all seeds of the look."""
+        stage = comparison.column.stage
+        return all(
+            part.run_of(row, stage, seed).metrics_file.is_file()
+            for row in (comparison.row, self.reference)
+            for seed in range(part.seeds)
+        )
 
 
 def _is_open(row: str, found: dict[tuple[str, str], Comparison], columns: Sequence[Column]) -> bool:

@@ -1,5 +1,6 @@
 """Every plug-in against none, in every family that takes it: the cheapest open question first."""
 
+import time
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
@@ -22,7 +23,9 @@ from xmodal.engine.sources import read_sources
 from xmodal.packaged import find_file
 
 DECLARATION = 'configs/tournament.py'
-_KEYS = {'family', 'table', 'against', 'rows', 'columns', 'margin'}
+_REQUIRED = {'family', 'table', 'against'}
+_KEYS = _REQUIRED | {'rows', 'columns', 'margin'}
+_POLL = 5.0  # seconds between looks at runs that other processes hold
 
 
 class Cell(NamedTuple):
@@ -30,11 +33,13 @@ class Cell(NamedTuple):
 
     Attributes:
         family: as printed.
+        name: of the table, as printed.
         table: with the family without the plug-in, the plug-in, and the figure's column.
         margin: points of the figure within which the two are equivalent; None for the usual ones.
     """
 
     family: str
+    name: str
     table: Table
     margin: float | None = None
 
@@ -43,14 +48,20 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
     """Reads the declaration: a list ``entries`` (configs/tournament.py).
 
     Raises:
-        ConfigError: for an unknown key, table, row or column, with the known ones.
+        ConfigError: for a missing or unknown key, table, row or column, with the known ones.
     """
     file = Path(file) if Path(file).is_file() else find_file(str(file))
+    entries = read_sources(str(file)).to_dict().get('entries')
+    if not entries:
+        raise ConfigError(f'{file}: no list `entries`; see {DECLARATION}')
     cells = []
-    for number, entry in enumerate(read_sources(str(file)).to_dict().get('entries', [])):
+    for number, entry in enumerate(entries):
         where = f'{file}: entries[{number}]'
         if unknown := entry.keys() - _KEYS:
-            raise ConfigError(f"{where}: no key '{min(unknown)}'; there are {', '.join(_KEYS)}")
+            known = ', '.join(sorted(_KEYS))
+            raise ConfigError(f"{where}: no key '{min(unknown)}'; there are {known}")
+        if missing := _REQUIRED - entry.keys():
+            raise ConfigError(f"{where}: the key '{min(missing)}' is missing")
         table = read_table(find_table(entry['table']))
         rows = {row.name: row for row in table.rows}
         columns = {column.heading: column for column in table.columns}
@@ -65,6 +76,7 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
         cells += [
             Cell(
                 entry['family'],
+                entry['table'],
                 table.part([rows[entry['against']], rows[name]], [columns[heading]]),
                 entry.get('margin'),
             )
@@ -91,7 +103,7 @@ class Tournament:
     Attributes:
         found: the last comparison of each cell; None before its first look.
         open: indices of the cells that are not decided.
-        failed: runs whose process failed.
+        failed: runs whose process failed; cells that need one of them are not open any more.
     """
 
     def __init__(
@@ -123,14 +135,19 @@ class Tournament:
         """Runs until all cells are decided, runs fail, a signal arrives, or seeds run out."""
         self.look()
         while self.open:
-            index = min(sorted(self.open), key=self.cost)
-            runner = TableRunner(self.plan(index), self.commands)
-            runner.run()
-            self.failed += runner.failed
-            if runner.stopping:
-                return
-            if runner.failed:  # the other cells go on
-                self.open.remove(index)
+            for index in sorted(self.open, key=self.cost):
+                before = self._left(index)
+                runner = TableRunner(self.plan(index), self.commands, waits=False)
+                runner.run()
+                self.failed += runner.failed
+                if runner.stopping:
+                    return
+                if runner.failed or self._left(index) != before:
+                    break
+            else:  # other processes hold all that is left
+                time.sleep(_POLL)
+            broken = {run.folder for run in self.failed}
+            self.open = {index for index in self.open if not broken & self._folders(index)}
             self.look()
 
     def plan(self, index: int) -> Plan:
@@ -144,6 +161,9 @@ class Tournament:
         """Seconds that the next look of a cell takes; infinite where nothing like it was run."""
         seconds = remaining_seconds(self._left(index), self._usual(index))
         return float('inf') if isnan(seconds) else seconds
+
+    def _folders(self, index: int) -> set[Path]:
+        return {run.folder for run in self.plan(index).runs}
 
     def _left(self, index: int) -> list[Run]:
         return [run for run in self.plan(index).runs if not run.is_done]
@@ -159,18 +179,25 @@ class Tournament:
         plan, look = self.plan(index), self._look[index]
         reference, row = plan.table.rows
         (column,) = plan.table.columns
-        level = self.levels[look]
+        try:
+            for run in plan.runs:
+                run.check()
+        except ValueError as error:  # made with other settings
+            self.found[index] = Comparison(row, column, None, ' '.join(str(error).split()))
+            self.open.remove(index)
+            return
+        (_, level), *later = list(zip(self.looks, self.levels, strict=True))[look:]
         margin = self.margin if self.cells[index].margin is None else self.cells[index].margin
-        self.found[index] = compare_cell(plan, row, reference, column, margin, level)
+        self.found[index] = compare_cell(plan, row, reference, column, margin, level, later)
         if self.found[index].is_settled or look + 1 == len(self.looks):
             self.open.remove(index)
         else:
             self._look[index] += 1
 
     def comparisons(self) -> list[tuple[str, Comparison]]:
-        """The last comparison of each cell that has one, by family and figure."""
+        """The last comparison of each cell that has one, by table and figure."""
         return [
-            (f'{cell.family}: {cell.table.columns[0].heading}', found)
+            (f'{cell.name}: {cell.table.columns[0].heading}', found)
             for cell, found in zip(self.cells, self.found, strict=True)
             if found
         ]
@@ -186,13 +213,13 @@ class Tournament:
             row, (column,) = cell.table.rows[1], cell.table.columns
             cells = [row.label, column.heading, *['–'] * 4, 'not enough seeds yet']
             cells = comparison.cells if comparison else cells
-            lines.append([cell.family, *cells, format_duration(spent), ahead])
+            lines.append([cell.family, cell.name, *cells, format_duration(spent), ahead])
         return lines
 
 
 def print_tournament(tournament: Tournament, markdown: bool) -> None:
     """Prints all cells in one table."""
-    headings = ['family', 'plug-in', *HEADINGS[1:], 'spent', 'next look']
+    headings = ['family', 'table', 'plug-in', *HEADINGS[1:], 'spent', 'next look']
     lines = tournament.lines()
     if markdown:
         print(*markdown_lines([headings, ['---'] * len(headings), *lines]), sep='\n')
