@@ -22,6 +22,8 @@ class SimilarityBias(NoPosition):
         num_heads: heads of a fusion layer.
     """
 
+    has_similarities = True
+
     def __init__(self, depth: int, embed_dims: int, num_heads: int) -> None:
         super().__init__(depth, embed_dims, num_heads)
         self.scale = nn.Parameter(torch.ones(depth))
