@@ -16,6 +16,7 @@ from xmodal.functional import relative_distance
 from xmodal.registry import MODELS
 from xmodal.zoo.folder import find_folder
 
+VOCABULARY = find_folder('acerpe-shapes') / 'vocab.txt'  # no test needs `data/shapes`
 TEXTS = ['a red ring above a blue disc', 'two squares', 'a', 'the small striped green cross', 'x']
 
 
@@ -77,6 +78,7 @@ def test_programs_of_torch_compute_what_the_model_computes(programs, expected):
 def test_a_matcher_of_places_through_anchors_takes_any_number_of_pairs():
     config = read_config('configs/acerpe/pretrain_shapes_anchored.py')
     config.model.backbone.image_encoder.pretrained = False
+    config.model.data_preprocessor.tokenizer.pretrained = str(VOCABULARY)
     matcher = parts_of(build_small(config))['matcher']
     program = matcher.program().module()
     for pairs in (1, 7):
@@ -164,9 +166,7 @@ def test_an_exported_distance_is_the_shortest_path():
 def test_other_models_are_refused():
     config = read_config('configs/acerpe/encoder_shapes.py').model
     if 'tokenizer' in config.data_preprocessor:
-        config.data_preprocessor.tokenizer = dict(
-            pretrained=str(find_folder('acerpe-shapes') / 'vocab.txt')
-        )
+        config.data_preprocessor.tokenizer = dict(pretrained=str(VOCABULARY))
     model = MODELS.build(config)
     with pytest.raises(ValueError, match='MultiLabelClassifier cannot be exported: expected'):
         parts_of(model)
