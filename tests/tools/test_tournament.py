@@ -126,6 +126,22 @@ def test_runs_that_were_made_with_other_settings_have_no_verdict(written, tmp_pa
     assert 'optimizer: None there, 1 now' in verdicts['cheap'].reason
 
 
+def test_a_cell_with_unfinished_runs_of_other_settings_leaves_the_others_running(written, tmp_path):
+    order, file = written
+    for cell in read_cells(file):
+        for run in Plan(cell.table, 3, tmp_path / 'runs').runs:
+            run.claim()
+    config = tmp_path / 'cheap/task.py'
+    config.write_text(config.read_text() + 'optimizer = 1\n')
+    _read_config.cache_clear()  # another process has read no config
+    tournament = play(file, tmp_path / 'runs', [3])
+    tournament.run()
+    assert {group for group, _, _ in order} == {'dear'} and not tournament.open
+    for cell, found in zip(tournament.cells, tournament.found, strict=True):
+        assert (cell.family == 'dear') == bool(found.verdict)
+        assert found.verdict or 'optimizer: None there, 1 now' in found.reason
+
+
 def test_a_failed_run_closes_the_cells_that_need_it_and_is_not_tried_again(tmp_path, monkeypatch):
     file, tried = declare(tmp_path), []
 
@@ -160,6 +176,8 @@ def test_a_cell_that_other_processes_hold_is_left_for_the_next_one(tmp_path, mon
         def run(self):
             if self.plan.table.group not in held:
                 done.append(self.plan.table.group)
+                for run in self.plan.runs:
+                    run.claim()
                 for row in self.plan.table.rows:
                     write_row(self.plan, row.name, 0)
 

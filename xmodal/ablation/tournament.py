@@ -136,6 +136,8 @@ class Tournament:
         self.look()
         while self.open:
             for index in sorted(self.open, key=self.cost):
+                if not self._fits(index):
+                    continue
                 before = self._left(index)
                 runner = TableRunner(self.plan(index), self.commands, waits=False)
                 runner.run()
@@ -174,18 +176,26 @@ class Tournament:
         same = [i for i, cell in enumerate(self.cells) if cell.table.group == group]
         return usual_seconds([run for i in same for run in self.plan(i).runs])
 
-    def _judge(self, index: int) -> None:
-        """The verdict at the next look of a cell whose runs are done."""
-        plan, look = self.plan(index), self._look[index]
-        reference, row = plan.table.rows
-        (column,) = plan.table.columns
+    def _fits(self, index: int) -> bool:
+        """Closes a cell with runs of other settings, which get no verdict and are left alone."""
+        plan = self.plan(index)
         try:
             for run in plan.runs:
                 run.check()
-        except ValueError as error:  # made with other settings
-            self.found[index] = Comparison(row, column, None, ' '.join(str(error).split()))
+        except ValueError as error:
+            why = ' '.join(str(error).split())
+            self.found[index] = Comparison(plan.table.rows[1], *plan.table.columns, None, why)
             self.open.remove(index)
+            return False
+        return True
+
+    def _judge(self, index: int) -> None:
+        """The verdict at the next look of a cell whose runs are done."""
+        if not self._fits(index):
             return
+        plan, look = self.plan(index), self._look[index]
+        reference, row = plan.table.rows
+        (column,) = plan.table.columns
         (_, level), *later = list(zip(self.looks, self.levels, strict=True))[look:]
         margin = self.margin if self.cells[index].margin is None else self.cells[index].margin
         self.found[index] = compare_cell(plan, row, reference, column, margin, level, later)
