@@ -147,6 +147,34 @@ def test_a_training_that_is_not_tested_yet_is_not_taken_for_another_one(
     assert 'has a training of yours, not tested' in capsys.readouterr().out
 
 
+def test_the_time_of_a_training_that_others_start_from_is_published(tmp_path):
+    file, root = write_table(tmp_path), tmp_path / 'runs'
+    first = f"first=dict(config='{tmp_path}/task.py', takes=['model']), task=dict(after='first', "
+    file.write_text(file.read_text().replace('task=dict(', first, 1))
+    plan = Plan(read_table(file, only=['plain']), 1, root)
+    start, task = plan.runs
+    for run in plan.runs:
+        run.claim()
+        run.add_seconds('train', 60)
+    start.last_checkpoint.write_text('weights')
+    write_row(plan, 'plain', shift=5)
+    results = tmp_path / 'results.tar.xz'
+    with shared_results(plan.runs, root, results):
+        pass
+    shutil.rmtree(root)
+    with unpacked_results(plan.runs, root, results) as folder:
+        there = Plan(plan.table, 1, root, folder)
+        assert [run.seconds() for run in there.runs] == [{'train': 60}] * 2
+    with shared_results(plan.runs, root, results):
+        assert start.seconds() == {'train': 60} and start.is_done and task.is_done
+    shutil.rmtree(task.folder)  # what starts from it is to be done again, and so is the training
+    start.claim()
+    assert not start.is_done and start.seconds() == {}
+    start.add_seconds('train', 5)
+    with shared_results(plan.runs, root, results):  # unfinished: neither taken nor added
+        assert start.seconds() == {'train': 5} and task.is_done
+
+
 def test_two_processes_that_end_together_lose_nothing(tmp_path):
     plan, file = make_plan(tmp_path, seeds=1), tmp_path / 'results.tar.xz'
     for run in plan.runs:

@@ -3,7 +3,7 @@
 from itertools import chain, groupby
 from pathlib import Path
 
-from xmodal.ablation.runs import METRICS, Run
+from xmodal.ablation.runs import RECORD, Run
 from xmodal.ablation.table import Override, Row, Stage, Table
 
 
@@ -58,7 +58,7 @@ class Plan:
         folder, options = self.root / path, row.options(stage)
         if folder not in self._by_folder:
             run = Run(stage, options, seed, folder, source, parts)
-            if (self._results / path / METRICS).is_file():
+            if (self._results / path / RECORD).is_file():
                 run.results = self._results / path
             self._by_folder[folder] = run
         run = self._by_folder[folder]

@@ -1,7 +1,8 @@
 """Results of finished runs in files, to publish them and to compare with them.
 
 A file is a ``.tar.xz``: for each run, in the folder that it has below the root of all runs, its
-metrics, its results query by query without their scores, and the record of its settings.
+metrics, its results query by query without their scores, and the record of its settings and times.
+A run that is only trained, for others to start from, has the record alone.
 """
 
 import fcntl
@@ -80,8 +81,10 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
     contents = _contents(file)
     for run in runs:
         record = _name(run.record_file, root)
-        taken = (target / _name(run.metrics_file, root)).is_file()  # from a file before this one
-        if run.metrics() is not None or taken or record not in contents:
+        is_measured = _name(run.metrics_file, root) in contents
+        last = run.metrics_file if is_measured else run.record_file
+        taken = (target / _name(last, root)).is_file()  # from a file before this one
+        if last.is_file() or taken or record not in contents:
             continue
         if any(run.folder.glob('*.pth')):
             print(f'not taken from {file}: {run}: {run.folder} has a training of yours, not tested')
@@ -99,7 +102,7 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
 
 
 def _save(runs: Iterable[Run], root: Path, files: Sequence[Path]) -> list[str]:
-    """Adds the results of all measured runs that no file has to the last one.
+    """Adds the results of all finished runs that no file has to the last one.
 
     Returns:
         For each run that the last file has another result of, which stays: a sentence.
@@ -108,17 +111,20 @@ def _save(runs: Iterable[Run], root: Path, files: Sequence[Path]) -> list[str]:
     with _locked(files[-1].parent):
         of_files = [_contents(file) for file in files]
         for run in runs:
-            if run.metrics() is None or not run.record_file.is_file():
+            is_measured = run.metrics() is not None
+            is_finished = is_measured or (not run.is_tested and run.is_trained)
+            if not is_finished or not run.record_file.is_file():
                 continue
-            results = run.record_file, run.metrics_file
+            results = (run.record_file, run.metrics_file)[: 1 + is_measured]
             own = {_name(path, root): path.read_bytes() for path in results}
             if any(_has(contents, own) for contents in of_files):
                 continue
-            if own.keys() & of_files[-1].keys():
+            there = own.keys() & of_files[-1].keys()
+            if not _has(of_files[-1], {name: own[name] for name in there}):
                 kept.append(f'{run}: {files[-1]} has another result of this run; give another file')
                 continue
             new |= own
-            if run.queries_file.is_file():
+            if is_measured and run.queries_file.is_file():
                 new[_name(run.queries_file, root)] = _small_queries(run)
         if new:
             _write(files[-1], of_files[-1] | new)

@@ -178,6 +178,8 @@ class Run:
         """Records in the folder what it is made with."""
         self.check()
         record = {**self._record(), 'settings': self.settings()}
+        if self.lacks_training and not any(self.folder.glob('*.pth')):
+            record.pop('seconds', None)  # those of a training whose weights are gone
         write_json(self.record_file, record, indent=1)
 
     def settings(self) -> dict:
