@@ -6,7 +6,7 @@ from runs import assert_equal, load, train
 
 from xmodal.engine.launch import build_runner
 
-ALL = ['Block', 'BertLayer', 'FusionEncoder']
+ALL = ['Block', 'BertLayer', 'FusionLayer']
 
 
 def end(config, tmp_path, name, **changes):
@@ -29,8 +29,8 @@ def test_recomputing_an_unknown_module_is_an_error(tiny_config):
 
 
 def test_recomputing_a_module_that_is_never_called_as_such_is_an_error(tiny_config):
-    with pytest.raises(ValueError, match=r"names \['FusionLayer'\], of which only methods"):
-        train(tiny_config, activation_checkpointing=['FusionLayer'])
+    with pytest.raises(ValueError, match=r"names \['ModuleList'\], of which only methods"):
+        train(tiny_config, activation_checkpointing=['ModuleList'])
 
 
 @pytest.mark.parametrize(

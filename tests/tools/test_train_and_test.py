@@ -211,7 +211,7 @@ def test_a_sharded_run_that_is_resumed_learns_as_one_in_parallel(config_file, tm
         options = ['--work-dir', tmp_path / name, *options]
         run_on_ranks('tools/train.py', config_file, *options, folder=tmp_path)
 
-    sharded = "fsdp.units=['Block', 'BertLayer', 'FusionEncoder']"
+    sharded = "fsdp.units=['Block', 'BertLayer', 'FusionLayer']"
     train('parallel')
     train('sharded', '--cfg-options', sharded, 'train_cfg.max_epochs=1')
     train('sharded', '--resume', '--cfg-options', sharded)
@@ -233,7 +233,7 @@ def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_
     smaller = torch.full_like(state[name][:, :5], 3.0)  # [CLS] and 2 x 2 patches, for 4 x 4
     torch.save({'state_dict': state | {name: smaller}}, tmp_path / 'smaller.pth')
     options = [
-        "fsdp.units=['Block', 'BertLayer', 'FusionEncoder']",
+        "fsdp.units=['Block', 'BertLayer', 'FusionLayer']",
         f'load_from={tmp_path}/smaller.pth',
         'train_cfg.max_epochs=1',
         'optim_wrapper.optimizer.lr=0',

@@ -68,7 +68,7 @@ def parse_args() -> argparse.Namespace:
             command.add_argument(
                 '--units',
                 nargs='+',
-                default=['Block', 'BertLayer', 'FusionEncoder'],
+                default=['Block', 'BertLayer', 'FusionLayer'],
                 help='classes that FSDP gathers one at a time, as fsdp.units of a config',
             )
     return parser.parse_args()

@@ -55,6 +55,9 @@ def measure_processes(
         [max(of_rank[place] for of_rank in times) for times in rounds] for place in (0, 1)
     )
     sent = ranks.call('sent')[0]  # the same in each
+    ranks.close()
+    # In new processes: gaps that steps leave between tensors would count.
+    ranks = Ranks(processes, units, config, batch_size)
     rest, peak = map(max, zip(*ranks.call('rest_and_peak'), strict=True))
     ranks.close()
     return Measured(processes, units is not None, seconds, cpu_seconds, sent, rest, peak)

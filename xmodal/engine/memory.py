@@ -17,7 +17,8 @@ def recompute_activations(model: nn.Module, class_names: Iterable[str]) -> None:
 
     Args:
         model: changed in place.
-        class_names: classes of modules whose ``forward`` is called: ``['Block', 'BertLayer']``.
+        class_names: classes of modules whose ``forward`` is called:
+            ``['Block', 'BertLayer', 'FusionLayer']``.
 
     Raises:
         ConfigError: if the model has no module of a class.

@@ -41,7 +41,7 @@ class ShardedModel:
     Args:
         model: with the same weights on every rank; changed in place.
         class_names: classes of modules that are gathered one at a time, while they run:
-            ``['Block', 'BertLayer']``. Everything else stays gathered for a whole step.
+            ``['Block', 'BertLayer', 'FusionLayer']``. Everything else stays gathered for a step.
 
     Raises:
         ConfigError: if the model has no module of a class.

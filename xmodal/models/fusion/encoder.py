@@ -1,25 +1,15 @@
 """The fusion encoder: words and patches look at each other."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
-from xmodal.models.fusion.layer import FusionLayer
+from xmodal.models.fusion.layer import FusionLayer, LayerNeeds
 from xmodal.models.fusion.pretrained import load_bert_layers
 from xmodal.models.fusion.stream import Stream
 from xmodal.models.layers import init_linear
 from xmodal.models.necks.position import NoPosition
 from xmodal.registry import MODELS
-from xmodal.structures import CrossAttentions, Fused, Relation, Tokens
-
-
-class _Need(NamedTuple):
-    """Of a layer: whether patches look at words, which words are needed, and probabilities."""
-
-    image_queries: bool
-    words: Tensor | None
-    attentions: bool
+from xmodal.structures import CrossAttentions, Fused, Tokens
 
 
 @MODELS.register_module()
@@ -66,15 +56,15 @@ class FusionEncoder(nn.Module):
         self.has_image_stream = streams == 'both'
         self.pretrained, self.first_layer = pretrained, first_layer
         self.copies = 1 if share_two_images else 2
+        self.layer_options = dict(
+            embed_dims=embed_dims,
+            num_heads=num_heads,
+            feedforward_dims=feedforward_dims or 4 * embed_dims,
+            dropout=dropout,
+            has_image_stream=self.has_image_stream,
+        )
         self.layers = nn.ModuleList(
-            FusionLayer(
-                embed_dims,
-                num_heads,
-                feedforward_dims or 4 * embed_dims,
-                dropout,
-                output_projection=not self.has_image_stream,
-            )
-            for _ in range(depth * self.copies)
+            FusionLayer(**self.layer_options) for _ in range(depth * self.copies)
         )
         if not share_two_images:
             for first, second in zip(self.layers[::2], self.layers[1::2], strict=True):
@@ -150,7 +140,7 @@ class FusionEncoder(nn.Module):
             One result an image; all have the same words, which have seen all images.
         """
         embedded = [position.embed_inputs(image, text) for image in images]
-        streams = [Stream(image, None) for image, _ in embedded], Stream(embedded[0][1], None)
+        streams = [Stream(image) for image, _ in embedded], Stream(embedded[0][1])
         return self._run(*streams, position, need_image, need_attentions)
 
     def _run(
@@ -174,7 +164,7 @@ class FusionEncoder(nn.Module):
                 'is for AlbefNLVR and TextAssignmentPretrainer'
             )
         relations = [
-            position.relate(image.paired_tokens(), text.paired_tokens()) for image in images
+            position.relate(image.paired().tokens, text.paired().tokens) for image in images
         ]
         attentions: list[list[CrossAttentions]] = [[] for _ in images]
         record = torch.is_grad_enabled()
@@ -182,68 +172,27 @@ class FusionEncoder(nn.Module):
             if gradients_from is not None:
                 record = index >= gradients_from
             if index == gradients_from:
-                text.update(text.tokens.embeddings.detach().requires_grad_())
+                text = text.with_embeddings(text.tokens.embeddings.detach().requires_grad_())
             is_last = index + 1 == self.depth
-            need = _Need(
+            needs = LayerNeeds(
                 self.has_image_stream and (need_image or not is_last),
                 words if is_last else None,
                 need_attentions,
             )
-            of_images = zip(images, relations, attentions, strict=True)
-            for number, (image, relation, of_image) in enumerate(of_images):
+            for number, relation in enumerate(relations):
                 layer = self.layers[index * self.copies + number % self.copies]
                 with torch.set_grad_enabled(record):
-                    of_image.append(self._fuse(index, layer, image, text, position, relation, need))
+                    images[number], text, weights = layer(
+                        images[number], text, position, index, relation, needs
+                    )
+                attentions[number].append(weights)
+        words_of_pairs = text.paired().tokens.embeddings
         return [
             Fused(
-                image.paired_tokens().embeddings if need_image else None,
-                text.paired_tokens().embeddings,
+                image.paired().tokens.embeddings if need_image else None,
+                words_of_pairs,
                 of_image if need_attentions else None,
                 relation,
             )
             for image, relation, of_image in zip(images, relations, attentions, strict=True)
         ]
-
-    def _fuse(
-        self,
-        index: int,
-        layer: FusionLayer,
-        image: Stream,
-        text: Stream,
-        position: NoPosition,
-        relation: Relation | None,
-        need: _Need,
-    ) -> CrossAttentions:
-        """One layer; changes both streams."""
-        terms = position.cross_terms(index, relation, 'text')
-        if need.words is not None:
-            text.set_paired(text.paired_tokens())
-            terms = terms.select_queries(need.words)
-        for stream in (image, text) if self.has_image_stream else (text,):
-            bias = position.self_bias(index, stream.tokens)
-            embeddings, mask = stream.tokens.embeddings, stream.tokens.attention_mask
-            words = need.words if stream is text else None
-            stream.update(layer.attend_self(embeddings, mask, bias, words))
-
-        project = layer.cross_attention.project
-        image_qkv = image.pair(project(image.tokens.embeddings, query=need.image_queries))
-        text_qkv = text.pair(project(text.tokens.embeddings, context=need.image_queries))
-        text_tokens, text_mask = text.paired_tokens(), text.paired_mask()
-
-        words, text_to_image = layer.attend_cross(
-            text_tokens.embeddings, text_qkv, image_qkv, image.paired_mask(), terms, need.attentions
-        )
-        text.set_paired(text_tokens._replace(embeddings=words))
-        image_to_text = None
-        if need.image_queries:
-            image_tokens = image.paired_tokens()
-            patches, image_to_text = layer.attend_cross(
-                image_tokens.embeddings,
-                image_qkv,
-                text_qkv,
-                text_mask,
-                position.cross_terms(index, relation, 'image'),
-                need.attentions,
-            )
-            image.set_paired(image_tokens._replace(embeddings=patches))
-        return CrossAttentions(text_to_image, image_to_text)

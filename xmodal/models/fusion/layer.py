@@ -1,10 +1,28 @@
 """The layer of the fusion encoder."""
 
+from typing import NamedTuple
+
 from torch import Tensor, nn
 
+from xmodal.models.fusion.stream import Stream
 from xmodal.models.layers import QKV, Attention, FeedForward
-from xmodal.structures import CrossTerms, select_tokens
+from xmodal.models.necks.position import NoPosition
+from xmodal.structures import CrossAttentions, CrossTerms, Relation, select_tokens
 from xmodal.structures.relation import select_biases
+
+
+class LayerNeeds(NamedTuple):
+    """What is needed of a layer.
+
+    Attributes:
+        image: whether patches look at words.
+        words: the words of each pair that are needed, (P, W) int64; None for all.
+        attentions: whether the probabilities of the cross-attention are.
+    """
+
+    image: bool
+    words: Tensor | None
+    attentions: bool
 
 
 class FusionLayer(nn.Module):
@@ -18,7 +36,8 @@ class FusionLayer(nn.Module):
         num_heads: heads of both attentions.
         feedforward_dims: width of the feed-forward block.
         dropout: probability, as BERT's.
-        output_projection: whether the cross-attention has one (ALBEF's has, ACE-RPE's has not).
+        has_image_stream: whether patches look at words, too (ACE-RPE). In ALBEF only words look, at
+            the image encoder's tokens, by a cross-attention with an output projection.
     """
 
     def __init__(
@@ -27,15 +46,72 @@ class FusionLayer(nn.Module):
         num_heads: int,
         feedforward_dims: int,
         dropout: float,
-        output_projection: bool,
+        has_image_stream: bool,
     ) -> None:
         super().__init__()
+        self.has_image_stream = has_image_stream
         self.self_attention = Attention(embed_dims, num_heads, dropout)
         self.self_norm = nn.LayerNorm(embed_dims, eps=1e-12)
-        self.cross_attention = Attention(embed_dims, num_heads, dropout, output_projection)
+        self.cross_attention = Attention(
+            embed_dims, num_heads, dropout, output_projection=not has_image_stream
+        )
         self.cross_norm = nn.LayerNorm(embed_dims, eps=1e-12)
         self.feed_forward = FeedForward(embed_dims, feedforward_dims, dropout)
         self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        image: Stream,
+        text: Stream,
+        position: NoPosition,
+        index: int,
+        relation: Relation | None,
+        needs: LayerNeeds,
+    ) -> tuple[Stream, Stream, CrossAttentions]:
+        """Both streams after the layer, and its attentions.
+
+        Args:
+            image: the patches.
+            text: the words.
+            position: the position plug-in.
+            index: number of the layer.
+            relation: of the pairs, from ``position``.
+            needs: of the layer.
+        """
+        terms = position.cross_terms(index, relation, 'text')
+        if needs.words is not None:
+            text, terms = text.paired(), terms.select_queries(needs.words)
+        if self.has_image_stream:
+            image = self._after_self_attention(image, position, index)
+        text = self._after_self_attention(text, position, index, needs.words)
+
+        project = self.cross_attention.project
+        image_qkv = image.pair(project(image.tokens.embeddings, query=needs.image))
+        text_qkv = text.pair(project(text.tokens.embeddings, context=needs.image))
+        image_mask, text_mask = image.paired_mask(), text.paired_mask()
+
+        text = text.paired()
+        words, text_to_image = self.attend_cross(
+            text.tokens.embeddings, text_qkv, image_qkv, image_mask, terms, needs.attentions
+        )
+        text = text.with_embeddings(words)
+        if not needs.image:
+            return image, text, CrossAttentions(text_to_image, None)
+        image = image.paired()
+        terms = position.cross_terms(index, relation, 'image')
+        patches, image_to_text = self.attend_cross(
+            image.tokens.embeddings, image_qkv, text_qkv, text_mask, terms, needs.attentions
+        )
+        image = image.with_embeddings(patches)
+        return image, text, CrossAttentions(text_to_image, image_to_text)
+
+    def _after_self_attention(
+        self, stream: Stream, position: NoPosition, index: int, queries: Tensor | None = None
+    ) -> Stream:
+        tokens = stream.tokens
+        bias = position.self_bias(index, tokens)
+        attended = self.attend_self(tokens.embeddings, tokens.attention_mask, bias, queries)
+        return stream.with_embeddings(attended)
 
     def attend_self(
         self,

@@ -7,9 +7,37 @@ from torch import Tensor, nn
 
 from xmodal.models.backbones.text import BertTextEncoder
 from xmodal.models.fusion.encoder import FusionEncoder
+from xmodal.models.fusion.layer import FusionLayer
 from xmodal.models.heads.mlm import MLMHead
 from xmodal.models.layers import NO_TERMS
 from xmodal.structures import Tokens
+
+
+class AnswerDecoderLayer(FusionLayer):
+    """A layer of the fusion encoder, whose words are those of answers."""
+
+    def forward(self, tokens: Tensor, later: Tensor, question: Tokens) -> Tensor:
+        """New tokens of the answers.
+
+        Args:
+            tokens: of K answers a question, (B K, L, D).
+            later: −∞ where a word would see a later one, else 0, (L, L).
+            question: of the fusion encoder.
+
+        Returns:
+            (B K, L, D).
+        """
+        tokens = self.attend_self(tokens, None, later[None, None])
+        answers = tokens.reshape(len(question.embeddings), -1, tokens.shape[-1])  # (B, K L, D)
+        answers, _ = self.attend_cross(
+            answers,
+            self.cross_attention.project(answers, context=False),
+            self.cross_attention.project(question.embeddings, query=False),
+            question.attention_mask,
+            NO_TERMS,
+            need_weights=False,
+        )
+        return answers.reshape(tokens.shape)
 
 
 class AnswerDecoder(nn.Module):
@@ -37,7 +65,10 @@ class AnswerDecoder(nn.Module):
     def __init__(self, text_encoder: BertTextEncoder, fusion: FusionEncoder) -> None:
         super().__init__()
         self.embeddings = deepcopy(text_encoder.bert.embeddings)
-        self.layers = deepcopy(fusion.layers)
+        with torch.device('meta'):  # without random numbers
+            layers = [AnswerDecoderLayer(**fusion.layer_options) for _ in fusion.layers]
+        self.layers = nn.ModuleList(layers)
+        self.layers.load_state_dict(deepcopy(fusion.layers.state_dict()), assign=True)
         self.words = MLMHead(fusion.embed_dims, text_encoder.vocab_size)
 
     def copy_from(self, text_encoder: BertTextEncoder, fusion: FusionEncoder) -> None:
@@ -51,17 +82,7 @@ class AnswerDecoder(nn.Module):
         tokens = self.embeddings(answer_ids.flatten(0, 1))  # (B K, L, D)
         later = torch.full((length, length), -torch.inf, device=tokens.device).triu(1)
         for layer in self.layers:
-            tokens = layer.attend_self(tokens, None, later[None, None])
-            tokens = tokens.unflatten(0, (-1, count)).flatten(1, 2)  # (B, K L, D)
-            tokens, _ = layer.attend_cross(
-                tokens,
-                layer.cross_attention.project(tokens, context=False),
-                layer.cross_attention.project(question.embeddings, query=False),
-                question.attention_mask,
-                NO_TERMS,
-                need_weights=False,
-            )
-            tokens = tokens.unflatten(1, (count, length)).flatten(0, 1)
+            tokens = layer(tokens, later, question)
         return tokens.unflatten(0, (-1, count))
 
     def logits(self, tokens: Tensor) -> Tensor:
