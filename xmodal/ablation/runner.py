@@ -86,10 +86,9 @@ class TableRunner:
             if run.lacks_training:
                 self._step(run, 'train', self.commands.train(run), lock, bar)
             if run.is_trained and not run.is_done and not self.stopping:
+                # Metrics come last: without them the scores may be incomplete.
                 for file in (run.scores_file, run.queries_file, run.metrics_file):
-                    file.unlink(
-                        missing_ok=True
-                    )  # metrics come last: without them the scores may be incomplete
+                    file.unlink(missing_ok=True)
                 self._step(run, 'test', self.commands.test(run), lock, bar)
             if not run.is_done and not self.stopping and run not in self.failed:
                 self._fail(run, 'ended too early', bar)

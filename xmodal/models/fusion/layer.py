@@ -88,9 +88,8 @@ class FusionLayer(nn.Module):
         project = self.cross_attention.project
         image_qkv = image.pair(project(image.tokens.embeddings, query=needs.image))
         text_qkv = text.pair(project(text.tokens.embeddings, context=needs.image))
-        image_mask, text_mask = image.paired_mask(), text.paired_mask()
+        text, image_mask = text.paired(), image.paired_mask()
 
-        text = text.paired()
         words, text_to_image = self.attend_cross(
             text.tokens.embeddings, text_qkv, image_qkv, image_mask, terms, needs.attentions
         )
@@ -100,7 +99,12 @@ class FusionLayer(nn.Module):
         image = image.paired()
         terms = position.cross_terms(index, relation, 'image')
         patches, image_to_text = self.attend_cross(
-            image.tokens.embeddings, image_qkv, text_qkv, text_mask, terms, needs.attentions
+            image.tokens.embeddings,
+            image_qkv,
+            text_qkv,
+            text.tokens.attention_mask,
+            terms,
+            needs.attentions,
         )
         image = image.with_embeddings(patches)
         return image, text, CrossAttentions(text_to_image, image_to_text)
