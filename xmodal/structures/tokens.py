@@ -115,6 +115,31 @@ class Tokens(NamedTuple):
         first = int(has_cls)
         return self.embeddings[:, first:], self.full_mask()[:, first:]
 
+    def places(self) -> Tensor:
+        """The centres (y, x) of patches after [CLS] (B, 1 + M, 2), or of regions (B, R, 2).
+
+        They go from −1 to 1 between the edges of the image; [CLS], which is nowhere, is at 0.
+
+        Raises:
+            ValueError: for regions without boxes, which are nowhere.
+        """
+        if self.boxes is not None:
+            return (self.boxes[..., :2] + self.boxes[..., 2:]).flip(-1) - 1
+        if self.grid_size is None:
+            raise ValueError(
+                'found regions without boxes, which are nowhere: expected a grid of patches, or '
+                'regions with boxes (docs/regions.md)'
+            )
+        device = self.embeddings.device
+        axes = [(2 * torch.arange(n, device=device) + 1) / n - 1 for n in self.grid_size]
+        centres = pad(torch.cartesian_prod(*axes), (0, 0, 1, 0))
+        return centres.expand(self.embeddings.shape[0], -1, -1)
+
+    def cells(self, grid_size: tuple[int, int]) -> Tensor:
+        """Row and column of the cell of a grid that each region's centre is in, (B, R, 2) int64."""
+        size = self.boxes.new_tensor(grid_size)
+        return torch.minimum((self.places() + 1) / 2 * size, size - 1).clamp(min=0).long()
+
     def detach(self) -> 'Tokens':
         """The same tokens outside the graph."""
         return self._replace(embeddings=self.embeddings.detach())

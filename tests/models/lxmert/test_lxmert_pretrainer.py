@@ -174,20 +174,24 @@ def test_token_types_are_added_before_or_after_both_encoders(
 @pytest.mark.parametrize(
     'name', ['AbsolutePosition', 'RelativePosition', 'AbsoluteRelativePosition']
 )
-def test_positions_of_a_grid_are_refused_when_the_model_is_built(
-    build_pretrainer, backbone, preprocessor, heads, name
+def test_positions_of_a_grid_learn_where_regions_are(
+    region_batch, backbone, preprocessor, heads, name
 ):
-    config = backbone()
-    config['position'] = dict(type=name)
-    with pytest.raises(ValueError, match='rows and columns of patches'):
-        MODELS.build(
-            dict(
-                type='LxmertPretrainer',
-                data_preprocessor=preprocessor,
-                backbone=config,
-                heads=heads(),
-            )
-        )
+    config = dict(
+        type='LxmertPretrainer',
+        data_preprocessor=preprocessor,
+        backbone=dict(backbone(), position=dict(type=name)),
+        heads=heads(['objects']),
+    )
+    model = MODELS.build(config)
+    losses = model.loss(region_batch(), [])
+    sum(value for key, value in losses.items() if 'loss' in key).backward()
+    of_images = {
+        key: parameter
+        for key, parameter in model.backbone.position.named_parameters()
+        if 'image' in key
+    }
+    assert of_images and all(parameter.grad.any() for parameter in of_images.values())
 
 
 @MODELS.register_module()

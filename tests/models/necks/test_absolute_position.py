@@ -37,3 +37,13 @@ def test_a_text_longer_than_the_table_is_an_error(tokens, build_position):
     image, text = tokens(words=9)
     with pytest.raises(ValueError, match='a text of 9 tokens, but fusion position max_length=8'):
         build_position('ape').embed_inputs(image, text)
+
+
+def test_a_region_has_the_embedding_of_the_cell_of_its_centre():
+    table = AbsoluteEmbedding(4, (2, 3), 8)
+    boxes = torch.tensor([[[0.0, 0.0, 0.2, 0.4], [0.4, 0.6, 0.6, 1.0], [0.6, 0.2, 1.0, 0.6]]])
+    image = Tokens(torch.randn(1, 3, 4), boxes=boxes)
+    actual = table(image, Tokens(torch.zeros(1, 2, 4)))[0].embeddings - image.embeddings
+    cells = [(0, 0), (1, 1), (0, 2)]  # of the centres (y, x): (0.2, 0.1), (0.8, 0.5), (0.4, 0.8)
+    expected = torch.stack([table.image_position[0, 1 + 3 * r + c] for r, c in cells])
+    torch.testing.assert_close(actual[0], expected)

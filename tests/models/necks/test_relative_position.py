@@ -2,7 +2,8 @@
 
 import torch
 
-from xmodal.models.necks.relative_position import RelativeBias
+from xmodal.models.necks.relative_position import RelativeBias, RelativePosition
+from xmodal.structures import Tokens
 
 
 @torch.no_grad()
@@ -32,3 +33,20 @@ def test_relative_bias_of_a_text_tells_left_from_right():
     for a in range(5):
         for b in range(5):
             assert actual[a, b] == bias.table[0, max(-2, min(2, a - b)) + 2]
+
+
+@torch.no_grad()
+def test_relative_bias_of_regions_is_that_of_patches_in_their_cells():
+    position = RelativePosition(1, 8, num_heads=2, max_image_offset=3)  # a grid of 4 x 4
+    torch.nn.init.normal_(position.image_bias[0].table)
+    cells = [[(0, 0), (3, 1)], [(2, 2), (2, 2)]]
+    corners = torch.tensor(cells).flip(-1) / 4
+    image = Tokens(torch.zeros(2, 2, 8), boxes=torch.cat([corners, corners + 0.25], -1))
+    actual = position.self_bias(0, image)
+    of_patches = position.self_bias(0, Tokens(torch.zeros(1, 17, 8), grid_size=(4, 4)))[0]
+    assert actual.shape == (2, 2, 2, 2)
+    for row, regions in enumerate(cells):
+        for a, (y, x) in enumerate(regions):
+            for b, (v, u) in enumerate(regions):
+                expected = of_patches[:, 1 + 4 * y + x, 1 + 4 * v + u]
+                assert actual[row, :, a, b].equal(expected)

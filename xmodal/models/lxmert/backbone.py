@@ -19,7 +19,7 @@ class LxmertBackbone(CrossModalBackbone):
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
-        ValueError: when the encoders differ in width, or the position needs a grid of patches.
+        ValueError: when the encoders differ in width.
     """
 
     def __init__(
@@ -32,12 +32,6 @@ class LxmertBackbone(CrossModalBackbone):
     ) -> None:
         super().__init__(image_encoder, text_encoder, fusion, position, token_type)
         self.embed_dims = self.fusion.embed_dims
-        if self.position.needs_grid:
-            raise ValueError(
-                f"backbone.position.type='{position['type']}' counts rows and columns of patches, "
-                "and an image here is regions with boxes: expected 'NoPosition', "
-                "'UniformPosition', 'AnchorRelativePosition' or 'AnchorAbsolutePosition'"
-            )
         self.pooler = nn.Linear(self.embed_dims, self.embed_dims)
         init_linear(self.pooler, self.embed_dims)
 

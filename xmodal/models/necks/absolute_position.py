@@ -14,7 +14,8 @@ class AbsoluteEmbedding(nn.Module):
 
     Args:
         embed_dims: D.
-        grid_size: rows and columns of the image table; other grids are resampled.
+        grid_size: rows and columns of the image table; other grids are resampled. A region has the
+            embedding of the cell that the centre of its box is in.
         max_length: longest text.
     """
 
@@ -36,7 +37,10 @@ class AbsoluteEmbedding(nn.Module):
                 'at least data_preprocessor.max_length'
             )
         position = self.image_position
-        if image.grid_size != self.grid_size:
+        if image.boxes is not None:
+            rows, columns = image.cells(self.grid_size).unbind(-1)
+            position = position[0, 1 + rows * self.grid_size[1] + columns]
+        elif image.grid_size != self.grid_size:
             position = resample_abs_pos_embed(
                 position, list(image.grid_size), list(self.grid_size), num_prefix_tokens=1
             )
@@ -56,8 +60,6 @@ class AbsolutePosition(NoPosition):
         grid_size: rows and columns of the image table.
         max_length: longest text.
     """
-
-    needs_grid = True
 
     def __init__(
         self,

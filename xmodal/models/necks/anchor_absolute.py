@@ -1,7 +1,7 @@
 """Absolute position of words in the image, through their anchors."""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from xmodal import functional as F
 from xmodal.models.necks.position import NoPosition
@@ -71,7 +71,7 @@ class AnchorAbsolutePosition(NoPosition):
         if image.boxes is None:  # no word is an anchor of [CLS], which is nowhere
             lowest = torch.full_like(similarity[:, :1], -1)
             similarity = torch.cat([lowest, similarity[:, 1:]], 1)
-        return Relation(similarity=similarity, places=_places(image).to(similarity))
+        return Relation(similarity=similarity, places=image.places().to(similarity))
 
     def cross_terms(self, layer: int, relation: Relation, queries: str) -> CrossTerms:
         """The logits of anchors, and to words the places of the patches."""
@@ -83,13 +83,3 @@ class AnchorAbsolutePosition(NoPosition):
         bias = bias.transpose(1, 2)
         places = relation.places[:, None].expand(-1, bias.shape[1], -1, -1)
         return CrossTerms(bias=bias[:, None], pairs=LowRank(places, self.place_weight[layer]))
-
-
-def _places(image: Tokens) -> Tensor:
-    """The centres (y, x) of patches (B, 1 + M, 2) or regions (B, R, 2), −1 to 1 between edges."""
-    if image.boxes is not None:
-        return (image.boxes[..., :2] + image.boxes[..., 2:]).flip(-1) - 1
-    device = image.embeddings.device
-    axes = [(2 * torch.arange(n, device=device) + 1) / n - 1 for n in image.grid_size]
-    places = torch.cartesian_prod(*axes)
-    return torch.cat([places.new_zeros(1, 2), places]).expand(image.embeddings.shape[0], -1, -1)

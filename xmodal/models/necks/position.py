@@ -27,11 +27,9 @@ class NoPosition(nn.Module):
         num_heads: heads of a fusion layer.
 
     Attributes:
-        needs_grid: whether the image must be a grid of patches; False takes regions as well.
         has_similarities: whether ``relate`` gives the similarities of Eq. 3 of ACE-RPE.
     """
 
-    needs_grid = False
     has_similarities = False
 
     def __init__(self, depth: int, embed_dims: int, num_heads: int) -> None:

@@ -31,18 +31,29 @@ class RelativeBias(nn.Module):
         """Bias (1, heads, L, L) for [CLS] followed by the cells of a grid."""
         device = self.table.device
         cells = torch.cartesian_prod(*(torch.arange(n, device=device) for n in grid_size))
-        cells = cells.view(-1, self.axes)
-        offsets = cells[:, None] - cells[None]
+        entries = self._entries(cells.view(-1, self.axes))
+        of_cls = self.table.shape[1] - 1
+        return self.table[:, nn.functional.pad(entries, (1, 0, 1, 0), value=of_cls)][None]
+
+    def of_regions(self, cells: Tensor) -> Tensor:
+        """Bias (B, heads, R, R) for regions in these cells of a grid, (B, R, axes) int64."""
+        return self.table[:, self._entries(cells)].transpose(0, 1)
+
+    def _entries(self, cells: Tensor) -> Tensor:
+        """The entry of each pair of cells (…, L, axes), (…, L, L) int64."""
+        offsets = cells[..., :, None, :] - cells[..., None, :, :]
         offsets = offsets.clamp(-self.max_offset, self.max_offset) + self.max_offset
-        side = 2 * self.max_offset + 1
-        index = offsets[..., 0] if self.axes == 1 else offsets[..., 0] * side + offsets[..., 1]
-        index = nn.functional.pad(index, (1, 0, 1, 0), value=side**self.axes)
-        return self.table[:, index][None]
+        if self.axes == 1:
+            return offsets[..., 0]
+        return offsets[..., 0] * (2 * self.max_offset + 1) + offsets[..., 1]
 
 
 @MODELS.register_module(name=['RelativePosition', 'rpe'])
 class RelativePosition(NoPosition):
     """Relative bias of each modality inside the fusion encoder's self-attention.
+
+    An image may be regions with boxes: the offsets are those of the cells that their centres are
+    in, on a grid of ``max_image_offset`` + 1 rows and columns.
 
     Args:
         depth: number of fusion layers.
@@ -51,8 +62,6 @@ class RelativePosition(NoPosition):
         max_text_offset: the largest offset between words with an entry.
         max_image_offset: the largest offset between patches along each axis with an entry.
     """
-
-    needs_grid = True
 
     def __init__(
         self,
@@ -71,7 +80,10 @@ class RelativePosition(NoPosition):
         )
 
     def self_bias(self, layer: int, tokens: Tokens) -> Tensor:
-        """Bias of the layer for these tokens, (1, heads, L, L)."""
+        """Bias of the layer for these tokens, (B or 1, heads, L, L)."""
+        if tokens.boxes is not None:
+            side = self.image_bias[layer].max_offset + 1
+            return self.image_bias[layer].of_regions(tokens.cells((side, side)))
         if tokens.grid_size is None:
             return self.text_bias[layer]((tokens.embeddings.shape[1] - 1,))
         return self.image_bias[layer](tokens.grid_size)
