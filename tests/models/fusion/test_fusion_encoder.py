@@ -334,3 +334,23 @@ def test_layers_for_two_images_refuse_another_number(tokens):
     image, text = tokens()
     with pytest.raises(ValueError, match='share_two_images=False needs two images .* found 1'):
         make_encoder('text', share_two_images=False)(image, text, NONE)
+
+
+@torch.no_grad()
+def test_patches_enter_with_their_coordinates_but_relate_without_them(tokens, build_position):
+    image, text = tokens()
+    position = build_position('ace_rpe')
+    encoder = make_encoder(coordinates=True).eval()
+    weight, embeddings = encoder.coordinates.weight, image.embeddings.clone()
+    rows, columns = image.grid_size
+    for row in range(rows):
+        for column in range(columns):
+            y, x = (row + 0.5) / rows * 2 - 1, (column + 0.5) / columns * 2 - 1
+            embeddings[:, 1 + row * columns + column] += y * weight[:, 0] + x * weight[:, 1]
+    actual = encoder(image, text, position)
+    encoder.coordinates = None
+    relation = position.relate(image, text)
+    position.relate = lambda image, text: relation
+    expected = encoder(image._replace(embeddings=embeddings), text, position)
+    torch.testing.assert_close(actual.text_tokens, expected.text_tokens)
+    torch.testing.assert_close(actual.image_tokens, expected.image_tokens)

@@ -35,6 +35,9 @@ class FusionEncoder(nn.Module):
         share_two_images: whether the two images of a text pass the same layers. False gives each
             image its copy of every layer, in turn; the two copies share only key and value of the
             cross-attention (ALBEF's models/model_nlvr.py).
+        coordinates: whether image tokens enter the layers with their coordinates (y, x), through a
+            linear layer, as convolutions see them in CoordConv (Liu et al., NeurIPS 2018). What
+            relates words and patches is of the tokens without them.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class FusionEncoder(nn.Module):
         pretrained: str | None = None,
         first_layer: int = 6,
         share_two_images: bool = True,
+        coordinates: bool = False,
     ) -> None:
         super().__init__()
         if streams not in ('both', 'text'):
@@ -71,6 +75,10 @@ class FusionEncoder(nn.Module):
                 second.cross_attention.k_proj = first.cross_attention.k_proj
                 second.cross_attention.v_proj = first.cross_attention.v_proj
         init_linear(self, embed_dims)
+        self.coordinates = None
+        if coordinates:
+            self.coordinates = nn.Linear(2, embed_dims, bias=False)
+            nn.init.normal_(self.coordinates.weight, std=0.5)  # tokens have 1, after a layer norm
 
     def init_weights(self) -> None:
         """Loads layers of BERT, if any are asked for; see :func:`load_bert_layers`."""
@@ -166,6 +174,8 @@ class FusionEncoder(nn.Module):
         relations = [
             position.relate(image.paired().tokens, text.paired().tokens) for image in images
         ]
+        if self.coordinates is not None:
+            images = [self._with_coordinates(image) for image in images]
         attentions: list[list[CrossAttentions]] = [[] for _ in images]
         record = torch.is_grad_enabled()
         for index in range(self.depth):
@@ -196,3 +206,9 @@ class FusionEncoder(nn.Module):
             )
             for image, relation, of_image in zip(images, relations, attentions, strict=True)
         ]
+
+    def _with_coordinates(self, image: Stream) -> Stream:
+        """The patches with what their coordinates add to them; [CLS] gets nothing."""
+        tokens = image.tokens
+        added = self.coordinates(tokens.places().to(tokens.embeddings))
+        return image.with_embeddings(tokens.embeddings + added)
