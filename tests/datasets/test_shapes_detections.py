@@ -8,7 +8,13 @@ from xmodal.datasets import PrecompDataset, RegionStore
 from xmodal.datasets.region_tsv import read_region_tsv
 from xmodal.datasets.shapes.detections import ATTRIBUTES, OBJECTS, label_regions
 from xmodal.datasets.shapes.record import Record
-from xmodal.datasets.shapes.regions import FEATURE_DIMS, REGIONS, propose_regions
+from xmodal.datasets.shapes.regions import (
+    FEATURE_DIMS,
+    REGIONS,
+    Region,
+    describe_regions,
+    propose_regions,
+)
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import sample_scene
 
@@ -68,6 +74,32 @@ def test_the_files_have_every_scene_with_the_standardised_features_of_precomp(ti
             assert np.allclose(stored.features, expected, atol=1e-5, rtol=1e-3)  # float16
             assert np.allclose(stored.boxes, regions.boxes)
             assert np.array_equal(stored.labels.objects, image.labels.objects)
+
+
+def test_scenes_of_minimal_pairs_have_regions_of_the_same_kind(tiny_world):
+    rows = np.load(tiny_world / 'precomp/train_ims.npy').reshape(-1, FEATURE_DIMS).astype(float)
+    mean, deviation = rows.mean(0), rows.std(0).clip(min=0.02)
+    store = RegionStore(tiny_world / 'skills/store')
+    files = sorted((tiny_world / 'skills/images').iterdir())
+    assert len(store) == len(files) == 10
+    for file in files:
+        image, stored = cv2.imread(str(file))[..., ::-1], store[file.stem]
+        boxes = np.rint(stored.boxes.numpy() * image.shape[0]).astype(int)
+        regions = [Region(tuple(box), None) for box in boxes]
+        expected = (describe_regions(image, regions) - mean) / deviation
+        assert np.allclose(stored.features, expected, atol=2e-3, rtol=2e-3)  # float16
+        for x, y, width, height in object_boxes(image):
+            overlap = np.abs(boxes - (x, y, x + width, y + height)).max(1).min()
+            assert overlap <= 0.1 * max(width, height) + 1
+
+
+def object_boxes(image):
+    """Boxes of what is not background, which has one colour; objects do not overlap."""
+    ground = image[0, 0].astype(int)
+    shown = (np.abs(image.astype(int) - ground).max(2) > 25).astype(np.uint8)
+    closed = cv2.morphologyEx(shown, cv2.MORPH_CLOSE, np.ones((7, 7), np.uint8))
+    _, _, boxes, _ = cv2.connectedComponentsWithStats(closed)
+    return [box[:4] for box in boxes[1:] if box[4] > 60]
 
 
 def test_the_class_names_are_on_disk(tiny_world):

@@ -10,20 +10,20 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import cv2
-import numpy as np
 from tqdm import tqdm
 
 from xmodal.datasets.image_file import write_image
 from xmodal.datasets.shapes.captions import generate_captions
 from xmodal.datasets.shapes.class_folders import write_class_folders
+from xmodal.datasets.shapes.detections import write_skill_regions
 from xmodal.datasets.shapes.exporters import EXPORTERS
-from xmodal.datasets.shapes.record import Record, Splits
+from xmodal.datasets.shapes.record import Record, Splits, mask_boxes
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 from xmodal.datasets.shapes.skills import write_skills
 from xmodal.files import exclusive_dir, name_in_errors
 
-FORMAT_VERSION = 10  # increase it with every change of the content of a build
+FORMAT_VERSION = 11  # increase it with every change of the content of a build
 SMALLEST_IMAGE = 32
 LARGEST_IMAGE = 4096
 
@@ -101,7 +101,8 @@ def _build(folder: Path, spec: WorldSpec, workers: int) -> None:
         pool.close()
         pool.join()
     write_class_folders(folder / 'classes', spec.seed, spec.size)
-    write_skills(folder / 'skills', spec.seed, spec.test, spec.size)
+    skills = write_skills(folder / 'skills', spec.seed, spec.test, spec.size)
+    write_skill_regions(folder, skills)
     unfinished.rename(folder / 'meta.json')
 
 
@@ -143,18 +144,11 @@ def make_record(folder: Path, spec: WorldSpec, split: str, index: int) -> Record
     return Record(
         scene=scene,
         captions=tuple(text for text, _ in generate_captions(spec.seed, split, scene)),
-        boxes=tuple(_box(mask) for mask in masks),
+        boxes=mask_boxes(masks),
         areas=tuple(int(mask.sum()) for mask in masks),
         size=spec.size,
         image=file.relative_to(folder / 'images').as_posix(),
     )
-
-
-def _box(mask: np.ndarray) -> tuple[int, int, int, int]:
-    """x, y, width and height of a mask."""
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-    x, y = int(columns[0]), int(rows[0])
-    return x, y, int(columns[-1]) - x + 1, int(rows[-1]) - y + 1
 
 
 def _is_built(folder: Path, spec: WorldSpec) -> bool:

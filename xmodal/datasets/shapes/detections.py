@@ -16,9 +16,14 @@ from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.region_tsv import read_region_tsv, write_region_tsv
 from xmodal.datasets.region_writer import RegionStoreWriter
 from xmodal.datasets.seeding import derive_seed
-from xmodal.datasets.shapes.precomp import PRECOMP_NAMES
+from xmodal.datasets.shapes.precomp import PRECOMP_NAMES, read_scene
 from xmodal.datasets.shapes.record import Record, Splits
-from xmodal.datasets.shapes.regions import FEATURE_DIMS, Region, propose_regions
+from xmodal.datasets.shapes.regions import (
+    FEATURE_DIMS,
+    Region,
+    describe_regions,
+    propose_regions,
+)
 from xmodal.datasets.shapes.scene import COLOURS, SHAPES, TEXTURES
 from xmodal.structures import ObjectLabels
 
@@ -53,6 +58,24 @@ def write_detections(folder: Path, splits: Splits) -> None:
         writer.finish()
 
 
+def write_skill_regions(folder: Path, records: list[Record]) -> None:
+    """``skills/store``: the regions of the images of minimal pairs, as those of ``regions/store``.
+
+    Args:
+        folder: of the world, with ``precomp/`` and the images of ``skills/``.
+        records: the scenes of these images.
+    """
+    out = folder / 'skills' / 'store'
+    shutil.rmtree(out, ignore_errors=True)  # from an interrupted build
+    images, statistics = folder / 'skills' / 'images', _feature_statistics(folder / 'precomp')
+    with RegionStoreWriter(out, {'images': len(records)}, 'float16') as writer:
+        for record in records:
+            regions = propose_regions('skills', record)
+            features = describe_regions(read_scene(images, record), regions)
+            writer.append(_detect('skills', record, regions, features, statistics))
+        writer.finish()
+
+
 def _feature_statistics(precomp: Path) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of the training features, (F,) each."""
     features = np.load(precomp / f'{PRECOMP_NAMES["train"]}_ims.npy', mmap_mode='r')
@@ -66,18 +89,28 @@ def _detect_all(
 ) -> Iterator[DetectedImage]:
     """The regions of each scene of a split, with the features from disk."""
     features = np.load(precomp / f'{PRECOMP_NAMES[split]}_ims.npy', mmap_mode='r')
-    mean, deviation = statistics
     for image_features, record in zip(features, records, strict=True):
         regions = propose_regions(split, record)
-        boxes = np.array([region.box for region in regions], np.float32)
-        yield DetectedImage(
-            Path(record.image).stem,
-            record.size,
-            record.size,
-            ((image_features - mean) / deviation).astype(np.float32),
-            boxes,
-            label_regions(split, record, regions),
-        )
+        yield _detect(split, record, regions, image_features, statistics)
+
+
+def _detect(
+    split: str,
+    record: Record,
+    regions: list[Region],
+    features: np.ndarray,
+    statistics: tuple[np.ndarray, np.ndarray],
+) -> DetectedImage:
+    """The regions of a scene, with their features standardised."""
+    mean, deviation = statistics
+    return DetectedImage(
+        Path(record.image).stem,
+        record.size,
+        record.size,
+        ((features - mean) / deviation).astype(np.float32),
+        np.array([region.box for region in regions], np.float32),
+        label_regions(split, record, regions),
+    )
 
 
 def label_regions(split: str, record: Record, regions: list[Region]) -> ObjectLabels:

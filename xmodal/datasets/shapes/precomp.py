@@ -48,8 +48,12 @@ def _write_regions(images: Path, prefix: Path, split: str, records: list[Record]
     )
     for row, record in enumerate(records):
         regions = propose_regions(split, record)
-        image = cv2.imread(str(images / record.image))[..., ::-1]
-        features[row] = describe_regions(image, regions)
+        features[row] = describe_regions(read_scene(images, record), regions)
         boxes[row] = np.array([region.box for region in regions], np.float32) / record.size
     features.flush()
     boxes.flush()
+
+
+def read_scene(images: Path, record: Record) -> np.ndarray:
+    """The rendered image of a scene, (H, W, 3) uint8 RGB."""
+    return cv2.imread(str(images / record.image))[..., ::-1]

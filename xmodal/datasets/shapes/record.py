@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from xmodal.datasets.shapes.scene import Scene
 from xmodal.files import atomic_open
 
@@ -28,6 +30,16 @@ class Record:
     areas: tuple[int, ...]
     size: int
     image: str
+
+
+def mask_boxes(masks: Iterable[np.ndarray]) -> tuple[tuple[int, int, int, int], ...]:
+    """x, y, width and height of each mask."""
+    boxes = []
+    for mask in masks:
+        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+        x, y = int(columns[0]), int(rows[0])
+        boxes.append((x, y, int(columns[-1]) - x + 1, int(rows[-1]) - y + 1))
+    return tuple(boxes)
 
 
 Splits = dict[str, list[Record]]

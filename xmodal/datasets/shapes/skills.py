@@ -23,6 +23,7 @@ from xmodal.datasets.image_file import write_image
 from xmodal.datasets.shapes.captions import CAPTION_LENGTHS
 from xmodal.datasets.shapes.grammar import COUNT_PATTERNS, PAIR_PATTERNS, WORDINGS, fill_pattern
 from xmodal.datasets.shapes.pick import pick
+from xmodal.datasets.shapes.record import Record, mask_boxes
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import (
     COLOURS,
@@ -52,7 +53,7 @@ class MinimalPair(NamedTuple):
     false_statement: Statement
 
 
-def write_skills(folder: Path, seed: int, count: int, size: int) -> None:
+def write_skills(folder: Path, seed: int, count: int, size: int) -> list[Record]:
     """``SKILL.json`` in SugarCrepe's layout, and the ``images`` of all skills.
 
     Args:
@@ -60,19 +61,26 @@ def write_skills(folder: Path, seed: int, count: int, size: int) -> None:
         seed: seed of all random choices.
         count: number of scenes.
         size: side of an image, in pixels.
+
+    Returns:
+        The scenes, without captions.
     """
     (folder / 'images').mkdir(parents=True, exist_ok=True)
     files: dict[str, dict] = {skill: {} for skill in SKILLS}
+    records = []
     for index in range(count):
         scene, pairs = generate_pairs(seed, index)
         name = f'skills_{index:06d}.png'
-        image, _ = render_scene(scene, size)
+        image, masks = render_scene(scene, size)
         write_image(folder / 'images' / name, image)
+        areas = tuple(int(mask.sum()) for mask in masks)
+        records.append(Record(scene, (), mask_boxes(masks), areas, size, name))
         for skill, pair in pairs.items():
             texts = {'caption': pair.text, 'negative_caption': pair.false_text}
             files[skill][str(index)] = {'filename': name, **texts}
     for skill, content in files.items():
         write_json(folder / f'{skill}.json', content)
+    return records
 
 
 def generate_pairs(seed: int, index: int) -> tuple[Scene, dict[str, MinimalPair]]:
