@@ -19,6 +19,13 @@ entries = [
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
     dict(
+        family="ACE-RPE's model on regions",
+        table='acerpe/regions',
+        against='none',
+        rows=['ape', 'rpe', 'uniform', 'ace_rpe'],
+        columns=['re-ranked: mean recall', 'binding', 'relation'],
+    ),
+    dict(
         family="ACE-RPE's model",
         table='acerpe/table1',
         against='none',
