@@ -22,7 +22,7 @@ entries = [
         family="ACE-RPE's model on regions",
         table='acerpe/regions',
         against='none',
-        rows=['ape', 'rpe', 'uniform', 'ace_rpe'],
+        rows=['uniform', 'ace_rpe'],
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
     dict(
