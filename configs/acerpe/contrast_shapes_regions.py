@@ -4,6 +4,7 @@
 _base_ = [
     '../_base_/models/acerpe_shapes.py',
     '../_base_/datasets/shapes_regions.py',
+    '../_base_/schedules/lxmert_shapes.py',
     '../_base_/default_runtime.py',
 ]
 
@@ -28,12 +29,6 @@ model = dict(
     ),
 )
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=2)
-optim_wrapper = dict(
-    type='SafeAmpOptimWrapper',
-    constructor='NoDecayConstructor',
-    optimizer=dict(type='AdamW', lr=1e-3, betas=(0.9, 0.98), weight_decay=0.02),
-    clip_grad=dict(max_norm=5.0),
-)
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
     dict(
