@@ -19,7 +19,7 @@ entries = [
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
     dict(
-        family="ACE-RPE's model on regions",
+        family="ACE-RPE's model",
         table='acerpe/regions',
         against='none',
         rows=['uniform', 'ace_rpe'],

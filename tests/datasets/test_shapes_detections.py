@@ -1,5 +1,7 @@
 """The detector of the embedded world, and its files."""
 
+import json
+
 import cv2
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from xmodal.datasets.shapes.regions import (
 )
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import sample_scene
+from xmodal.datasets.shapes.skills import generate_pairs
 
 SIZE = 96
 
@@ -82,24 +85,18 @@ def test_scenes_of_minimal_pairs_have_regions_of_the_same_kind(tiny_world):
     store = RegionStore(tiny_world / 'skills/store')
     files = sorted((tiny_world / 'skills/images').iterdir())
     assert len(store) == len(files) == 10
-    for file in files:
+    spec = json.loads((tiny_world / 'meta.json').read_text())
+    for index, file in enumerate(files):
         image, stored = cv2.imread(str(file))[..., ::-1], store[file.stem]
-        boxes = np.rint(stored.boxes.numpy() * image.shape[0]).astype(int)
+        boxes = np.rint(stored.boxes.numpy() * spec['size']).astype(int)
         regions = [Region(tuple(box), None) for box in boxes]
         expected = (describe_regions(image, regions) - mean) / deviation
         assert np.allclose(stored.features, expected, atol=2e-3, rtol=2e-3)  # float16
-        for x, y, width, height in object_boxes(image):
-            overlap = np.abs(boxes - (x, y, x + width, y + height)).max(1).min()
-            assert overlap <= 0.1 * max(width, height) + 1
-
-
-def object_boxes(image):
-    """Boxes of what is not background, which has one colour; objects do not overlap."""
-    ground = image[0, 0].astype(int)
-    shown = (np.abs(image.astype(int) - ground).max(2) > 25).astype(np.uint8)
-    closed = cv2.morphologyEx(shown, cv2.MORPH_CLOSE, np.ones((7, 7), np.uint8))
-    _, _, boxes, _ = cv2.connectedComponentsWithStats(closed)
-    return [box[:4] for box in boxes[1:] if box[4] > 60]
+        scene, _ = generate_pairs(spec['seed'], index)
+        for mask in render_scene(scene, spec['size'])[1]:
+            x, y, width, height = cv2.boundingRect(mask.astype(np.uint8))
+            edges = np.abs(boxes - (x, y, x + width, y + height)).max(1)
+            assert edges.min() <= 0.1 * max(width, height) + 1
 
 
 def test_the_class_names_are_on_disk(tiny_world):
