@@ -17,7 +17,7 @@ from xmodal.datasets.shapes.captions import generate_captions
 from xmodal.datasets.shapes.class_folders import write_class_folders
 from xmodal.datasets.shapes.detections import write_skill_regions
 from xmodal.datasets.shapes.exporters import EXPORTERS
-from xmodal.datasets.shapes.record import Record, Splits, mask_boxes
+from xmodal.datasets.shapes.record import Record, Splits
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import SPLITS, sample_scene
 from xmodal.datasets.shapes.skills import write_skills
@@ -141,14 +141,9 @@ def make_record(folder: Path, spec: WorldSpec, split: str, index: int) -> Record
     image, masks = render_scene(scene, spec.size)
     file = _image_file(folder, split, index)
     write_image(file, image)
-    return Record(
-        scene=scene,
-        captions=tuple(text for text, _ in generate_captions(spec.seed, split, scene)),
-        boxes=mask_boxes(masks),
-        areas=tuple(int(mask.sum()) for mask in masks),
-        size=spec.size,
-        image=file.relative_to(folder / 'images').as_posix(),
-    )
+    captions = tuple(text for text, _ in generate_captions(spec.seed, split, scene))
+    name = file.relative_to(folder / 'images').as_posix()
+    return Record.rendered(scene, captions, masks, spec.size, name)
 
 
 def _is_built(folder: Path, spec: WorldSpec) -> bool:

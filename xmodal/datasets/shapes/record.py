@@ -31,15 +31,25 @@ class Record:
     size: int
     image: str
 
+    @classmethod
+    def rendered(
+        cls,
+        scene: Scene,
+        captions: tuple[str, ...],
+        masks: Iterable[np.ndarray],
+        size: int,
+        image: str,
+    ) -> 'Record':
+        """The record of a scene whose objects have these masks."""
+        boxes, areas = zip(*((_box(mask), int(mask.sum())) for mask in masks), strict=True)
+        return cls(scene, captions, boxes, areas, size, image)
 
-def mask_boxes(masks: Iterable[np.ndarray]) -> tuple[tuple[int, int, int, int], ...]:
-    """x, y, width and height of each mask."""
-    boxes = []
-    for mask in masks:
-        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-        x, y = int(columns[0]), int(rows[0])
-        boxes.append((x, y, int(columns[-1]) - x + 1, int(rows[-1]) - y + 1))
-    return tuple(boxes)
+
+def _box(mask: np.ndarray) -> tuple[int, int, int, int]:
+    """x, y, width and height of a mask."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    x, y = int(columns[0]), int(rows[0])
+    return x, y, int(columns[-1]) - x + 1, int(rows[-1]) - y + 1
 
 
 Splits = dict[str, list[Record]]

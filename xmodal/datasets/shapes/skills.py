@@ -23,7 +23,7 @@ from xmodal.datasets.image_file import write_image
 from xmodal.datasets.shapes.captions import CAPTION_LENGTHS
 from xmodal.datasets.shapes.grammar import COUNT_PATTERNS, PAIR_PATTERNS, WORDINGS, fill_pattern
 from xmodal.datasets.shapes.pick import pick
-from xmodal.datasets.shapes.record import Record, mask_boxes
+from xmodal.datasets.shapes.record import Record
 from xmodal.datasets.shapes.render import render_scene
 from xmodal.datasets.shapes.scene import (
     COLOURS,
@@ -73,8 +73,7 @@ def write_skills(folder: Path, seed: int, count: int, size: int) -> list[Record]
         name = f'skills_{index:06d}.png'
         image, masks = render_scene(scene, size)
         write_image(folder / 'images' / name, image)
-        areas = tuple(int(mask.sum()) for mask in masks)
-        records.append(Record(scene, (), mask_boxes(masks), areas, size, name))
+        records.append(Record.rendered(scene, (), masks, size, name))
         for skill, pair in pairs.items():
             texts = {'caption': pair.text, 'negative_caption': pair.false_text}
             files[skill][str(index)] = {'filename': name, **texts}
