@@ -73,12 +73,12 @@ def decode_image(content: bytes, name: str | Path, max_pixels: int = MAX_PIXELS)
         # OpenCV 4 fills the missing part with grey without a warning.
         raise BrokenImageError(f'{name}: the JPEG file is truncated')
     try:
-        image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+        image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR_RGB)
     except (cv2.error, MemoryError) as error:
         raise BrokenImageError(f'{name}: OpenCV cannot decode it, {error}') from error
     if image is None:
         raise BrokenImageError(f'{name}: not an image that OpenCV can decode')
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB, image)
+    return image
 
 
 def write_image(file: Path, image: np.ndarray) -> None:
