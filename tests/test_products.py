@@ -9,8 +9,9 @@ from torch.nn.functional import linear
 from torch.utils.flop_counter import FlopCounterMode
 
 from xmodal import products
+from xmodal.models.sgraf import difference
 from xmodal.models.sgraf.difference import ProjectedDifference
-from xmodal.products import Linear, batched_product, fastest_dtype, product
+from xmodal.products import Linear, batched_difference, batched_product, fastest_dtype, product
 from xmodal.registry import MODELS
 
 LINEAR_POINTWISE = 'mkldnn::_linear_pointwise'
@@ -123,14 +124,26 @@ def test_pytorch_counts_the_flops_of_a_product(by_onednn):
     assert counter.get_total_flops() == 2 * 2 * (2 * 3 * 5 * 6)  # forward, and of the weight
 
 
+@pytest.mark.parametrize('bytes_at_once', [1, 400, 2**20])  # an image, two of three, all of them
 @pytest.mark.parametrize('words', [(4, 6), (3, 4, 6)])
-def test_values_and_gradients_of_the_projected_difference_are_right(words):
+def test_values_and_gradients_of_the_projected_difference_are_right(
+    monkeypatch, words, bytes_at_once
+):
+    monkeypatch.setattr(difference, 'CPU_CACHE_BYTES', bytes_at_once)
     sizes = (3, 4, 5), (3, 5, 6), words, (7, 6), (7,)
     inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
     attention, regions, word_tokens, weight, bias = inputs
     expected = linear((attention @ regions - word_tokens) ** 2, weight, bias)
     torch.testing.assert_close(ProjectedDifference.apply(*inputs), expected)
     assert torch.autograd.gradcheck(ProjectedDifference.apply, inputs)
+
+
+@pytest.mark.parametrize('shape', [(4, 6), (3, 4, 6)])
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
+def test_a_batched_difference_is_a_product_less_a_matrix(dtype, shape):
+    x, y, z = (torch.randn(size).to(dtype) for size in ((3, 4, 5), (3, 5, 6), shape))
+    expected = (x.double() @ y.double() - z.double()).to(dtype)  # rounded once
+    torch.testing.assert_close(batched_difference(x, y, z), expected)
 
 
 @pytest.mark.parametrize('has_kernels', [True, False])

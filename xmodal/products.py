@@ -69,6 +69,17 @@ def batched_product(x: Tensor, y: Tensor) -> Tensor:
     return product(x[0], y[0].T)[None] if len(x) == 1 else x @ y
 
 
+def batched_difference(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """x y − z of each of B pairs of matrices, (B, P, K) and (B, K, N); z is (P, N) or (B, P, N).
+
+    In half precision the product subtracts while it still has float32: it rounds once, and a pass
+    of its own would take as long as the product.
+    """
+    if x.dtype == torch.float32:
+        return batched_product(x, y).sub_(z)
+    return torch.baddbmm(z.expand(len(x), -1, -1), x, y, beta=-1)
+
+
 class Linear(nn.Linear):
     """``nn.Linear`` by :func:`product`."""
 

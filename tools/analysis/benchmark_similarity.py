@@ -18,11 +18,14 @@ extrapolated: the costs of an image, of a caption and of a pair of an image and 
 by their numbers there.
 
 A training step covers all pairs of a batch, the hardest-negative loss and its gradients, of which
-those of the regions are compared. The encoders are left out; they are the same for both.
+those of the regions are compared. The encoders are left out; they are the same for both. Each
+implementation has a process of its own; ours keeps the memory of a step for the next one, as
+tools/train.py does.
 """
 
 import argparse
 import statistics
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -43,7 +46,15 @@ from xmodal.benchmark import (
 )
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.sgraf_peer import sgraf_peer
-from xmodal.benchmark.sgraf_random import DTYPES, POOLINGS, SHARD, SimilarityBenchmark
+from xmodal.benchmark.sgraf_random import (
+    DTYPES,
+    POOLINGS,
+    SHARD,
+    SimilarityAgreement,
+    SimilarityBenchmark,
+    SimilarityStep,
+)
+from xmodal.benchmark.workers import Worker, memory_of
 from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
@@ -114,38 +125,45 @@ def measure_scoring(
         figures.add(f'{label}, {name}: memory', memory[name], 'MiB')
 
 
-def measure_steps(benchmark: SimilarityBenchmark, table: Table, figures: Figures) -> None:
-    """Adds the three rows of one similarity in training."""
-    steps, gradients = benchmark.training_steps(), {}
-    memory = {  # the warm-up, too
-        name: peak_memory_of(lambda name=name: gradients.update({name: steps[name]()}))
-        for name in steps
-    }
-    expected = gradients['peer']
-    error = float((gradients['ours'] - expected).norm() / expected.norm())
-    # The batch norm of a sketch has other statistics where it is called caption by caption.
-    assert error < 1e-4 or benchmark.pooling == 'T-EMDE', (
-        f'gradients of the regions differ by {error:.0e} of their norm'
-    )
-    label = f'training, {benchmark.reasoning}, {benchmark.pooling}'
-    timers = {name: partial(seconds_of, step) for name, step in steps.items()}
-    seconds = alternate(timers, benchmark.args.step_repeats, warm_up=0, desc=label)
+def measure_steps(
+    benchmark: SimilarityBenchmark, peer: Callable, table: Table, figures: Figures
+) -> None:
+    """Adds the three rows of one similarity in training, each in a process of its own."""
+    args, label = benchmark.args, f'training, {benchmark.reasoning}, {benchmark.pooling}'
+    variant = benchmark.reasoning, benchmark.pooling, args, peer
+    check_gradients(benchmark.pooling, variant)
+    workers = {name: Worker(SimilarityStep, *variant, name) for name in DTYPES}
+    timers = {name: partial(worker.call, 'seconds') for name, worker in workers.items()}
+    seconds = alternate(timers, args.step_repeats, warm_up=1, desc=label)
+    for worker in workers.values():
+        worker.close()
     for name, values in seconds.items():
         ratios = ratios_by_round(seconds['peer'], values)
+        memory = memory_of(SimilarityStep, *variant, name) * 2**10
         table.add_row(
             benchmark.reasoning,
             benchmark.pooling,
             name,
             f'{statistics.median(values):.2f}',
             f'x {statistics.median(ratios):.2f}',
-            f'{memory[name]:.0f}',
+            f'{memory:.0f}',
             end_section=name == list(DTYPES)[-1],
         )
         if name in STEP_BARS:
-            has_bar = benchmark.args.peer and benchmark.reasoning == 'SAF'
-            bar = STEP_BARS[name] if has_bar else None
+            bar = STEP_BARS[name] if args.peer and benchmark.reasoning == 'SAF' else None
             figures.add(f'{label}, {name}: peer / ours', ratios, 'x', bar)
-        figures.add(f'{label}, {name}: memory', memory[name], 'MiB')
+        figures.add(f'{label}, {name}: memory', memory, 'MiB')
+
+
+def check_gradients(pooling: str, variant: tuple) -> None:
+    """Compares the gradients of the regions with the peer's before anything is timed."""
+    worker = Worker(SimilarityAgreement, *variant)
+    error = worker.call('error')
+    worker.close()
+    # The batch norm of a sketch has other statistics where it is called caption by caption.
+    assert error < 1e-4 or pooling == 'T-EMDE', (
+        f'gradients of the regions differ by {error:.0e} of their norm'
+    )
 
 
 def main() -> None:
@@ -179,7 +197,7 @@ def main() -> None:
             benchmark = SimilarityBenchmark(reasoning, pooling, args, peer)
             measure_scoring(benchmark, rates, scoring, figures)
             if args.step_repeats:
-                measure_steps(benchmark, training, figures)
+                measure_steps(benchmark, peer, training, figures)
     console = Console(width=130)
     console.print(scoring)
     if args.step_repeats:

@@ -13,8 +13,10 @@ from xmodal.benchmark.sgraf_costs import DIM, REGIONS, WIDTH, ScoringCost, capti
 from xmodal.benchmark.sgraf_loop import LiteralLoop
 from xmodal.benchmark.sgraf_tiled import TiledScoring
 from xmodal.benchmark.timing import seconds_of
+from xmodal.benchmark.workers import TrainingStep
+from xmodal.engine.allocator import keep_freed_memory
 from xmodal.models.sgraf import SGRAFSimilarity
-from xmodal.registry import MODELS
+from xmodal.registry import MODELS, register_all
 from xmodal.structures import Tokens
 
 SHARD = LiteralLoop.shard
@@ -54,10 +56,11 @@ class SimilarityBenchmark:
         )
         self.module = MODELS.build(config).to(args.device).eval()
         images = torch.randn(args.images, REGIONS, WIDTH, device=args.device)
-        self.images, self.captions = normalize(images, dim=-1), self._captions(args.captions)
+        self.images, self.captions = normalize(images, dim=-1), self.random_captions(args.captions)
         self.peer = peer(self.module)
 
-    def _captions(self, count: int) -> list[Tensor]:
+    def random_captions(self, count: int) -> list[Tensor]:
+        """Words of unit norm, (L, D) each; L are lengths of COCO's captions."""
         device = self.args.device
         lengths = caption_lengths('coco', count)
         return [normalize(torch.randn(n, WIDTH, device=device), dim=-1) for n in lengths]
@@ -96,34 +99,71 @@ class SimilarityBenchmark:
             seconds_of(ours.pool_captions, self.captions),
         )
 
-    def training_steps(self) -> dict[str, Callable[[], Tensor]]:
-        """Returns a training step of each implementation, all with the same tokens.
 
-        Each returns the gradient of the images.
-        """
-        batch, device = self.args.batch, self.args.device
-        self.module.train()
-        self.peer.train()
-        images = normalize(torch.randn(batch, REGIONS, WIDTH, device=device), dim=-1)
-        captions = self._captions(batch)
-        lengths = torch.tensor([len(words) for words in captions], device=device)
-        padded = pad_sequence(captions, batch_first=True)
-        mask = torch.arange(padded.shape[1], device=device) < lengths[:, None]
-        images.requires_grad_()
-        padded.requires_grad_()
-        positives = torch.eye(batch, dtype=torch.bool, device=device)
-        loss_module = MODELS.build(dict(type='TripletLoss'))
+class SimilarityStep(TrainingStep):
+    """A training step of one implementation; all have the same weights and tokens.
 
-        def step(dtype: torch.dtype | None) -> Tensor:
-            images.grad = padded.grad = None
-            if dtype is None:
-                logits = self.peer(Tokens(images), Tokens(padded, mask))
-            else:
-                with torch.autocast(device, dtype, enabled=dtype != torch.float32):
-                    needed = partial(loss_module.needed_pairs, positives=positives)
-                    logits = self.module(Tokens(images), Tokens(padded, mask), needed)
-            loss = loss_module(self.module.to_scores(logits), positives)['loss_triplet']
-            loss.backward()
-            return images.grad
+    It covers all pairs of a batch, the hardest-negative loss and its gradients.
 
-        return {name: partial(step, dtype) for name, dtype in DTYPES.items()}
+    Args:
+        reasoning: see :class:`SimilarityBenchmark`, as ``pooling``, ``args`` and ``peer``.
+        name: a key of ``DTYPES``.
+    """
+
+    def __init__(
+        self,
+        reasoning: str,
+        pooling: str,
+        args: argparse.Namespace,
+        peer: Callable[[SGRAFSimilarity], nn.Module],
+        name: str,
+    ) -> None:
+        register_all()
+        torch.manual_seed(0)
+        benchmark = SimilarityBenchmark(reasoning, pooling, args, peer)
+        batch, self.device, self.dtype = args.batch, args.device, DTYPES[name]
+        self.model = (benchmark.peer if self.dtype is None else benchmark.module).train()
+        self.images = normalize(torch.randn(batch, REGIONS, WIDTH, device=self.device), dim=-1)
+        captions = benchmark.random_captions(batch)
+        lengths = torch.tensor([len(words) for words in captions], device=self.device)
+        self.words = pad_sequence(captions, batch_first=True)
+        self.mask = torch.arange(self.words.shape[1], device=self.device) < lengths[:, None]
+        self.positives = torch.eye(batch, dtype=torch.bool, device=self.device)
+        self.loss = MODELS.build(dict(type='TripletLoss'))
+        if self.dtype is not None:
+            keep_freed_memory()  # as tools/train.py does
+
+    def __call__(self) -> None:
+        """Takes a step."""
+        self.gradient()
+
+    def gradient(self) -> Tensor:
+        """Takes a step and returns the gradient of the regions, (B, R, D)."""
+        images, words = (x.detach().requires_grad_() for x in (self.images, self.words))
+        tokens = Tokens(images), Tokens(words, self.mask)
+        if self.dtype is None:
+            logits = self.model(*tokens)
+        else:
+            needed = partial(self.loss.needed_pairs, positives=self.positives)
+            with torch.autocast(self.device, self.dtype, enabled=self.dtype != torch.float32):
+                logits = self.model(*tokens, needed)
+        scores = self.model.to_scores(logits)
+        self.loss(scores, self.positives)['loss_triplet'].backward()
+        self.model.zero_grad()
+        return images.grad
+
+
+class SimilarityAgreement:
+    """Whether a step of ours in float32 has the gradients of the peer's.
+
+    Args:
+        variant: the arguments of a :class:`SimilarityStep` but for the last.
+    """
+
+    def __init__(self, *variant: object) -> None:
+        self.ours, self.peer = (SimilarityStep(*variant, name) for name in ('ours', 'peer'))
+
+    def error(self) -> float:
+        """The norm of the difference of the regions' gradients, as a share of that of the peer."""
+        expected = self.peer.gradient()
+        return float((self.ours.gradient() - expected).norm() / expected.norm())
