@@ -22,7 +22,7 @@ entries = [
         family="ACE-RPE's model",
         table='acerpe/regions',
         against='none',
-        rows=['uniform', 'ace_rpe'],
+        rows=['ape', 'rpe', 'uniform', 'ace_rpe'],
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
     dict(
