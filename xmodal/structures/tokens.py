@@ -127,8 +127,9 @@ class Tokens(NamedTuple):
             return (self.boxes[..., :2] + self.boxes[..., 2:]).flip(-1) - 1
         if self.grid_size is None:
             raise ValueError(
-                'found regions without boxes, which are nowhere: expected a grid of patches, or '
-                'regions with boxes (docs/regions.md)'
+                'found regions without boxes, which are nowhere: fusion.coordinates=True and '
+                "position.type='AnchorAbsolutePosition' need a grid of patches, or regions with "
+                'boxes (docs/regions.md)'
             )
         device = self.embeddings.device
         axes = [(2 * torch.arange(n, device=device) + 1) / n - 1 for n in self.grid_size]

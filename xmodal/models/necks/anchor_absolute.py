@@ -62,16 +62,12 @@ class AnchorAbsolutePosition(NoPosition):
         Raises:
             ValueError: for regions without boxes, which are nowhere.
         """
-        if image.boxes is None and image.grid_size is None:
-            raise ValueError(
-                "position.type='AnchorAbsolutePosition' needs a grid of patches, or regions with "
-                'boxes; found regions without boxes'
-            )
+        places = image.places()
         similarity = F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
         if image.boxes is None:  # no word is an anchor of [CLS], which is nowhere
             lowest = torch.full_like(similarity[:, :1], -1)
             similarity = torch.cat([lowest, similarity[:, 1:]], 1)
-        return Relation(similarity=similarity, places=image.places().to(similarity))
+        return Relation(similarity=similarity, places=places.to(similarity))
 
     def cross_terms(self, layer: int, relation: Relation, queries: str) -> CrossTerms:
         """The logits of anchors, and to words the places of the patches."""
