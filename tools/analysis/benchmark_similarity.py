@@ -126,20 +126,22 @@ def measure_scoring(
 
 
 def measure_steps(
-    benchmark: SimilarityBenchmark, peer: Callable, table: Table, figures: Figures
+    benchmark: SimilarityBenchmark,
+    build: Callable[[], SimilarityBenchmark],
+    table: Table,
+    figures: Figures,
 ) -> None:
     """Adds the three rows of one similarity in training, each in a process of its own."""
     args, label = benchmark.args, f'training, {benchmark.reasoning}, {benchmark.pooling}'
-    variant = benchmark.reasoning, benchmark.pooling, args, peer
-    check_gradients(benchmark.pooling, variant)
-    workers = {name: Worker(SimilarityStep, *variant, name) for name in DTYPES}
+    check_gradients(build, benchmark.pooling)
+    workers = {name: Worker(SimilarityStep, build, name) for name in DTYPES}
     timers = {name: partial(worker.call, 'seconds') for name, worker in workers.items()}
     seconds = alternate(timers, args.step_repeats, warm_up=1, desc=label)
     for worker in workers.values():
         worker.close()
     for name, values in seconds.items():
         ratios = ratios_by_round(seconds['peer'], values)
-        memory = memory_of(SimilarityStep, *variant, name) * 2**10
+        memory = memory_of(SimilarityStep, build, name) * 2**10
         table.add_row(
             benchmark.reasoning,
             benchmark.pooling,
@@ -155,9 +157,9 @@ def measure_steps(
         figures.add(f'{label}, {name}: memory', memory, 'MiB')
 
 
-def check_gradients(pooling: str, variant: tuple) -> None:
+def check_gradients(build: Callable[[], SimilarityBenchmark], pooling: str) -> None:
     """Compares the gradients of the regions with the peer's before anything is timed."""
-    worker = Worker(SimilarityAgreement, *variant)
+    worker = Worker(SimilarityAgreement, build)
     error = worker.call('error')
     worker.close()
     # The batch norm of a sketch has other statistics where it is called caption by caption.
@@ -194,10 +196,11 @@ def main() -> None:
     figures, peer = Figures('similarity'), sgraf_peer(args.peer, partial(rename, 2))
     for reasoning in ('SAF', 'SGR'):
         for pooling in ['self-attention'] if args.peer else POOLINGS:
-            benchmark = SimilarityBenchmark(reasoning, pooling, args, peer)
+            build = partial(SimilarityBenchmark, reasoning, pooling, args, peer)
+            benchmark = build()
             measure_scoring(benchmark, rates, scoring, figures)
             if args.step_repeats:
-                measure_steps(benchmark, peer, training, figures)
+                measure_steps(benchmark, build, training, figures)
     console = Console(width=130)
     console.print(scoring)
     if args.step_repeats:

@@ -106,22 +106,16 @@ class SimilarityStep(TrainingStep):
     It covers all pairs of a batch, the hardest-negative loss and its gradients.
 
     Args:
-        reasoning: see :class:`SimilarityBenchmark`, as ``pooling``, ``args`` and ``peer``.
+        build: makes the benchmark of the similarity.
         name: a key of ``DTYPES``.
     """
 
-    def __init__(
-        self,
-        reasoning: str,
-        pooling: str,
-        args: argparse.Namespace,
-        peer: Callable[[SGRAFSimilarity], nn.Module],
-        name: str,
-    ) -> None:
+    def __init__(self, build: Callable[[], SimilarityBenchmark], name: str) -> None:
         register_all()
         torch.manual_seed(0)
-        benchmark = SimilarityBenchmark(reasoning, pooling, args, peer)
-        batch, self.device, self.dtype = args.batch, args.device, DTYPES[name]
+        benchmark = build()
+        batch, self.device = benchmark.args.batch, benchmark.args.device
+        self.dtype = DTYPES[name]
         self.model = (benchmark.peer if self.dtype is None else benchmark.module).train()
         self.images = normalize(torch.randn(batch, REGIONS, WIDTH, device=self.device), dim=-1)
         captions = benchmark.random_captions(batch)
@@ -157,11 +151,11 @@ class SimilarityAgreement:
     """Whether a step of ours in float32 has the gradients of the peer's.
 
     Args:
-        variant: the arguments of a :class:`SimilarityStep` but for the last.
+        build: makes the benchmark of the similarity.
     """
 
-    def __init__(self, *variant: object) -> None:
-        self.ours, self.peer = (SimilarityStep(*variant, name) for name in ('ours', 'peer'))
+    def __init__(self, build: Callable[[], SimilarityBenchmark]) -> None:
+        self.ours, self.peer = (SimilarityStep(build, name) for name in ('ours', 'peer'))
 
     def error(self) -> float:
         """The norm of the difference of the regions' gradients, as a share of that of the peer."""
