@@ -148,8 +148,8 @@ def _multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def _is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     return (
-        prefers_onednn()
-        and not torch.compiler.is_compiling()  # sizes may be symbols
+        not torch.compiler.is_compiling()  # sizes may be symbols, and nothing stops the trace
+        and prefers_onednn()
         and not torch.jit.is_tracing()
         and not torch.is_autocast_enabled('cpu')
         and x.device.type == 'cpu'

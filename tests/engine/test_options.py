@@ -64,3 +64,32 @@ def test_a_compiled_run_learns_the_same(tiny_config, tmp_path):
     assert plain.keys() == compiled.keys()
     # Float noise: four steps of Adam move a weight by up to 4e-3.
     torch.testing.assert_close(plain, compiled, atol=1e-4, rtol=1e-4)
+
+
+def test_compiled_layers_learn_the_same(tiny_config, tmp_path, monkeypatch):
+    plain = end(tiny_config, tmp_path, 'plain')
+    calls, compile_it = [], torch.compile
+
+    def counted(function):
+        compiled = compile_it(function, backend='eager')
+        return lambda *args, **kwargs: calls.append(function) or compiled(*args, **kwargs)
+
+    monkeypatch.setattr(torch, 'compile', counted)
+    layers = ['Block', 'BertLayer', 'FusionLayer.attend_self', 'FusionLayer.attend_cross']
+    compiled = end(tiny_config, tmp_path, 'compiled', compile=layers)
+    names = {function.__qualname__ for function in calls}
+    assert names == {'Module._call_impl', *layers[2:]}
+    assert plain.keys() == compiled.keys()
+    torch.testing.assert_close(plain, compiled, atol=1e-4, rtol=1e-4)
+
+
+def test_compiling_an_unknown_layer_is_an_error(tiny_config):
+    with pytest.raises(ValueError, match=r"compile names \['Blok'\], but the model is made of"):
+        train(tiny_config, compile=['Blok'])
+
+
+def test_compiling_an_unknown_method_is_an_error(tiny_config):
+    with pytest.raises(
+        ValueError, match="compile names 'Block.attend', but a Block has no 'attend'"
+    ):
+        train(tiny_config, compile=['Block.attend'])

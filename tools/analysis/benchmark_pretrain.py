@@ -27,13 +27,15 @@ from torch import Tensor, nn
 from xmodal.benchmark import (
     TrainingStep,
     Worker,
+    add_compile,
     albef_peer,
     alternate,
+    close_and_measure,
+    compile_together,
     default_device,
     make_parser,
     make_table,
     matmul_rate,
-    memory_of,
     ratios_by_round,
 )
 from xmodal.benchmark.figures import Figures
@@ -54,6 +56,7 @@ BARS = {  # name of a variant: speed-up over the first, its memory to that of th
     OURS_BF16: ('>= 2.5', None),
     'ace_rpe': ('>= 0.971', '<= 1.02'),
 }
+GPU_MFU = '>= 0.45'  # of an H200, in bfloat16
 
 
 def parse_args() -> argparse.Namespace:
@@ -77,6 +80,7 @@ def parse_args() -> argparse.Namespace:
         action='store_true',
         help='bfloat16 autocast; beside --peer a third variant',
     )
+    add_compile(parser)
     parser.add_argument('--json', type=Path, help='file to write the figures to')
     return parser.parse_args()
 
@@ -90,29 +94,15 @@ def load_peer(args: argparse.Namespace, ours: PretrainingStep) -> nn.Module:
     return albef_peer.load(args.peer, tokenizer, image_size, model.queue.length)
 
 
-def take_weights(model: nn.Module, peer: nn.Module) -> None:
-    """Gives our model, with its teacher and its queue, what the peer's has.
-
-    Raises:
-        ConfigError: if a weight of ours has no counterpart.
-    """
-    missing, _ = model.load_state_dict(convert(albef_peer.weights(peer))[0], strict=False)
-    if lacking := [name for name in missing if not name.startswith('queue.')]:
-        raise ConfigError(f'--peer needs a config like albef_4m.py: ALBEF has no {lacking}')
-    queue = model.queue
-    queue.image_embeddings.copy_(peer.image_queue.T)
-    queue.text_embeddings.copy_(peer.text_queue.T)
-    for ids in (queue.image_ids, queue.text_ids):  # none is of the batch
-        torch.arange(10**6, 10**6 + len(ids), out=ids)
-
-
 def build(args: argparse.Namespace, name: str) -> PretrainingStep:
     """Our step of a variant."""
     position, amp = (None, name == OURS_BF16) if args.peer else (name, args.amp)
-    step = PretrainingStep(args.config, position, args.batch_size, args.words, amp)
+    sizes = args.batch_size, args.words
+    step = PretrainingStep(args.config, position, *sizes, amp, compiled=args.compile)
     keep_freed_memory()  # as tools/train.py does
     if args.peer:
-        take_weights(step.model, load_peer(args, step))
+        peer = load_peer(args, step)
+        albef_peer.give_weights(peer, convert(albef_peer.weights(peer))[0], step.model)
     return step
 
 
@@ -170,14 +160,16 @@ def measure(args: argparse.Namespace, names: list[str]) -> dict[str, dict]:
     """Measures the seconds of every round, the memory and the FLOPs of each variant."""
     builds = {name: PeerStep if name == PEER else build for name in names}
     workers = {name: Worker(builds[name], args, name) for name in names}
+    if args.compile:
+        compile_together(workers.values())
     timers = {name: partial(worker.call, 'seconds') for name, worker in workers.items()}
     seconds = alternate(timers, args.repeats, warm_up=1)
     results = {}
     for name, worker in workers.items():
-        flops = worker.call('flops')
-        worker.close()
-        memory = memory_of(builds[name], args, name)
-        results[name] = {'seconds': seconds[name], 'memory': memory, 'flops': flops}
+        results[name] = {'seconds': seconds[name], 'flops': worker.call('flops')}
+        if torch.cuda.is_available():
+            results[name]['at_rest'] = worker.call('at_rest')
+        results[name]['memory'] = close_and_measure(worker, builds[name], args, name)
     return results
 
 
@@ -206,8 +198,13 @@ def report(args: argparse.Namespace, results: dict[str, dict], rates: dict[str, 
             f'{args.batch_size / step:.2f}',
             f'{utilisation:.1%}',
         )
-        figures.add(f'{name}, step', seconds, 's').add(f'{name}, MFU', utilisation, 'share')
+        figures.add(f'{name}, step', seconds, 's')
+        on_gpu = 'at_rest' in result
+        figures.add(f'{name}, MFU', utilisation, 'share', GPU_MFU if on_gpu and args.amp else None)
         figures.add(f'{name}, memory of a step', result['memory'], 'GiB')
+        if on_gpu:
+            figures.add(f'{name}, memory between steps', result['at_rest'], 'GiB')
+            figures.add(f'{name}, rate', result['flops'] / step / 1e12, 'TFLOP/s')
         if name != base_name:
             of_speed, of_memory = BARS.get(name, (None, None))
             figures.add(f'{name}, speed over {base_name}', ratios, 'x', of_speed)
@@ -238,7 +235,8 @@ def main() -> None:
     for name in names:
         is_half = name == OURS_BF16 or (args.amp and not args.peer)
         dtype = torch.bfloat16 if is_half else torch.float32
-        rates[name] = matmul_rate(default_device(), dtype, size=4096, repeats=4)
+        size = 8192 if torch.cuda.is_available() else 4096
+        rates[name] = matmul_rate(default_device(), dtype, size, repeats=4)
     figures = report(args, measure(args, names), rates)
     if difference is not None:
         figures.add('largest difference of losses and gradients', difference, 'share')

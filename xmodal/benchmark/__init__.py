@@ -6,6 +6,7 @@ machine's speed affects all of them alike. A ratio is the median of the ratios o
 
 from xmodal.benchmark.memory import peak_memory_of, proportional_memory
 from xmodal.benchmark.script import (
+    add_compile,
     add_device,
     default_device,
     describe_device,
@@ -25,14 +26,23 @@ from xmodal.benchmark.timing import (
     synchronize,
     timed,
 )
-from xmodal.benchmark.workers import TrainingStep, Worker, memory_of
+from xmodal.benchmark.workers import (
+    TrainingStep,
+    Worker,
+    close_and_measure,
+    compile_together,
+    memory_of,
+)
 
 __all__ = [
     'WARM_UP',
     'TrainingStep',
     'Worker',
+    'add_compile',
     'add_device',
     'alternate',
+    'close_and_measure',
+    'compile_together',
     'cpu_seconds_of',
     'default_device',
     'describe_device',

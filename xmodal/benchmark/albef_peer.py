@@ -75,6 +75,27 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
     return {name.replace('.bert.', '.'): value for name, value in model.state_dict().items()}
 
 
+def give_weights(peer: nn.Module, converted: dict[str, Tensor], model: nn.Module) -> None:
+    """Gives our model, with its teacher and its queue, what the peer's has.
+
+    Args:
+        peer: its model.
+        converted: its weights by our names.
+        model: ours, changed in place.
+
+    Raises:
+        ConfigError: if a weight of ours has no counterpart.
+    """
+    missing, _ = model.load_state_dict(converted, strict=False)
+    if lacking := [name for name in missing if not name.startswith('queue.')]:
+        raise ConfigError(f'--peer needs a config like albef_4m.py: ALBEF has no {lacking}')
+    queue = model.queue
+    queue.image_embeddings.copy_(peer.image_queue.T)
+    queue.text_embeddings.copy_(peer.text_queue.T)
+    for ids in (queue.image_ids, queue.text_ids):  # none is of the batch
+        torch.arange(10**6, 10**6 + len(ids), out=ids)
+
+
 def _restore_names() -> None:
     """Puts names that transformers has moved, or dropped, where ALBEF imports them."""
     moved = transformers.modeling_utils

@@ -1,6 +1,7 @@
 """A pre-training step of the ALBEF family, as a benchmark takes it."""
 
 import tempfile
+from collections.abc import Sequence
 
 import torch
 from mmengine.config import Config
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from xmodal.benchmark.script import default_device, write_placeholder_vocabulary
 from xmodal.benchmark.workers import TrainingStep
 from xmodal.engine.launch import read_config
+from xmodal.engine.layers import compile_layers
 from xmodal.engine.memory import recompute_gelu
 from xmodal.errors import ConfigError
 from xmodal.registry import MODELS, register_all
@@ -84,6 +86,7 @@ class PretrainingStep(TrainingStep):
         words: see :func:`random_batch`.
         amp: whether to autocast to bfloat16.
         image_size: height and width in pixels; None for the config's.
+        compiled: classes of layers that are compiled, see the config's key ``compile``.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class PretrainingStep(TrainingStep):
         words: int | None,
         amp: bool,
         image_size: int | None = None,
+        compiled: Sequence[str] = (),
     ) -> None:
         register_all()
         torch.manual_seed(0)
@@ -102,6 +106,7 @@ class PretrainingStep(TrainingStep):
             settings.model.backbone.image_encoder.image_size = image_size
         self.model = build_model(settings, position).to(device).train()
         recompute_gelu(self.model)  # as the runner does
+        compile_layers(self.model, compiled)
         self.model.distillation_weight = ALPHA
         self.batch = random_batch(self.model, batch_size, words, device)
         self.called = self.distribute(settings)

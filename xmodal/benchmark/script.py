@@ -36,6 +36,17 @@ def _device_name(text: str) -> str:
         ) from error
 
 
+def add_compile(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--compile``."""
+    parser.add_argument(
+        '--compile',
+        nargs='+',
+        default=[],
+        metavar='CLASS',
+        help="layers of ours that are compiled, as by the config's key compile",
+    )
+
+
 def describe_device(device: str) -> str:
     """Returns the name of the GPU or 'CPU', with the number of threads."""
     name = torch.cuda.get_device_name() if device == 'cuda' else 'CPU'

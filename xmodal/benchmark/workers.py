@@ -1,7 +1,7 @@
 """Variants in processes of their own."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 
@@ -10,7 +10,7 @@ from mmengine.logging import MMLogger
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from xmodal.benchmark.memory import peak_memory_of, return_memory_at_once
+from xmodal.benchmark.memory import memory_in_use, peak_memory_of, return_memory_at_once
 from xmodal.benchmark.timing import cpu_seconds_of, seconds_of
 
 
@@ -44,10 +44,19 @@ class TrainingStep(ABC):
         self()
         return peak_memory_of(self) / 2**10
 
+    def at_rest(self) -> float:
+        """The GiB that are held between steps, on a GPU."""
+        return memory_in_use() / 2**10
+
     def flops(self) -> int:
         """Takes a step and returns its FLOPs."""
-        # Attention as plain matrix products, which the counter knows on every device.
-        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        # Attention as plain matrix products, which the counter knows on every device. It sees
+        # nothing of compiled programs.
+        with (
+            torch.compiler.set_stance('force_eager'),
+            sdpa_kernel(SDPBackend.MATH),
+            FlopCounterMode(display=False) as counter,
+        ):
             self()
         return counter.get_total_flops()
 
@@ -109,6 +118,29 @@ def memory_of(build: Callable, *args: object) -> float:
     memory = worker.call('memory')
     worker.close()
     return memory
+
+
+def close_and_measure(worker: Worker, build: Callable, *args: object) -> float:
+    """Ends a worker; returns what :func:`memory_of` does.
+
+    A GPU's allocator tells tensors from gaps, so that the worker itself can measure there.
+
+    Args:
+        worker: that has taken steps.
+        build: has made its :class:`TrainingStep`.
+        args: of ``build``.
+    """
+    memory = worker.call('memory') if torch.cuda.is_available() else None
+    worker.close()
+    return memory_of(build, *args) if memory is None else memory
+
+
+def compile_together(workers: Collection[Worker]) -> None:
+    """Lets all take a first step at once, for programs that take minutes to compile."""
+    for worker in workers:
+        worker.begin('seconds')
+    for worker in workers:
+        worker.result()
 
 
 def _serve(pipe: Connection, build: Callable, args: tuple) -> None:

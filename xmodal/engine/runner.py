@@ -15,8 +15,8 @@ from xmodal.engine.batch_size import divide_batch
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
 from xmodal.engine.hooks.preemption import leave_signals_to_training, signals_restored
 from xmodal.engine.keys import check_dataloader
+from xmodal.engine.layers import prepare_layers
 from xmodal.engine.legacy import current_names
-from xmodal.engine.memory import recompute_activations, recompute_gelu
 from xmodal.engine.optim.ratios import keep_ratios
 from xmodal.engine.processes import end_with_launcher
 from xmodal.engine.resume import require_whole_run
@@ -140,12 +140,8 @@ class XModalRunner(Runner):
         return schedule.get('begin', 0) < end
 
     def train(self) -> nn.Module:
-        """Trains; docs/training.md lists the keys about memory that are read here."""
-        # MMEngine reads the same key, but passes on no keyword arguments.
-        if class_names := self.cfg.pop('activation_checkpointing', None):
-            recompute_activations(self.model, class_names)
-        if self.cfg.get('recompute_gelu', True):
-            recompute_gelu(self.model)
+        """Trains."""
+        prepare_layers(self.model, self.cfg)
         if self.distributed and self.cfg.get('fsdp'):
             super()._init_model_weights()
             self.sharded = ShardedModel(self.model, self.cfg.fsdp.units)

@@ -87,7 +87,10 @@ _LEVEL = Rule(
 )
 _TEXT = Rule(lambda value: isinstance(value, str) and value != '', 'a name')
 _SWITCH = Rule(lambda value: isinstance(value, bool), 'True or False')
-_COMPILE = Rule(lambda value: isinstance(value, bool | dict), 'True, False or a dict')
+_COMPILE = Rule(
+    lambda value: isinstance(value, bool | dict) or _NAMES.allows(value),
+    'True, False, a dict or a list of names',
+)
 _START_METHOD = Rule(
     lambda value: value in multiprocessing.get_all_start_methods(),
     "'fork', 'spawn' or 'forkserver'",

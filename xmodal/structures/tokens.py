@@ -76,6 +76,11 @@ class Tokens(NamedTuple):
         embeddings, mask, boxes = (None if x is None else select_rows(x, rows) for x in fields)
         return Tokens(embeddings, mask, self.grid_size, boxes)
 
+    def with_embeddings(self, embeddings: Tensor) -> 'Tokens':
+        """The same tokens with other embeddings, (B, L, D)."""
+        # Not by _replace: torch.compile of PyTorch 2.11 cannot return what that makes.
+        return Tokens(embeddings, self.attention_mask, self.grid_size, self.boxes)
+
     @classmethod
     def join(cls, parts: list['Tokens']) -> 'Tokens':
         """The token sets of several batches as one batch, padded to the longest."""

@@ -34,14 +34,14 @@ def pooling(request):
 def build():
     """Builds a similarity in evaluation mode with random biases and statistics."""
 
-    def make(reasoning='SAF', pooling='t_emde', dropout=0.4, **options):
+    def make(reasoning='SAF', pooling='t_emde', dropout=0.4, width=WIDTH, **options):
         config = POOLINGS[pooling]
         if pooling == 'self_attention':
             config = {**config, 'dropout': dropout}
         module = MODELS.build(
             dict(
                 type='SGRAFSimilarity',
-                embed_dims=WIDTH,
+                embed_dims=width,
                 dim=16,
                 global_pooling=config,
                 reasoning=dict(type=reasoning, **options),

@@ -24,7 +24,7 @@ class Stream(NamedTuple):
 
     def with_embeddings(self, embeddings: Tensor) -> 'Stream':
         """The stream with other embeddings of the same tokens."""
-        return self._replace(tokens=self.tokens._replace(embeddings=embeddings))
+        return Stream(self.tokens.with_embeddings(embeddings), self.rows)
 
     def paired(self) -> 'Stream':
         """The stream with a row for each pair."""

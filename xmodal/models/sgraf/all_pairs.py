@@ -8,12 +8,12 @@ from tqdm import tqdm
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity
 from xmodal.models.sgraf.tiles import (
     CPU_SCORING_BYTES,
-    WORDS,
     caption_tiles,
     captions_of,
     pair_budget,
     precompute_images,
     score_captions,
+    words_at_once,
 )
 from xmodal.products import fastest_dtype
 from xmodal.structures import PackedTexts, Tokens
@@ -57,7 +57,7 @@ def score_all_pairs(
     device = next(similarity.parameters()).device
     dtype = fastest_dtype(dtype or torch.float32, device)
     budget = pair_budget(similarity, device, dtype, CPU_SCORING_BYTES)
-    rows, words = tile or (None, WORDS)
+    rows, words = tile or (None, words_at_once(device))
     score = torch.compile(similarity.score, dynamic=True) if compile else similarity.score
 
     rank, ranks = get_dist_info()

@@ -7,16 +7,17 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from xmodal.models.sgraf.fused import can_fuse, fused_logits, fused_nodes
 from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, take
 from xmodal.models.sgraf.tiles import (
     CPU_SCORING_BYTES,
     CPU_TRAINING_BYTES,
-    WORDS,
     caption_tiles,
     pair_budget,
     score_captions,
+    words_at_once,
 )
 from xmodal.products import fastest_dtype, product
 from xmodal.registry import MODELS
@@ -93,10 +94,18 @@ class SGRAFSimilarity(PairwiseSimilarity):
             texts: T captions of one length for all images, or other ones for each: B rows of T.
             weights: precomputed.
         """
-        return self._logits(self.reasoning(self.nodes(images, texts), weights))
+        nodes = self.nodes(images, texts)
+        if can_fuse(texts.words, self.local):
+            return fused_logits(self.reasoning, self.output, nodes, weights)
+        return self._logits(self.reasoning(nodes, weights))
 
     def nodes(self, images: PrecomputedImages, texts: PrecomputedTexts) -> Tensor:
-        """The similarity vectors of a tile, the global one first, (B, T, N, S) float32."""
+        """The similarity vectors of a tile, the global one first, (B, T, N, S).
+
+        They are float32, but in the type of the words where the kernels of a GPU make them.
+        """
+        if can_fuse(texts.words, self.local):
+            return fused_nodes(self.local, self.global_pooling, images, *texts)
         local = self.local(images, texts.words)
         if self.global_pooling is None:
             return local
@@ -149,7 +158,7 @@ class SGRAFSimilarity(PairwiseSimilarity):
         """Logits of all pairs, (I, T)."""
         device, dtype = texts.words.device, texts.words.dtype
         budget = pair_budget(self, device, dtype, CPU_SCORING_BYTES)
-        columns = caption_tiles(lengths, WORDS)
+        columns = caption_tiles(lengths, words_at_once(device))
         parts = []
         for tile_columns in columns:
             tile = _cut(texts, tile_columns, lengths)

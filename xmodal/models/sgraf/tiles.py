@@ -9,7 +9,6 @@ from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, joi
 from xmodal.structures import PackedTexts, Tokens
 
 IMAGES_AT_ONCE = 256  # images precomputed at once
-WORDS = 2048  # words of a tile: enough for matrix products to run at full rate
 CUDA_BYTES = 4 * 2**30  # enough for every multiprocessor
 # What fits the last cache of a server's processor; smaller tiles cost more calls than they save. In
 # training a tile has all images, few captions make slow products, and each tile adds a gradient of
@@ -40,6 +39,11 @@ def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
         rows = (lengths == length).nonzero().squeeze(1)
         tiles += rows.split(max(1, words // length))
     return tiles
+
+
+def words_at_once(device: torch.device) -> int:
+    """Words of a tile that are enough for matrix products to run at full rate."""
+    return 2048 if device.type == 'cpu' else 8192
 
 
 def captions_of(texts: PackedTexts, rows: Tensor) -> Tensor:

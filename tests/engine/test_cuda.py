@@ -1,0 +1,92 @@
+"""Training, evaluation and compiled layers on a GPU, where there is one."""
+
+import pytest
+import torch
+from runs import train
+from test_other_device import CONFIGS
+
+from xmodal.datasets.shapes import WorldSpec, build_world
+from xmodal.engine.launch import build_runner
+from xmodal.engine.layers import compile_layers
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a GPU')
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('shapes') / 'world'
+    build_world(folder, WorldSpec(train=24, val=4, test=4, seed=1), workers=1)
+    return folder
+
+
+@pytest.fixture
+def load(relocated, world, tmp_path):
+    """Reads a config on the small world, for one epoch."""
+
+    def read(name):
+        config = relocated(f'configs/{name}.py', world)
+        config.update(work_dir=str(tmp_path / 'run'), experiment_name=name)
+        config.train_dataloader.global_batch_size = 8
+        config.train_cfg.update(max_epochs=1, val_interval=1)
+        image_encoder = config.model.get('backbone', config.model).image_encoder
+        if 'pretrained' in image_encoder:
+            image_encoder.pretrained = False
+        return config
+
+    return read
+
+
+@pytest.mark.parametrize('name', CONFIGS)
+def test_a_run_in_bfloat16_trains_and_is_evaluated(load, name):
+    config = load(name)
+    config.optim_wrapper.dtype = 'bfloat16'
+    runner = train(config)
+    assert all(weight.is_cuda and weight.isfinite().all() for weight in runner.model.parameters())
+    assert runner.optim_wrapper.skipped == 0
+    if config.get('test_dataloader'):
+        metrics = runner.test()
+        assert metrics and all(torch.tensor(list(metrics.values())).isfinite())
+
+
+def tensors(output):
+    """All tensors of nested tuples."""
+    if isinstance(output, torch.Tensor):
+        return [output]
+    if isinstance(output, tuple | list):
+        return [tensor for part in output for tensor in tensors(part)]
+    return []
+
+
+@pytest.mark.parametrize('name', [name for name in CONFIGS if name != 'acerpe/vqa_shapes'])
+def test_outputs_are_those_of_the_cpu(load, name):
+    runner = build_runner(load(name))
+    model, data = runner.model.eval(), next(iter(runner.train_dataloader))
+    with torch.no_grad():
+        on_gpu = tensors(model(**model.data_preprocessor(data), mode='tensor'))
+        model.cpu()
+        on_cpu = tensors(model(**model.data_preprocessor(data), mode='tensor'))
+    assert on_gpu and all(tensor.is_cuda for tensor in on_gpu)
+    for gpu, cpu in zip(on_gpu, on_cpu, strict=True):
+        torch.testing.assert_close(gpu.cpu(), cpu, atol=2e-4, rtol=1e-3)
+
+
+def test_compiled_layers_have_the_same_losses_and_gradients(load):
+    config = load('acerpe/pretrain_shapes')
+    runner = build_runner(config)
+    model = runner.model.eval()
+    inputs = model.data_preprocessor(next(iter(runner.train_dataloader)), True)
+
+    def step():
+        torch.manual_seed(0)
+        losses = model(**inputs, mode='loss')
+        sum(value for key, value in losses.items() if 'loss' in key).backward()
+        gradients = {k: w.grad.clone() for k, w in model.named_parameters() if w.grad is not None}
+        model.zero_grad()
+        return gradients
+
+    plain = step()
+    compile_layers(model, ['Block', 'BertLayer', 'FusionLayer'])
+    compiled = step()
+    assert plain.keys() == compiled.keys()
+    for name, gradient in plain.items():
+        torch.testing.assert_close(compiled[name], gradient, atol=1e-3, rtol=1e-2, msg=name)

@@ -1,0 +1,107 @@
+"""Scores of SAF and SGR by kernels for a Hopper GPU, in half precision, without gradients."""
+
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from xmodal.models.sgraf.global_pooling import SelfAttentionGlobal
+from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
+from xmodal.models.sgraf.saf_sgr import SAF, SGR
+from xmodal.products import product
+
+LARGEST_DIM = 256  # S, of which the chip holds a block of words
+HOPPER = (9, 0)  # has the memory on the chip
+
+
+def can_fuse(words: Tensor, local: LocalSimilarity) -> bool:
+    """Whether the kernels take a tile: captions of one length for all images, on a GPU."""
+    dim, width = local.linear.weight.shape
+    return (
+        words.is_cuda
+        and words.dim() == 3
+        and words.dtype in (torch.bfloat16, torch.float16)
+        and not torch.is_grad_enabled()
+        and dim in (16, 32, 64, 128, LARGEST_DIM)
+        and width % 64 == 0
+        and torch.cuda.get_device_capability(words.device) >= HOPPER
+        and find_spec('triton') is not None
+    )
+
+
+@torch.compiler.disable
+def fused_nodes(
+    local: LocalSimilarity,
+    global_pooling: nn.Module | None,
+    images: PrecomputedImages,
+    words: Tensor,
+    vectors: Tensor | None,
+) -> Tensor:
+    """The similarity vectors of a tile, the global one first, (B, T, N, S).
+
+    Args:
+        local: of the words.
+        global_pooling: of the global node, or None.
+        images: B images.
+        words: T captions of one length, (T, L, D).
+        vectors: of the captions by ``global_pooling``, (T, …).
+    """
+    from xmodal.models.sgraf import node_kernels  # imports Triton, which not every machine has
+
+    captions, length, _ = words.shape
+    flat = words.flatten(0, 1)
+    scores = product(flat, images.regions.flatten(0, 1)).unflatten(1, images.regions.shape[:2])
+    weights = node_kernels.attend(scores, images.gram, images.mask, length, local.smooth)
+    first = int(global_pooling is not None)
+    count, dim = first + length, len(local.linear.weight)
+    nodes = words.new_empty(len(images.regions), captions, count, dim)
+    node_kernels.compare(nodes, first, length, flat, images.regions, weights, local.linear)
+    if isinstance(global_pooling, SelfAttentionGlobal):
+        linear, whole = global_pooling.linear, images.vectors[:, None]
+        node_kernels.compare(nodes, 0, 1, vectors, whole, None, linear)
+    elif global_pooling is not None:
+        nodes[:, :, 0] = global_pooling.compare(images.vectors, vectors, words.dtype)
+    return nodes
+
+
+@torch.compiler.disable
+def fused_logits(
+    reasoning: SAF | SGR, output: nn.Linear, nodes: Tensor, weights: list[tuple[Tensor, Tensor]]
+) -> Tensor:
+    """Logits of the similarity vectors of a tile, (B, T) float32.
+
+    Args:
+        reasoning: SAF with its running statistics, or SGR.
+        output: the layer that reads its result.
+        nodes: (B, T, N, S).
+        weights: of SGR, precomputed.
+    """
+    if isinstance(reasoning, SAF):
+        return _filter(reasoning, output, nodes)
+    return product(_reason(reasoning, nodes, weights).float(), output.weight, output.bias)[..., 0]
+
+
+def _filter(saf: SAF, output: nn.Linear, nodes: Tensor) -> Tensor:
+    from xmodal.models.sgraf import reasoning_kernels
+
+    norm = saf.bn
+    slope = norm.weight * (norm.running_var + norm.eps).rsqrt()
+    relevance = saf.relevance.weight[0] * slope
+    offset = (saf.relevance.bias - norm.running_mean) * slope + norm.bias
+    return reasoning_kernels.filter_nodes(nodes, relevance, offset, output.weight[0], output.bias)
+
+
+def _reason(sgr: SGR, nodes: Tensor, weights: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """Node 0 after all steps, (B, T, S)."""
+    from xmodal.models.sgraf import reasoning_kernels
+
+    for step, (weight, bias) in zip(sgr.steps[:-1], weights[:-1], strict=True):
+        # W (E X) = E (X Wᵀ)ᵀ, so that one product gives queries and values.
+        both = torch.cat([weight, step.linear.weight.to(weight.dtype)])
+        queries, values = product(nodes, both, pad(bias, (0, len(bias)))).chunk(2, -1)
+        nodes = reasoning_kernels.reason(queries, nodes, values, step.linear.bias)
+    queries = product(nodes[:, :, 0].contiguous(), *weights[-1])[:, :, None]
+    seen = reasoning_kernels.reason(queries, nodes, nodes, None)[:, :, 0]
+    last = sgr.steps[-1].linear
+    return product(seen, last.weight, last.bias).relu_()
