@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+import torch
 
 from tools.analysis import benchmark_all
 from xmodal.benchmark.figures import Figures
@@ -62,8 +63,10 @@ def tool(tmp_path, monkeypatch):
         'one': 'bench.py first --peer PEERS/ALBEF',
         'two': 'bench.py second --images FOLDER',
         'bad': 'bench.py third --fail',
+        'gpu_one': 'bench.py fourth',
     }
     monkeypatch.setattr(benchmark_all, 'BENCHMARKS', commands)
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
     monkeypatch.setattr(benchmark_all, 'FOLDER', tmp_path)
 
     def call(*arguments):
@@ -96,3 +99,12 @@ def test_without_folders_the_literal_version_runs_and_a_failure_stops_no_other(
     assert 'needs --images FOLDER' in capfd.readouterr().out
     with pytest.raises(ConfigError, match='two needs --images FOLDER'):
         tool('--only', 'two')
+
+
+def test_a_gpu_runs_its_own_benchmarks_and_nothing_else_does(tool, tmp_path, monkeypatch):
+    with pytest.raises(ConfigError, match='--only gpu_one: it is for a GPU, and none is visible'):
+        tool('--only', 'gpu_one')
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: True)
+    monkeypatch.setattr(torch.cuda, 'get_device_name', lambda: 'a GPU')
+    tool()
+    assert list(read_json(tmp_path / 'all.json')) == ['gpu_one']

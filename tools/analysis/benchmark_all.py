@@ -3,6 +3,8 @@
     python tools/analysis/benchmark_all.py --peers PEERS --images FOLDER
     python tools/analysis/benchmark_all.py --peers PEERS --only pretrain lxmert
 
+Where there is a GPU, it runs those of the GPU, whose names begin with ``gpu``; else the others.
+
 PEERS has checkouts of the peers' public code: ALBEF (github.com/salesforce/ALBEF) and SGRAF
 (github.com/Paranioar/SGRAF). LXMERT runs beside that of transformers. Without PEERS, benchmarks
 that have a literal version of their own run beside that. Figures of benchmarks that do not run now
@@ -15,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import torch
 from rich.console import Console
 
 from xmodal.benchmark.page import fill
@@ -32,6 +35,16 @@ RETRIEVAL = (
     '--topk 4'
 )
 SIMILARITY = 'benchmark_similarity.py --captions 100 --repeats 5 --step-repeats 5'
+LAYERS = 'Block BertLayer FusionLayer.attend_self FusionLayer.attend_cross'
+GPU_ALBEF = 'benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 64 --repeats 5 --amp'
+GPU_STEP = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --repeats 11 --amp'
+GPU_LXMERT = (
+    'benchmark_lxmert.py configs/lxmert/pretrain_released.py --batch-size 256 --amp '
+    '--compile BertLayer EncoderLayer CrossModalityLayer --repeats 11'
+)
+GPU_SIMILARITY = (
+    'benchmark_similarity.py --images 1000 --captions 5000 --repeats 5 --step-repeats 3 --coco'
+)
 BENCHMARKS = {
     'pretrain': f'{ALBEF_STEP} --peer {PEERS}/ALBEF',
     'lxmert': 'benchmark_lxmert.py configs/lxmert/pretrain_released.py --repeats 5',
@@ -45,6 +58,12 @@ BENCHMARKS = {
     'sketches': 'benchmark_scaling.py sketches configs/temde/saf_temde_f30k.py',
     'processes': 'benchmark_scaling.py processes configs/acerpe/pretrain_shapes.py --batch-size 8',
     'processes_4m': 'benchmark_scaling.py processes configs/acerpe/pretrain_4m.py --batch-size 1',
+    'gpu_similarity': f'{GPU_SIMILARITY} --peer {PEERS}/SGRAF',
+    'gpu_lxmert': GPU_LXMERT,
+    'gpu_position': f'{GPU_STEP} --batch-size 64 --compile {LAYERS}',
+    'gpu_position_large': f'{GPU_STEP} --batch-size 96 --compile {LAYERS}',
+    'gpu_position_eager': f'{GPU_STEP} --batch-size 64',
+    'gpu_pretrain': f'{GPU_ALBEF} --compile {LAYERS} --peer {PEERS}/ALBEF',
 }
 
 
@@ -55,7 +74,9 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument('--peers', type=Path, help='folder with the checkouts')
     parser.add_argument('--images', type=Path, help='folder of photographs, for data')
-    parser.add_argument('--only', nargs='+', choices=BENCHMARKS, help='default: all that can run')
+    parser.add_argument(
+        '--only', nargs='+', choices=BENCHMARKS, help='default: all that are for this machine'
+    )
     parser.add_argument('--json', type=Path, default=Path('docs/performance.json'))
     parser.add_argument('--page', type=Path, default=Path('docs/performance.md'))
     return parser.parse_args()
@@ -73,6 +94,19 @@ def command(name: str, peers: Path | None, images: Path | None) -> list[str] | N
     for symbol, folder in folders.items():
         words = [word.replace(symbol, folder) for word in words]
     return words
+
+
+def chosen_names(only: list[str] | None, has_gpu: bool) -> list[str]:
+    """The benchmarks to run.
+
+    Raises:
+        ConfigError: when one of a GPU is asked for where there is none.
+    """
+    if only is None:
+        return [name for name in BENCHMARKS if name.startswith('gpu') == has_gpu]
+    if not has_gpu and (of_gpu := [name for name in only if name.startswith('gpu')]):
+        raise ConfigError(f'--only {of_gpu[0]}: it is for a GPU, and none is visible')
+    return only
 
 
 def run(words: list[str]) -> dict:
@@ -93,10 +127,11 @@ def run(words: list[str]) -> dict:
 def main() -> None:
     """Runs, and writes after each benchmark what there is."""
     args = parse_args()
+    names = chosen_names(args.only, torch.cuda.is_available())
     known = read_json(args.json) if args.json.is_file() else {}
     console, failed = Console(), []
-    for number, name in enumerate(args.only or BENCHMARKS, 1):
-        console.rule(f'{number} of {len(args.only or BENCHMARKS)}: {name}')
+    for number, name in enumerate(names, 1):
+        console.rule(f'{number} of {len(names)}: {name}')
         words = command(name, args.peers, args.images)
         if words is None:
             if args.only:

@@ -31,7 +31,9 @@ def fill(page: Path, contents: Mapping[str, dict]) -> None:
 def render(content: dict) -> str:
     """A benchmark as Markdown: its command, its machine and a table of its figures."""
     name, machine, versions = content['name'], content['machine'], content['versions']
-    processor = machine['gpu'] or f'{machine["processor"]}, {machine["threads"]} thread(s)'
+    processor = f'{machine["processor"]}, {machine["threads"]} thread(s)'
+    if machine['gpu']:
+        processor = f'{machine["gpu"]}, launched by {processor}'
     software = ', '.join(f'{name} {number}' for name, number in versions.items())
     rows = (_row(figure) for figure in content['figures'])
     return '\n'.join(
