@@ -124,12 +124,10 @@ def test_pytorch_counts_the_flops_of_a_product(by_onednn):
     assert counter.get_total_flops() == 2 * 2 * (2 * 3 * 5 * 6)  # forward, and of the weight
 
 
-@pytest.mark.parametrize('bytes_at_once', [1, 400, 2**20])  # an image, two of three, all of them
+@pytest.mark.parametrize('rows', [1, 3, 8, 2**20])  # one of four words, three, two images, all
 @pytest.mark.parametrize('words', [(4, 6), (3, 4, 6)])
-def test_values_and_gradients_of_the_projected_difference_are_right(
-    monkeypatch, words, bytes_at_once
-):
-    monkeypatch.setattr(difference, 'CPU_CACHE_BYTES', bytes_at_once)
+def test_values_and_gradients_of_the_projected_difference_are_right(monkeypatch, words, rows):
+    monkeypatch.setattr(difference, 'CPU_ROWS', rows)
     sizes = (3, 4, 5), (3, 5, 6), words, (7, 6), (7,)
     inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
     attention, regions, word_tokens, weight, bias = inputs

@@ -70,14 +70,20 @@ def batched_product(x: Tensor, y: Tensor) -> Tensor:
 
 
 def batched_difference(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """x y − z of each of B pairs of matrices, (B, P, K) and (B, K, N); z is (P, N) or (B, P, N).
+    """x y − z of each of B pairs of matrices, without gradients; z is (P, N) or (B, P, N).
 
     In half precision the product subtracts while it still has float32: it rounds once, and a pass
     of its own would take as long as the product.
     """
-    if x.dtype == torch.float32:
+    z = z.expand(len(x), -1, -1)
+    if x.dtype != torch.float32:
+        return torch.baddbmm(z, x, y, beta=-1)
+    if not _is_for_onednn(x[0], y[0].T):
         return batched_product(x, y).sub_(z)
-    return torch.baddbmm(z.expand(len(x), -1, -1), x, y, beta=-1)
+    out = x.new_empty(*x.shape[:2], y.shape[2])
+    for row, left, right, subtracted in zip(out, x, y, z, strict=True):
+        torch.sub(product(left, right.T), subtracted, out=row)
+    return out
 
 
 class Linear(nn.Linear):

@@ -6,9 +6,16 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from xmodal.products import batched_difference, product, product_of_rows
+from xmodal.products import (
+    batched_difference,
+    batched_product,
+    product,
+    product_of_rows,
+)
 
-CPU_CACHE_BYTES = 8 * 2**20  # of differences that are read again before they leave the cache
+# Differences that are computed at once, each of a word with an image. On a CPU they are read again
+# before they leave the second cache, and are enough for products to run at full rate.
+CPU_ROWS, OTHER_ROWS = 512, 2**20
 
 
 class ProjectedDifference(Function):
@@ -26,40 +33,42 @@ class ProjectedDifference(Function):
         """The projected squares."""
         ctx.save_for_backward(weights, regions, words, weight)
         weight = weight.to(regions.dtype)
-        parts = [
-            product(difference.square_(), weight, bias)
-            for _, difference in _differences(weights, regions, words)
-        ]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        result = regions.new_empty(*weights.shape[:2], len(weight))
+        for piece, difference in _differences(weights, regions, words):
+            result[piece] = product(difference.square_(), weight, bias)
+        return result
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:
         """The gradients of all five."""
         weights, regions, words, weight = ctx.saved_tensors
         slope = (2 * weight.T).to(regions.dtype)
-        of_weights, of_regions = torch.empty_like(weights), torch.empty_like(regions)
+        of_weights, of_regions = torch.empty_like(weights), torch.zeros_like(regions)
         of_words = torch.zeros_like(words, dtype=weight.dtype)
-        of_weight = torch.zeros_like(weight)
-        for images, difference in _differences(weights, regions, words):
-            part = gradient[images]
+        of_weight, of_bias = torch.zeros_like(weight), weight.new_zeros(len(weight))
+        for piece, difference in _differences(weights, regions, words):
+            images, part = piece[0], gradient[piece]
             squares = difference.square().flatten(0, 1)
             of_weight += product_of_rows(part.flatten(0, 1), squares)
+            of_bias += part.sum((0, 1), dtype=weight.dtype)
             difference = difference.mul_(product(part, slope))
-            torch.bmm(difference, regions[images].mT, out=of_weights[images])
-            torch.bmm(weights[images].mT, difference, out=of_regions[images])
-            own = of_words if words.dim() == 2 else of_words[images]
-            own -= difference.sum_to_size(own.shape)
-        of_bias = gradient.sum((0, 1), dtype=weight.dtype)
+            of_weights[piece] = batched_product(difference, regions[images].mT)
+            of_regions[images] += batched_product(weights[piece].mT, difference)
+            own = of_words[piece[1:]] if words.dim() == 2 else of_words[piece]
+            own -= difference[0] if len(difference) == 1 else difference.sum_to_size(own.shape)
         return of_weights, of_regions, of_words.to(words.dtype), of_weight, of_bias
 
 
-def _differences(weights: Tensor, regions: Tensor, words: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """A few images after the other, and their a V − w, (b, P, D); one empty part of no images."""
-    total = count = max(1, len(weights))
-    if weights.device.type == 'cpu':
-        size = weights.shape[1] * regions.shape[2] * regions.dtype.itemsize
-        count = max(1, CPU_CACHE_BYTES // max(1, size))
-    for start in range(0, total, count):
-        images = slice(start, start + count)
-        own = words if words.dim() == 2 else words[images]
-        yield images, batched_difference(weights[images], regions[images], own)
+def _differences(
+    weights: Tensor, regions: Tensor, words: Tensor
+) -> Iterator[tuple[tuple[slice, slice], Tensor]]:
+    """Some words of a few images after the other, and their a V − w, (b, p, D)."""
+    images, rows = weights.shape[:2]
+    at_once = CPU_ROWS if weights.device.type == 'cpu' else OTHER_ROWS
+    count = max(1, min(rows, at_once))
+    step = max(1, at_once // count)
+    for image in range(0, max(1, images), step):
+        for row in range(0, max(1, rows), count):
+            piece = slice(image, image + step), slice(row, row + count)
+            own = words[piece[1:]] if words.dim() == 2 else words[piece]
+            yield piece, batched_difference(weights[piece], regions[piece[:1]], own)

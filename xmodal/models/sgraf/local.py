@@ -1,5 +1,6 @@
 """What each word sees of an image, compared with the word."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -56,28 +57,46 @@ class LocalSimilarity(nn.Module):
 
     def forward(self, images: PrecomputedImages, words: Tensor) -> Tensor:
         """The similarity vectors."""
-        length, flat = words.shape[-2], words.flatten(-3, -2)
-        weights = self.attend(images, flat, length).to(flat.dtype)
-        layer = self.linear
-        vectors = ProjectedDifference.apply(weights, images.regions, flat, layer.weight, layer.bias)
-        return F.l2_normalize(vectors).unflatten(1, (-1, length))
+        return self.jointly(images, [words])[0]
 
-    def attend(self, images: PrecomputedImages, words: Tensor, length: int) -> Tensor:
+    def jointly(self, images: PrecomputedImages, tiles: Sequence[Tensor]) -> list[Tensor]:
+        """The similarity vectors of several tiles, whose captions are of one length each.
+
+        All words are multiplied with regions and W at once: the products are larger, and the
+        gradient of the regions is summed once.
+        """
+        flat = [words.flatten(-3, -2) for words in tiles]
+        joined, sizes = _join(flat), [words.shape[-2] for words in flat]
+        scores = self.scores(images, joined).split(sizes, 1)
+        pairs = zip(tiles, scores, strict=True)
+        weights = _join([self.attend(images, x, words.shape[-2]) for words, x in pairs])
+        weights, layer = weights.to(joined.dtype), self.linear
+        vectors = ProjectedDifference.apply(
+            weights, images.regions, joined, layer.weight, layer.bias
+        ).split(sizes, 1)
+        return [
+            F.l2_normalize(own).unflatten(1, (-1, words.shape[-2]))
+            for words, own in zip(tiles, vectors, strict=True)
+        ]
+
+    def scores(self, images: PrecomputedImages, words: Tensor) -> Tensor:
+        """v_r · w, (B, P, R), of words (P, D) or (B, P, D)."""
+        if words.dim() == 3:
+            return words @ images.regions.mT
+        scores = product(words, images.regions.flatten(0, 1))
+        return scores.unflatten(1, images.regions.shape[:2]).transpose(0, 1)
+
+    def attend(self, images: PrecomputedImages, scores: Tensor, length: int) -> Tensor:
         """Weights of the regions for every word, such that their sum of regions has norm 1.
 
         Args:
             images: B images.
-            words: P words of captions of one length, (P, D) or (B, P, D).
+            scores: of P words of captions of one length, (B, P, R).
             length: L, of each caption.
 
         Returns:
             (B, P, R) float32.
         """
-        if words.dim() == 2:
-            scores = product(words, images.regions.flatten(0, 1))
-            scores = scores.unflatten(1, images.regions.shape[:2]).transpose(0, 1)
-        else:
-            scores = words @ images.regions.mT
         scores = leaky_relu(scores.float(), 0.1).unflatten(1, (-1, length))
         scores = self.smooth * scores * _inverse_length(scores.square().sum(2, keepdim=True))
         if images.mask is not None:
@@ -85,6 +104,11 @@ class LocalSimilarity(nn.Module):
         weights = scores.softmax(-1).flatten(1, 2)
         squared = (batched_product(weights, images.gram) * weights).sum(-1, keepdim=True)
         return weights * _inverse_length(squared)
+
+
+def _join(parts: list[Tensor]) -> Tensor:
+    """The rows of all parts, (…, P, …), without a copy of a single one."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -2)
 
 
 def _inverse_length(squared: Tensor) -> Tensor:

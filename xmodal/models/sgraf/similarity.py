@@ -106,7 +106,11 @@ class SGRAFSimilarity(PairwiseSimilarity):
         """
         if can_fuse(texts.words, self.local):
             return fused_nodes(self.local, self.global_pooling, images, *texts)
-        local = self.local(images, texts.words)
+        return self._with_global(images, texts, self.local(images, texts.words))
+
+    def _with_global(
+        self, images: PrecomputedImages, texts: PrecomputedTexts, local: Tensor
+    ) -> Tensor:
         if self.global_pooling is None:
             return local
         dtype = texts.words.dtype
@@ -177,7 +181,9 @@ class SGRAFSimilarity(PairwiseSimilarity):
         if self.reasoning.separable:
             parts = [_recomputed(self.score, images, tile, weights) for tile in tiles]
         else:
-            nodes = [self.nodes(images, tile) for tile in tiles]
+            local = self.local.jointly(images, [tile.words for tile in tiles])
+            pairs = zip(tiles, local, strict=True)
+            nodes = [self._with_global(images, tile, vectors) for tile, vectors in pairs]
             parts = [self._logits(x) for x in self.reasoning.filter_jointly(nodes, columns)]
         return _in_order(parts, columns)
 
