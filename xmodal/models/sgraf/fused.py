@@ -11,20 +11,29 @@ from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
 from xmodal.models.sgraf.saf_sgr import SAF, SGR
 from xmodal.products import product
 
-LARGEST_DIM = 256  # S, of which the chip holds a block of words
+# S, R and L of which the chip holds what it needs at once.
+DIMS, MOST_REGIONS, MOST_WORDS = (16, 32, 64, 128, 256), 64, 127
 HOPPER = (9, 0)  # has the memory on the chip
 
 
-def can_fuse(words: Tensor, local: LocalSimilarity) -> bool:
-    """Whether the kernels take a tile: captions of one length for all images, on a GPU."""
+def can_fuse(local: LocalSimilarity, regions: Tensor, words: Tensor) -> bool:
+    """Whether the kernels take a tile.
+
+    Args:
+        local: of the words.
+        regions: (B, R, D).
+        words: of captions for all images, (T, L, D), or of other ones for each.
+    """
     dim, width = local.linear.weight.shape
     return (
         words.is_cuda
         and words.dim() == 3
         and words.dtype in (torch.bfloat16, torch.float16)
         and not torch.is_grad_enabled()
-        and dim in (16, 32, 64, 128, LARGEST_DIM)
+        and dim in DIMS
         and width % 64 == 0
+        and regions.shape[1] <= MOST_REGIONS
+        and words.shape[1] <= MOST_WORDS
         and torch.cuda.get_device_capability(words.device) >= HOPPER
         and find_spec('triton') is not None
     )

@@ -95,7 +95,7 @@ class SGRAFSimilarity(PairwiseSimilarity):
             weights: precomputed.
         """
         nodes = self.nodes(images, texts)
-        if can_fuse(texts.words, self.local):
+        if can_fuse(self.local, images.regions, texts.words):
             return fused_logits(self.reasoning, self.output, nodes, weights)
         return self._logits(self.reasoning(nodes, weights))
 
@@ -104,7 +104,7 @@ class SGRAFSimilarity(PairwiseSimilarity):
 
         They are float32, but in the type of the words where the kernels of a GPU make them.
         """
-        if can_fuse(texts.words, self.local):
+        if can_fuse(self.local, images.regions, texts.words):
             return fused_nodes(self.local, self.global_pooling, images, *texts)
         return self._with_global(images, texts, self.local(images, texts.words))
 
