@@ -5,12 +5,12 @@ from copy import deepcopy
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import linear
+from torch.nn.functional import linear, normalize
 from torch.utils.flop_counter import FlopCounterMode
 
 from xmodal import products
 from xmodal.models.sgraf import difference
-from xmodal.models.sgraf.difference import ProjectedDifference
+from xmodal.models.sgraf.difference import NormalizedDifference
 from xmodal.products import Linear, batched_difference, batched_product, fastest_dtype, product
 from xmodal.registry import MODELS
 
@@ -126,14 +126,14 @@ def test_pytorch_counts_the_flops_of_a_product(by_onednn):
 
 @pytest.mark.parametrize('rows', [1, 3, 8, 2**20])  # one of four words, three, two images, all
 @pytest.mark.parametrize('words', [(4, 6), (3, 4, 6)])
-def test_values_and_gradients_of_the_projected_difference_are_right(monkeypatch, words, rows):
+def test_values_and_gradients_of_the_normalized_difference_are_right(monkeypatch, words, rows):
     monkeypatch.setattr(difference, 'CPU_ROWS', rows)
     sizes = (3, 4, 5), (3, 5, 6), words, (7, 6), (7,)
     inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
     attention, regions, word_tokens, weight, bias = inputs
-    expected = linear((attention @ regions - word_tokens) ** 2, weight, bias)
-    torch.testing.assert_close(ProjectedDifference.apply(*inputs), expected)
-    assert torch.autograd.gradcheck(ProjectedDifference.apply, inputs)
+    expected = normalize(linear((attention @ regions - word_tokens) ** 2, weight, bias), dim=-1)
+    torch.testing.assert_close(NormalizedDifference.apply(*inputs), expected)
+    assert torch.autograd.gradcheck(NormalizedDifference.apply, inputs)
 
 
 @pytest.mark.parametrize('shape', [(4, 6), (3, 4, 6)])

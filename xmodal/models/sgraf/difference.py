@@ -1,4 +1,4 @@
-"""The heart of a tile: words against what they see, squared, and projected."""
+"""The heart of a tile: words against what they see, squared, projected and normalised."""
 
 from collections.abc import Iterator
 
@@ -16,41 +16,51 @@ from xmodal.products import (
 # Differences that are computed at once, each of a word with an image. On a CPU they are read again
 # before they leave the second cache, and are enough for products to run at full rate.
 CPU_ROWS, OTHER_ROWS = 512, 2**20
+EPS = 1e-8
 
 
-class ProjectedDifference(Function):
-    """(a V − w)² Wᵀ + b, of which the backward pass keeps no tensor of the words' width.
+class NormalizedDifference(Function):
+    """l2norm((a V − w)² Wᵀ + b), which keeps nothing of the width D for the backward pass.
 
-    It computes the difference again, which costs a fraction of the projection. (a, V, w, W, b) are
-    the weights (B, P, R), regions (B, R, D), words (P, D) or (B, P, D), and the linear layer's
-    (S, D) and (S,). The result is (B, P, S), in the type of V, as all products are.
+    That computes the difference again, which costs a fraction of the projection. (a, V, w, W, b)
+    are the weights (B, P, R), regions (B, R, D), words (P, D) or (B, P, D), and the linear layer's
+    (S, D) and (S,). Products are in the type of V; the result, (B, P, S), has float32 at least. A
+    vector shorter than ``EPS`` becomes zero, without gradient, as by :func:`F.l2_normalize`.
     """
 
     @staticmethod
     def forward(
         ctx, weights: Tensor, regions: Tensor, words: Tensor, weight: Tensor, bias: Tensor
     ) -> Tensor:
-        """The projected squares."""
-        ctx.save_for_backward(weights, regions, words, weight)
-        weight = weight.to(regions.dtype)
-        result = regions.new_empty(*weights.shape[:2], len(weight))
+        """The vectors of length 1."""
+        exact = torch.promote_types(regions.dtype, torch.float32)
+        result = regions.new_empty(*weights.shape[:2], len(weight), dtype=exact)
+        inverse = regions.new_empty(*weights.shape[:2], 1, dtype=exact)
+        projection = weight.to(regions.dtype)
         for piece, difference in _differences(weights, regions, words):
-            result[piece] = product(difference.square_(), weight, bias)
+            vectors = product(difference.square_(), projection, bias).to(exact)
+            length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+            inverse[piece] = length.clamp(min=EPS).reciprocal().masked_fill_(length < EPS, 0)
+            torch.mul(vectors, inverse[piece], out=result[piece])
+        ctx.save_for_backward(weights, regions, words, weight, result, inverse)
         return result
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:
         """The gradients of all five."""
-        weights, regions, words, weight = ctx.saved_tensors
+        weights, regions, words, weight, result, inverse = ctx.saved_tensors
         slope = (2 * weight.T).to(regions.dtype)
         of_weights, of_regions = torch.empty_like(weights), torch.zeros_like(regions)
         of_words = torch.zeros_like(words, dtype=weight.dtype)
         of_weight, of_bias = torch.zeros_like(weight), weight.new_zeros(len(weight))
         for piece, difference in _differences(weights, regions, words):
-            images, part = piece[0], gradient[piece]
+            images, part, unit = piece[0], gradient[piece], result[piece]
+            along = (part * unit).sum(-1, keepdim=True)
+            part = torch.addcmul(part, unit, along, value=-1).mul_(inverse[piece])
+            of_bias += part.sum((0, 1))
+            part = part.to(regions.dtype)
             squares = difference.square().flatten(0, 1)
             of_weight += product_of_rows(part.flatten(0, 1), squares)
-            of_bias += part.sum((0, 1), dtype=weight.dtype)
             difference = difference.mul_(product(part, slope))
             of_weights[piece] = batched_product(difference, regions[images].mT)
             of_regions[images] += batched_product(weights[piece].mT, difference)

@@ -7,12 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from xmodal import functional as F
-from xmodal.models.sgraf.difference import ProjectedDifference
+from xmodal.models.sgraf.difference import EPS, NormalizedDifference
 from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.products import batched_product, product
-
-EPS = 1e-8
 
 
 class PrecomputedImages(NamedTuple):
@@ -71,11 +68,11 @@ class LocalSimilarity(nn.Module):
         pairs = zip(tiles, scores, strict=True)
         weights = _join([self.attend(images, x, words.shape[-2]) for words, x in pairs])
         weights, layer = weights.to(joined.dtype), self.linear
-        vectors = ProjectedDifference.apply(
+        vectors = NormalizedDifference.apply(
             weights, images.regions, joined, layer.weight, layer.bias
         ).split(sizes, 1)
         return [
-            F.l2_normalize(own).unflatten(1, (-1, words.shape[-2]))
+            own.unflatten(1, (-1, words.shape[-2]))
             for words, own in zip(tiles, vectors, strict=True)
         ]
 
