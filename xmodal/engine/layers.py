@@ -29,8 +29,7 @@ def prepare_layers(model: nn.Module, config: Config) -> None:
 def compile_layers(model: nn.Module, names: Iterable[str]) -> None:
     """Compiles every module of the given classes, also the momentum teacher's.
 
-    Layers of one class share a program, so that it takes a minute, where a whole step takes ten.
-    What only surrounds the layers runs as it is.
+    Layers of one class share a program. What only surrounds the layers runs as it is.
 
     Args:
         model: changed in place; names of parameters stay.
