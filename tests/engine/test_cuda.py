@@ -5,26 +5,18 @@ import torch
 from runs import train
 from test_other_device import CONFIGS
 
-from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.engine.launch import build_runner
 from xmodal.engine.layers import compile_layers
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a GPU')
 
 
-@pytest.fixture(scope='module')
-def world(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('shapes') / 'world'
-    build_world(folder, WorldSpec(train=24, val=4, test=4, seed=1), workers=1)
-    return folder
-
-
 @pytest.fixture
-def load(relocated, world, tmp_path):
+def load(relocated, small_world, tmp_path):
     """Reads a config on the small world, for one epoch."""
 
     def read(name):
-        config = relocated(f'configs/{name}.py', world)
+        config = relocated(f'configs/{name}.py', small_world)
         config.update(work_dir=str(tmp_path / 'run'), experiment_name=name)
         config.train_dataloader.global_batch_size = 8
         config.train_cfg.update(max_epochs=1, val_interval=1)

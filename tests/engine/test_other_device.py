@@ -4,7 +4,6 @@ import pytest
 import torch
 from other_device import OtherDevice, OtherTensor, move, patch
 
-from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.engine.launch import build_runner
 
 CONFIGS = [
@@ -23,19 +22,12 @@ CONFIGS = [
 ]
 
 
-@pytest.fixture(scope='module')
-def world(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('shapes') / 'world'
-    build_world(folder, WorldSpec(train=24, val=4, test=4, seed=1), workers=1)
-    return folder
-
-
 @pytest.fixture
-def load(relocated, world, tmp_path, monkeypatch):
+def load(relocated, small_world, tmp_path, monkeypatch):
     """Builds a config's runner on the small world, with its model on the other device."""
 
     def build(name):
-        config = relocated(f'configs/{name}.py', world)
+        config = relocated(f'configs/{name}.py', small_world)
         config.update(work_dir=str(tmp_path), experiment_name=name)
         config.train_dataloader.global_batch_size = 8
         runner = build_runner(config)
