@@ -138,7 +138,7 @@ def test_values_and_gradients_of_the_normalized_difference_are_right(monkeypatch
 
 @pytest.mark.parametrize('shape', [(4, 6), (3, 4, 6)])
 @pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16])
-def test_a_batched_difference_is_a_product_less_a_matrix(dtype, shape):
+def test_a_batched_difference_is_a_product_less_a_matrix(by_onednn, dtype, shape):
     x, y = (torch.randn(size).to(dtype) for size in ((3, 4, 5), (3, 5, 6)))
     exact = x.double() @ y.double()
     z = (exact[0] if len(shape) == 2 else exact).to(dtype)  # of a rounded product 0 would be left
