@@ -39,8 +39,17 @@ def imported(folder):
 
 
 def test_every_package_that_is_imported_is_declared():
-    # The extras figures, onnx, lora, search and demo.
-    optional = {'umap', 'onnxscript', 'onnxruntime', 'peft', 'faiss', 'fastapi', 'uvicorn'}
+    # The extras figures, onnx, gpu, lora, search and demo.
+    optional = {
+        'umap',
+        'onnxscript',
+        'onnxruntime',
+        'triton',
+        'peft',
+        'faiss',
+        'fastapi',
+        'uvicorn',
+    }
     packages = {*imported('xmodal'), *imported('tools')} - sys.stdlib_module_names - optional
     known = {line.split('>')[0] for line in declared(('options', 'install_requires'))}
     distributions = packages_distributions()

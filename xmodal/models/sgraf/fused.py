@@ -1,5 +1,6 @@
 """Scores of SAF and SGR by kernels for a Hopper GPU, in half precision, without gradients."""
 
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -35,8 +36,17 @@ def can_fuse(local: LocalSimilarity, regions: Tensor, words: Tensor) -> bool:
         and regions.shape[1] <= MOST_REGIONS
         and words.shape[1] <= MOST_WORDS
         and torch.cuda.get_device_capability(words.device) >= HOPPER
-        and find_spec('triton') is not None
+        and _has_triton()
     )
+
+
+@cache
+def _has_triton() -> bool:
+    """Whether Triton is there, with the descriptors of 3.4."""
+    try:
+        return find_spec('triton.tools.tensor_descriptor') is not None
+    except ModuleNotFoundError:
+        return False
 
 
 @torch.compiler.disable
