@@ -18,7 +18,7 @@ from xmodal.functional.anchors import (
     soft_shrink,
 )
 from xmodal.functional.late_interaction import late_interaction
-from xmodal.functional.norms import l1_normalize, l2_normalize
+from xmodal.functional.norms import inverse_norm, l1_normalize, l2_normalize
 from xmodal.functional.paths import relative_box_distance, relative_distance
 from xmodal.functional.sharing import shared_product
 from xmodal.functional.sketches import centroid_distance, sketch, soft_assignment
@@ -40,6 +40,7 @@ __all__ = [
     'contextual_means',
     'contextual_terms',
     'fill_unreachable',
+    'inverse_norm',
     'l1_normalize',
     'l2_normalize',
     'late_interaction',

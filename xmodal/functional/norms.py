@@ -18,7 +18,13 @@ def l1_normalize(x: Tensor, dim: int = -1, eps: float = 1e-8) -> Tensor:
     return _normalize(x, 1, dim, eps)
 
 
-def _normalize(x: Tensor, order: int, dim: int, eps: float) -> Tensor:
+@full_precision
+def inverse_norm(x: Tensor, order: int = 2, dim: int = -1, eps: float = 1e-8) -> Tensor:
+    """1 / ‖x‖, its axis kept; 0 without gradient for a vector shorter than ``eps``."""
     length = torch.linalg.vector_norm(x, order, dim, keepdim=True)
     # The gradient of 1 / length would be NaN at 0, and that of x / eps would drown all others.
-    return x * length.clamp(min=eps).reciprocal().masked_fill(length < eps, 0)
+    return length.clamp(min=eps).reciprocal().masked_fill(length < eps, 0)
+
+
+def _normalize(x: Tensor, order: int, dim: int, eps: float) -> Tensor:
+    return x * inverse_norm(x, order, dim, eps)

@@ -148,4 +148,4 @@ class Tokens(NamedTuple):
 
     def detach(self) -> 'Tokens':
         """The same tokens outside the graph."""
-        return self._replace(embeddings=self.embeddings.detach())
+        return self.with_embeddings(self.embeddings.detach())

@@ -97,7 +97,7 @@ class GruTextEncoder(Encoder):
             self.gru(packed)[0], batch_first=True, total_length=tokens.embeddings.shape[1]
         )
         forward, backward = states.chunk(2, -1)
-        return tokens._replace(embeddings=F.l2_normalize((forward + backward) / 2))
+        return tokens.with_embeddings(F.l2_normalize((forward + backward) / 2))
 
 
 def read_word_vectors(file: str, dims: int, words: dict[str, int]) -> dict[str, Tensor]:

@@ -137,7 +137,7 @@ class ViTImageEncoder(Encoder):
 
     def encode(self, tokens: Tokens) -> Tokens:
         """The L blocks and the last norm."""
-        return tokens._replace(embeddings=self.vit.norm(self.vit.blocks(tokens.embeddings)))
+        return tokens.with_embeddings(self.vit.norm(self.vit.blocks(tokens.embeddings)))
 
 
 def _read_checkpoint(file: str) -> dict[str, Tensor]:

@@ -98,4 +98,4 @@ class ObjectEncoder(Encoder):
         embeddings = tokens.embeddings
         for layer in self.layers:
             embeddings = layer(embeddings, tokens.attention_mask)
-        return tokens._replace(embeddings=embeddings)
+        return tokens.with_embeddings(embeddings)

@@ -56,4 +56,4 @@ class RegionEncoder(Encoder):
         """The L2 norm: a region is related to no other."""
         if self.projection is None:
             return tokens
-        return tokens._replace(embeddings=F.l2_normalize(tokens.embeddings))
+        return tokens.with_embeddings(F.l2_normalize(tokens.embeddings))

@@ -92,7 +92,7 @@ class BertTextEncoder(Encoder):
             self.bert.config, tokens.embeddings, tokens.attention_mask.long()
         )
         output = self.bert.encoder(tokens.embeddings, attention_mask=mask)
-        return tokens._replace(embeddings=output.last_hidden_state)
+        return tokens.with_embeddings(output.last_hidden_state)
 
 
 @MODELS.register_module()
@@ -124,4 +124,4 @@ class BertWordEncoder(BertTextEncoder):
     def encode(self, tokens: Tokens) -> Tokens:
         """The layers of BERT, the linear layer and the norm."""
         tokens = super().encode(tokens)
-        return tokens._replace(embeddings=F.l2_normalize(self.projection(tokens.embeddings)))
+        return tokens.with_embeddings(F.l2_normalize(self.projection(tokens.embeddings)))

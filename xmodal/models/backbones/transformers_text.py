@@ -107,7 +107,7 @@ class TransformersTextEncoder(Encoder):
     def encode(self, tokens: Tokens) -> Tokens:
         """Positions and the blocks."""
         encode = {'clip': self._clip, 'siglip': self._siglip}.get(self.kind, self._bert)
-        return tokens._replace(embeddings=encode(tokens.embeddings, tokens.attention_mask))
+        return tokens.with_embeddings(encode(tokens.embeddings, tokens.attention_mask))
 
     def _bert(self, words: Tensor, mask: Tensor) -> Tensor:
         return self.model(inputs_embeds=words, attention_mask=mask.long()).last_hidden_state

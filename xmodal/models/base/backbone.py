@@ -72,7 +72,7 @@ class CrossModalBackbone(nn.Module):
         adapter = self.image_adapter if modality == 'image' else self.text_adapter
         if adapter is None:
             return tokens
-        return tokens._replace(embeddings=adapter(tokens.embeddings))
+        return tokens.with_embeddings(adapter(tokens.embeddings))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -107,4 +107,4 @@ def encode(
 
 
 def _add_type(tokens: Tokens, token_type: TokenTypeEmbedding, modality: str) -> Tokens:
-    return tokens._replace(embeddings=token_type(tokens.embeddings, modality))
+    return tokens.with_embeddings(token_type(tokens.embeddings, modality))

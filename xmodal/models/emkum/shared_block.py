@@ -58,4 +58,4 @@ class SharedBlock(nn.Module):
         x = x + self.attention_scale(attended)
         hidden = self.fc1(self.feedforward_norm(x))
         x = x + self.feedforward_scale(self.fc2(gelu(hidden)))
-        return tokens._replace(embeddings=x), hidden[:, 0]
+        return tokens.with_embeddings(x), hidden[:, 0]

@@ -159,7 +159,7 @@ class CrossModalityEncoder(nn.Module):
             regions, words, weights = layer(
                 image, text, position, index, relation, keep_image, need_attentions
             )
-            image, text = image._replace(embeddings=regions), text._replace(embeddings=words)
+            image, text = image.with_embeddings(regions), text.with_embeddings(words)
             attentions.append(weights)
         return Fused(
             image.embeddings, text.embeddings, attentions if need_attentions else None, relation

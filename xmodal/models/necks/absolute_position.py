@@ -44,8 +44,8 @@ class AbsoluteEmbedding(nn.Module):
             position = resample_abs_pos_embed(
                 position, list(image.grid_size), list(self.grid_size), num_prefix_tokens=1
             )
-        image = image._replace(embeddings=image.embeddings + position)
-        text = text._replace(embeddings=text.embeddings + self.text_position[:, :length])
+        image = image.with_embeddings(image.embeddings + position)
+        text = text.with_embeddings(text.embeddings + self.text_position[:, :length])
         return image, text
 
 

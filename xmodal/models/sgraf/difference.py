@@ -6,17 +6,12 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from xmodal.products import (
-    batched_difference,
-    batched_product,
-    product,
-    product_of_rows,
-)
+from xmodal import functional as F
+from xmodal.products import batched_difference, batched_product, product, product_of_rows
 
 # Differences that are computed at once, each of a word with an image. On a CPU they are read again
 # before they leave the second cache, and are enough for products to run at full rate.
 CPU_ROWS, OTHER_ROWS = 512, 2**20
-EPS = 1e-8
 
 
 class NormalizedDifference(Function):
@@ -24,8 +19,8 @@ class NormalizedDifference(Function):
 
     That computes the difference again, which costs a fraction of the projection. (a, V, w, W, b)
     are the weights (B, P, R), regions (B, R, D), words (P, D) or (B, P, D), and the linear layer's
-    (S, D) and (S,). Products are in the type of V; the result, (B, P, S), has float32 at least. A
-    vector shorter than ``EPS`` becomes zero, without gradient, as by :func:`F.l2_normalize`.
+    (S, D) and (S,). Products are in the type of V; the result, (B, P, S), has float32 at least, and
+    vectors without a direction are zero, without gradient, as by :func:`F.l2_normalize`.
     """
 
     @staticmethod
@@ -39,8 +34,7 @@ class NormalizedDifference(Function):
         projection = weight.to(regions.dtype)
         for piece, difference in _differences(weights, regions, words):
             vectors = product(difference.square_(), projection, bias).to(exact)
-            length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
-            inverse[piece] = length.clamp(min=EPS).reciprocal().masked_fill_(length < EPS, 0)
+            inverse[piece] = F.inverse_norm(vectors)
             torch.mul(vectors, inverse[piece], out=result[piece])
         ctx.save_for_backward(weights, regions, words, weight, result, inverse)
         return result
@@ -65,6 +59,7 @@ class NormalizedDifference(Function):
             of_weights[piece] = batched_product(difference, regions[images].mT)
             of_regions[images] += batched_product(weights[piece].mT, difference)
             own = of_words[piece[1:]] if words.dim() == 2 else of_words[piece]
+            # the sum of one would be a pass of its own
             own -= difference[0] if len(difference) == 1 else difference.sum_to_size(own.shape)
         return of_weights, of_regions, of_words.to(words.dtype), of_weight, of_bias
 

@@ -7,9 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from xmodal.models.sgraf.difference import EPS, NormalizedDifference
+from xmodal.models.sgraf.difference import NormalizedDifference
 from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.products import batched_product, product
+
+EPS = 1e-8
 
 
 class PrecomputedImages(NamedTuple):

@@ -12,11 +12,18 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-EPS = tl.constexpr(1e-8)  # below it a vector has no direction
+from xmodal.models.sgraf import local
+
+EPS = tl.constexpr(local.EPS)  # below it a vector has no direction
 # Words and dimensions of a piece. Of a Hopper GPU one piece takes a multiprocessor.
 BLOCK_P, BLOCK_D = 128, 64
 CAPTIONS = 4  # that share the load of an image's Gram matrix
 WARP_ROWS = 8  # the fastest on an H200 for captions of COCO's length
+
+
+def block_of(size: int) -> int:
+    """The block that Triton's products take for this many rows."""
+    return max(16, triton.next_power_of_2(size))
 
 
 def attend(scores: Tensor, gram: Tensor, mask: Tensor | None, length: int, smooth: float) -> Tensor:
@@ -34,7 +41,7 @@ def attend(scores: Tensor, gram: Tensor, mask: Tensor | None, length: int, smoot
     """
     words, images, regions = scores.shape
     weights = scores.new_empty(images, words, regions)
-    captions, block_l = words // length, max(16, triton.next_power_of_2(length))
+    captions, block_l = words // length, block_of(length)
     _attend[(images * triton.cdiv(captions, CAPTIONS),)](
         scores,
         gram,
@@ -47,7 +54,7 @@ def attend(scores: Tensor, gram: Tensor, mask: Tensor | None, length: int, smoot
         smooth,
         CAPTIONS=CAPTIONS,
         BLOCK_L=block_l,
-        BLOCK_R=max(16, triton.next_power_of_2(regions)),
+        BLOCK_R=block_of(regions),
         num_warps=min(4, block_l // WARP_ROWS),
     )
     return weights
@@ -75,7 +82,7 @@ def compare(
     """
     images, _, count, dim = nodes.shape
     blocks, width = triton.cdiv(len(words), BLOCK_P), words.shape[1]
-    block_r = max(16, triton.next_power_of_2(regions.shape[1]))
+    block_r = block_of(regions.shape[1])
     rows = regions.flatten(0, 1)
     _compare[(images * blocks,)](
         nodes,

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from xmodal.models.sgraf.node_kernels import EPS, inverse_length
+from xmodal.models.sgraf.node_kernels import EPS, block_of, inverse_length
 
 WARP_ROWS = 16  # the fastest on an H200 for captions of COCO's length
 
@@ -27,9 +27,8 @@ def reason(queries: Tensor, nodes: Tensor, values: Tensor, bias: Tensor | None) 
         (B, T, M, S), in the type of the nodes.
     """
     *pairs, targets, dim = queries.shape
-    count = nodes.shape[2]
+    count, block_n = nodes.shape[2], block_of(nodes.shape[2])
     result = nodes.new_empty(*pairs, targets, dim)
-    block_n = max(16, triton.next_power_of_2(count))
     _reason[(pairs[0] * pairs[1],)](
         queries,
         nodes,
@@ -42,7 +41,7 @@ def reason(queries: Tensor, nodes: Tensor, values: Tensor, bias: Tensor | None) 
         values.stride(2),
         HAS_BIAS=bias is not None,
         DIM=dim,
-        BLOCK_T=max(16, triton.next_power_of_2(targets)),
+        BLOCK_T=block_of(targets),
         BLOCK_N=block_n,
         num_warps=min(4, block_n // WARP_ROWS),
     )
@@ -62,10 +61,8 @@ def filter_nodes(
         bias: b, (1,) float32.
     """
     images, captions, count, dim = nodes.shape
-    logits, block_n = (
-        nodes.new_empty(images, captions, dtype=torch.float32),
-        max(16, triton.next_power_of_2(count)),
-    )
+    logits = nodes.new_empty(images, captions, dtype=torch.float32)
+    block_n = block_of(count)
     _filter[(logits.numel(),)](
         nodes,
         relevance,

@@ -94,18 +94,13 @@ class SGRAFSimilarity(PairwiseSimilarity):
             texts: T captions of one length for all images, or other ones for each: B rows of T.
             weights: precomputed.
         """
-        nodes = self.nodes(images, texts)
         if can_fuse(self.local, images.regions, texts.words):
+            nodes = fused_nodes(self.local, self.global_pooling, images, *texts)
             return fused_logits(self.reasoning, self.output, nodes, weights)
-        return self._logits(self.reasoning(nodes, weights))
+        return self._logits(self.reasoning(self.nodes(images, texts), weights))
 
     def nodes(self, images: PrecomputedImages, texts: PrecomputedTexts) -> Tensor:
-        """The similarity vectors of a tile, the global one first, (B, T, N, S).
-
-        They are float32, but in the type of the words where the kernels of a GPU make them.
-        """
-        if can_fuse(self.local, images.regions, texts.words):
-            return fused_nodes(self.local, self.global_pooling, images, *texts)
+        """The similarity vectors of a tile, the global one first, (B, T, N, S) float32."""
         return self._with_global(images, texts, self.local(images, texts.words))
 
     def _with_global(
