@@ -130,6 +130,35 @@ def test_regions_are_pooled_in_their_own_width_and_fused_in_that_of_the_fusion_e
         torch.testing.assert_close(encoded.tokens.embeddings[row, :count], tokens)
 
 
+@pytest.mark.parametrize(
+    'encoder',
+    [
+        dict(type='RegionEncoder', feature_dims=6, embed_dims=32),
+        # Without layers no region sees another.
+        dict(type='ObjectEncoder', feature_dims=6, embed_dims=32, depth=0, num_heads=2),
+    ],
+    ids=lambda encoder: encoder['type'],
+)
+def test_every_region_is_part_of_the_embedding(with_regions, encoder):
+    config = with_regions()
+    config['backbone'].update(
+        image_encoder=encoder, image_adapter=None, image_pooling=dict(type='MeanPooling')
+    )
+    backbone = MODELS.build(config).backbone.eval()
+    images = regions([1, 4])
+    features = images.features.requires_grad_()
+    backbone.encode_image(images).embedding[:, 0].sum().backward()
+    real = features.grad.abs().sum(-1) > 0
+    assert real.equal(images.attention_mask)
+
+
+def test_an_encoder_without_cls_needs_a_pooling(with_regions):
+    config = with_regions()
+    config['backbone']['image_pooling'] = None
+    with pytest.raises(ValueError, match='RegionEncoder has no .CLS.*set backbone.image_pooling'):
+        MODELS.build(config)
+
+
 @torch.no_grad()
 def test_words_are_pooled_before_their_adapter_and_fused_after_it(with_regions, batch):
     config = with_regions()

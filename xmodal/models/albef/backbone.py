@@ -62,11 +62,15 @@ class AlbefBackbone(CrossModalBackbone):
             text_adapter,
         )
         self.proj_dims = proj_dims
-        if image_pooling is None and not self.image_encoder.has_cls:
-            raise ValueError(
-                f"{image_encoder['type']} has no [CLS], of which the image's embedding is made: "
-                "set backbone.image_pooling, such as dict(type='MeanMaxPooling')"
-            )
+        for modality, encoder, pooling in (
+            ('image', self.image_encoder, image_pooling),
+            ('text', self.text_encoder, text_pooling),
+        ):
+            if pooling is None and not encoder.has_cls:
+                raise ValueError(
+                    f"{type(encoder).__name__} has no [CLS], of which the {modality}'s embedding "
+                    f"is made: set backbone.{modality}_pooling, such as dict(type='MeanMaxPooling')"
+                )
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
         self.image_pooling = _build_pooling('image_pooling', image_pooling, widths[0])
         self.text_pooling = _build_pooling('text_pooling', text_pooling, widths[1])
@@ -104,7 +108,7 @@ class AlbefBackbone(CrossModalBackbone):
     ) -> Encoded:
         """(B, N) word pieces to tokens (B, N, D), None without need, and embeddings (B, d)."""
         tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
-        embedding = _project(tokens, True, self.text_pooling, self.text_proj)
+        embedding = _project(tokens, self.text_encoder.has_cls, self.text_pooling, self.text_proj)
         return Encoded(self.adapt(tokens, 'text') if need_tokens else None, embedding)
 
     def image_tokens(self, images: Tensor, *mask: Tensor) -> Tokens:

@@ -24,13 +24,14 @@ def require_image_size(images: Tensor, image_size: int) -> None:
 class Encoder(nn.Module, ABC):
     """Encodes one modality in two steps, so that a neck may act between them.
 
-    A subclass has ``embed_dims``, the width D of its tokens.
+    A subclass has ``embed_dims``, the width D of its tokens, and says whether it ``has_cls``: a
+    default would be wrong for regions or for pixels, and no error would tell.
 
     Attributes:
         has_cls: whether its first token is [CLS].
     """
 
-    has_cls = True
+    has_cls: bool
 
     @abstractmethod
     def embed(self, *inputs) -> Tokens:

@@ -26,6 +26,8 @@ class GridFeatureEncoder(Encoder):
         ValueError: when the features have another width, or are no square grid.
     """
 
+    has_cls = True
+
     def __init__(self, feature_dims: int, embed_dims: int) -> None:
         super().__init__()
         self.feature_dims, self.embed_dims = feature_dims, embed_dims

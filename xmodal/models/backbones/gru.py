@@ -37,6 +37,8 @@ class GruTextEncoder(Encoder):
         ValueError: for word vectors without a vocabulary.
     """
 
+    has_cls = False
+
     def __init__(
         self,
         vocab_size: int,

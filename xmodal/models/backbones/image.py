@@ -42,6 +42,8 @@ class ViTImageEncoder(Encoder):
         Returns tokens of (B, 1 + M, D) with the grid (H / patch, W / patch).
     """
 
+    has_cls = True
+
     def __init__(
         self,
         arch: str = 'vit_base_patch16_224',

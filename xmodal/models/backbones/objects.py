@@ -51,6 +51,8 @@ class ObjectEncoder(Encoder):
         ValueError: when the features have another width, or boxes are missing.
     """
 
+    has_cls = False
+
     def __init__(
         self,
         feature_dims: int = 2048,

@@ -30,6 +30,8 @@ class BertTextEncoder(Encoder):
         Returns tokens of (B, N, D).
     """
 
+    has_cls = True
+
     def __init__(
         self,
         config: dict | str | None = None,

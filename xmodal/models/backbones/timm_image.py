@@ -35,6 +35,8 @@ class TimmImageEncoder(Encoder):
             ``embed_dims`` is None.
     """
 
+    has_cls = True
+
     def __init__(self, arch: str, image_size: int, embed_dims: int | None = None, **grid) -> None:
         super().__init__()
         self.grid = TimmGrid(arch, image_size, **grid)

@@ -50,6 +50,8 @@ class TransformersTextEncoder(Encoder):
         ValueError: when it is not one of a text encoder.
     """
 
+    has_cls = True
+
     def __init__(
         self,
         config: dict | str,
