@@ -1,9 +1,11 @@
 """Tables of ablations: what is run, in what order, stopping, resuming, and what is printed."""
 
 import json
+import os
 import shutil
 import sys
 import threading
+import time
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,8 +70,8 @@ rows = dict(
 )
 """
 # Trains an epoch at a time, saves at SIGTERM as tools/train.py does, and notes how it was called.
-# Beside it, `fail` names folders to fail in, and `interrupt` a folder in which it has its parent
-# interrupted after the first epoch.
+# Beside it, `fail` names folders to fail in, `fail_in_validation` one to fail in after the last
+# epoch, and `interrupt` one in which it has its parent interrupted after the first epoch.
 TRAIN = """
 import json, os, pathlib, runpy, signal, sys, time
 
@@ -102,6 +104,10 @@ for epoch in range(1, epochs + 1):
         interrupt.unlink()
         os.kill(os.getppid(), signal.SIGTERM)
         time.sleep(60)
+validation = here / 'fail_in_validation'
+if validation.is_file() and validation.read_text() in str(work_dir):
+    validation.unlink()
+    sys.exit('after the last epoch')
 """
 TEST = """
 import json, pathlib, sys
@@ -463,6 +469,29 @@ def test_an_interrupted_training_saves_and_goes_on_later(paper):
     assert all(run.is_done for run in plan.runs)
     calls = [line for name, line in trained(paper) if name == 'full/seed_0/pretrain']
     assert ['--resume' in line for line in calls] == [False, True]
+
+
+def test_a_training_that_ends_in_its_last_validation_is_not_finished(paper):
+    (paper / 'tools/fail_in_validation').write_text('full/seed_0/pretrain')
+    plan = make_plan(paper, only=['full'])
+    pretrain, task = plan.runs
+    assert execute(paper, plan).failed == [pretrain]
+    assert pretrain.last_checkpoint.is_file() and not pretrain.is_trained
+    assert not task.is_ready and not task.folder.exists()
+
+    assert not execute(paper, plan).failed
+    assert [('--resume' in line) for _, line in trained(paper)] == [False, True, False]
+    assert all(run.is_done for run in plan.runs)
+
+
+def test_of_two_best_checkpoints_the_later_one_counts(paper):
+    run = make_plan(paper, only=['full']).runs[0]
+    run.folder.mkdir(parents=True)
+    for age, epoch in ((60, 10), (0, 9)):
+        file = run.folder / f'best_score_epoch_{epoch}.pth'
+        file.write_text('weights')
+        os.utime(file, (time.time() - age,) * 2)
+    assert run.checkpoint.name == 'best_score_epoch_9.pth'
 
 
 def test_an_interrupted_fine_tuning_goes_on_from_its_own_checkpoint(paper):

@@ -84,7 +84,10 @@ class TableRunner:
                 return False
             run.claim()
             if run.lacks_training:
-                self._step(run, 'train', self.commands.train(run), lock, bar)
+                command = self.commands.train(run)
+                run.mark_unfinished(True)
+                if self._step(run, 'train', command, lock, bar):
+                    run.mark_unfinished(False)
             if run.is_trained and not run.is_done and not self.stopping:
                 # Metrics come last: without them the scores may be incomplete.
                 for file in (run.scores_file, run.queries_file, run.metrics_file):
@@ -94,8 +97,8 @@ class TableRunner:
                 self._fail(run, 'ended too early', bar)
         return True
 
-    def _step(self, run: Run, step: str, command: list[str], lock: int, bar: tqdm) -> None:
-        """Runs one process, with its output in a file."""
+    def _step(self, run: Run, step: str, command: list[str], lock: int, bar: tqdm) -> bool:
+        """Runs one process, with its output in a file; whether it came to its end."""
         log = run.folder / f'{step}.log'
         bar.write(f'{run}: {step}, see {log}')
         begin = time.monotonic()
@@ -118,6 +121,7 @@ class TableRunner:
         run.add_seconds(step, time.monotonic() - begin)
         if status and not self.stopping:
             self._fail(run, f'{step} ended with status {status}', bar)
+        return not status and not self.stopping
 
     def _wait(self) -> int | None:
         try:

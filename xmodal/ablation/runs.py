@@ -12,6 +12,7 @@ from xmodal.files import write_json
 
 RECORD = 'ablate.json'  # what a folder was made with, and how long it took
 METRICS = 'metrics.json'
+UNFINISHED = 'unfinished'  # in the record, from the start of a training to its end
 # Top-level keys that change nothing a run learns or measures.
 _WITHOUT_EFFECT = ('default_hooks', 'env_cfg', 'log_level', 'log_processor', 'visualizer')
 
@@ -88,8 +89,12 @@ class Run:
 
     @property
     def is_trained(self) -> bool:
-        """Whether the training is finished, or there is none."""
-        return not self.stage.trains or self.last_checkpoint.is_file()
+        """Whether the training is finished, or there is none.
+
+        The checkpoint of the last epoch is there before its validation, which may find the best.
+        """
+        is_running = self._record().get(UNFINISHED, False)
+        return not self.stage.trains or (self.last_checkpoint.is_file() and not is_running)
 
     @property
     def record_file(self) -> Path:
@@ -155,6 +160,14 @@ class Run:
         times[step] = times.get(step, 0.0) + seconds
         write_json(self.record_file, record, indent=1)
 
+    def mark_unfinished(self, is_unfinished: bool) -> None:
+        """Records that a training begins, or that it came to its end."""
+        record = self._record()
+        record.pop(UNFINISHED, None)
+        if is_unfinished:
+            record[UNFINISHED] = True
+        write_json(self.record_file, record, indent=1)
+
     def check(self) -> None:
         """Refuses a folder that was made with other settings, or that started from such a folder.
 
@@ -201,7 +214,9 @@ def last_checkpoint(folder: Path, config: Config) -> Path:
 
 def best_checkpoint(folder: Path, config: Config) -> Path:
     """The best checkpoint of a training if its config keeps it, or else that of the last epoch."""
-    return next(iter(sorted(folder.glob('best_*.pth'))), last_checkpoint(folder, config))
+    # An older one is left where a process was killed while it replaced it.
+    best = sorted(folder.glob('best_*.pth'), key=lambda file: file.stat().st_mtime)
+    return best[-1] if best else last_checkpoint(folder, config)
 
 
 def differences(old: object, new: object, key: str = '') -> list[str]:
