@@ -4,7 +4,7 @@ import pytest
 import torch
 from token_sets import WIDTH, padded, token_sets
 
-from xmodal.models.sgraf import PooledSimilarity, narrow, score_all_pairs, score_pairs
+from xmodal.models.sgraf import PooledSimilarity, fused, narrow, score_all_pairs, score_pairs
 from xmodal.structures import PackedTexts, Tokens
 
 TIGHT = dict(atol=1e-5, rtol=1e-5)
@@ -36,6 +36,13 @@ def test_directions_in_which_nodes_do_not_vary_cost_nothing(build, tokens):
     torch.testing.assert_close(
         score_all_pairs(copy, *tokens), score_all_pairs(module, *tokens), **TIGHT
     )
+
+
+@pytest.mark.parametrize('kind, is_fused', [('SAF', True), ('SGR', False)])
+def test_steps_that_were_narrowed_go_without_the_kernels_of_a_gpu(build, tokens, kind, is_fused):
+    module = build(kind, 'none')
+    assert fused._has_kernels(module.reasoning)
+    assert fused._has_kernels(narrow(module, *tokens, 4).reasoning) == is_fused
 
 
 def test_bad_widths_and_similarities_are_named(build, tokens):

@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from xmodal.models.sgraf.global_pooling import SelfAttentionGlobal
 from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
-from xmodal.models.sgraf.saf_sgr import SAF, SGR
+from xmodal.models.sgraf.saf_sgr import SAF, SGR, GraphStep
 from xmodal.products import product
 
 # S, R and L of which the chip holds what it needs at once.
@@ -17,10 +17,11 @@ DIMS, MOST_REGIONS, MOST_WORDS = (16, 32, 64, 128, 256), 64, 127
 HOPPER = (9, 0)  # has the memory on the chip
 
 
-def can_fuse(local: LocalSimilarity, regions: Tensor, words: Tensor) -> bool:
+def can_fuse(reasoning: nn.Module, local: LocalSimilarity, regions: Tensor, words: Tensor) -> bool:
     """Whether the kernels take a tile.
 
     Args:
+        reasoning: of the nodes; not one whose steps were narrowed, or a plug-in.
         local: of the words.
         regions: (B, R, D).
         words: of captions for all images, (T, L, D), or of other ones for each.
@@ -28,6 +29,7 @@ def can_fuse(local: LocalSimilarity, regions: Tensor, words: Tensor) -> bool:
     dim, width = local.linear.weight.shape
     return (
         words.is_cuda
+        and _has_kernels(reasoning)
         and words.dim() == 3
         and words.dtype in (torch.bfloat16, torch.float16)
         and not torch.is_grad_enabled()
@@ -38,6 +40,13 @@ def can_fuse(local: LocalSimilarity, regions: Tensor, words: Tensor) -> bool:
         and torch.cuda.get_device_capability(words.device) >= HOPPER
         and _has_triton()
     )
+
+
+def _has_kernels(reasoning: nn.Module) -> bool:
+    """Whether it is SAF or SGR as they are written in the kernels."""
+    if type(reasoning) is SGR:
+        return all(type(step) is GraphStep for step in reasoning.steps)
+    return type(reasoning) is SAF
 
 
 @cache

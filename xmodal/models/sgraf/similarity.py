@@ -94,7 +94,7 @@ class SGRAFSimilarity(PairwiseSimilarity):
             texts: T captions of one length for all images, or other ones for each: B rows of T.
             weights: precomputed.
         """
-        if can_fuse(self.local, images.regions, texts.words):
+        if can_fuse(self.reasoning, self.local, images.regions, texts.words):
             nodes = fused_nodes(self.local, self.global_pooling, images, *texts)
             return fused_logits(self.reasoning, self.output, nodes, weights)
         return self._logits(self.reasoning(self.nodes(images, texts), weights))
