@@ -51,3 +51,17 @@ def test_a_finite_loss_without_a_finite_gradient_moves_nothing():
     assert model.weight.equal(before) and model.weight.grad is None
     wrapper.update_params(model(torch.ones(3, 2)).sum())
     assert wrapper.stepped and wrapper.skipped_in_a_row == 0 and not model.weight.equal(before)
+
+
+def test_a_step_that_the_scaler_of_float16_leaves_out_is_none():
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(model.weight, 1.0)
+    wrapper = SafeAmpOptimWrapper(optimizer=torch.optim.SGD(model.parameters(), lr=1.0))
+    wrapper.scaler = torch.amp.GradScaler('cpu', init_scale=4.0)
+    for scale, in_a_row in ((2.0, 0), (1.0, 0), (0.5, 1), (0.25, 2)):
+        wrapper.update_params((model.weight * 0).sum().sqrt())  # the gradient is not a number
+        assert model.weight == 1 and not wrapper.stepped
+        assert wrapper.scaler.get_scale() == scale and wrapper.skipped_in_a_row == in_a_row
+    wrapper.update_params(model.weight.sum())
+    assert model.weight == 0 and wrapper.stepped
+    assert wrapper.skipped == 4 and wrapper.skipped_in_a_row == 0

@@ -31,7 +31,8 @@ class SafeAmpOptimWrapper(OptimWrapper):
     Attributes:
         stepped: whether the last iteration updated the parameters.
         skipped: number of skipped steps so far.
-        skipped_in_a_row: number of consecutive skipped steps up to now.
+        skipped_in_a_row: number of consecutive skipped steps up to now, without those of float16
+            whose gradients only overflowed at a scale above 1.
 
     Raises:
         ConfigError: for another ``dtype``, or float16 without a GPU.
@@ -80,16 +81,19 @@ class SafeAmpOptimWrapper(OptimWrapper):
         self.stepped = False
         is_due = self.should_update()
         norm = self._gradient_norm() if is_due else None
-        if not finite or not _is_finite(norm):
-            self.skipped += 1
-            self.skipped_in_a_row += 1
+        is_finite = bool(finite) and _is_finite(norm)
+        if not is_finite:
             self.zero_grad()
-        else:
-            self.skipped_in_a_row = 0
-            if is_due:
-                self.step(norm, **(step_kwargs or {}))
-                self.zero_grad(**(zero_kwargs or {}))
-                self.stepped = True
+        elif is_due:
+            scale = self.scaler.get_scale()
+            self.step(norm, **(step_kwargs or {}))
+            self.zero_grad(**(zero_kwargs or {}))
+            self.stepped = self.scaler.get_scale() >= scale  # lower: it left the step out
+        is_skipped = not is_finite or (is_due and not self.stepped)
+        self.skipped += is_skipped
+        # The scaler of float16 leaves steps out until it has found its scale, which is above 1.
+        is_wrong = is_skipped and (not is_finite or self.scaler.get_scale() < 1)
+        self.skipped_in_a_row = self.skipped_in_a_row + 1 if is_wrong else 0
         self.message_hub.update_scalar('train/skipped_steps', self.skipped)
 
     def _gradient_norm(self) -> Tensor | None:
