@@ -7,6 +7,7 @@ from mmengine.hooks import Hook
 from runs import assert_same_end, call_at, load, stop, train
 
 from xmodal.engine.launch import build_runner
+from xmodal.engine.queries import keep_queries, query_results
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
@@ -80,15 +81,25 @@ def test_a_checkpoint_is_tested_with_both_and_each_is_what_its_weights_give(conf
         test.merge_from_dict({'load_from': str(checkpoint), **changes})
         test.update(custom_hooks=hooks, work_dir=str(tmp_path / 'test'))
         test.experiment_name = f'{checkpoint}{len(hooks)}'
-        return build_runner(test).test()
+        runner = build_runner(test)
+        keep_queries(runner.test_loop)
+        return runner.test(), query_results(runner.test_loop)
 
     rankings = tmp_path / 'rankings.json'
-    both = tested(file, config.custom_hooks, **{'test_cfg.save_rankings': str(rankings)})
-    plain = tested(file, [])
+    both, queries = tested(file, config.custom_hooks, **{'test_cfg.save_rankings': str(rankings)})
+    plain, expected = tested(file, [])
+    for kind, results in expected.items():
+        for name, values in results.columns.items():
+            np.testing.assert_array_equal(queries[kind].columns[name], values)
     saved = torch.load(file, weights_only=True)
     saved['state_dict'] |= saved['weight_ema']['weights']
     torch.save(saved, tmp_path / 'averaged.pth')
-    averaged = tested(tmp_path / 'averaged.pth', [])
+    averaged, other = tested(tmp_path / 'averaged.pth', [])
+    assert any(
+        not np.array_equal(values, queries[kind].columns[name])
+        for kind, results in other.items()
+        for name, values in results.columns.items()
+    )
     assert rankings.is_file() and plain != averaged
     assert both == plain | {f'ema/{name}': value for name, value in averaged.items()}
 

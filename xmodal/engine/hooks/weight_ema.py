@@ -25,8 +25,9 @@ class WeightEMAHook(Hook):
     e_t = m_t e_{t-1} + (1 - m_t) w_t, with e_0 = w_0 and m_t = min(m, (1 + t) / (10 + t)), so that
     the average does not stay near the initial weights in a short run. Statistics of batch norms are
     those of the weights. Metrics of the average have the prefix ``ema/``. Files of rankings and
-    predictions are those of the weights themselves. The average is part of a checkpoint, so that a
-    run resumes exactly; ``tools/model_converters/final_weights.py --ema`` makes it the weights.
+    predictions, and the results query by query, are those of the weights themselves. The average is
+    part of a checkpoint, so that a run resumes exactly;
+    ``tools/model_converters/final_weights.py --ema`` makes it the weights.
 
     Args:
         decay: m.
@@ -140,15 +141,18 @@ def _exchanged(weights: dict[str, nn.Parameter], average: dict[str, Tensor]) -> 
 
 @contextmanager
 def _without_files(loop: BaseLoop) -> Iterator[None]:
-    """Keeps a loop, and those that it is made of, from writing its files again."""
+    """Keeps a loop, and those that it is made of, from writing files and results by query again."""
     loops = [loop, *getattr(loop, 'loops', {}).values()]
     evaluators = [part.evaluator for part in loops if hasattr(part, 'evaluator')]
     writers = [*loops, *(metric for evaluator in evaluators for metric in evaluator.metrics)]
     files = [
-        (x, name, getattr(x, name)) for x in writers for name in _SAVED_FILES if hasattr(x, name)
+        (x, name, getattr(x, name))
+        for x in writers
+        for name in (*_SAVED_FILES, 'queries')
+        if hasattr(x, name)
     ]
     for writer, name, _ in files:
-        setattr(writer, name, None)
+        setattr(writer, name, {} if name == 'queries' else None)
     try:
         yield
     finally:
