@@ -3,13 +3,16 @@
 import os
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import torch
 from runs import load, train
+from torch.utils.data import DataLoader
 
 from xmodal.checkpoint_file import write_checkpoint
 from xmodal.engine.launch import build_runner
+from xmodal.engine.loops import ResumableEpochTrainLoop
 from xmodal.errors import ConfigError
 
 MATRIX = 'backbone.image_proj.weight'
@@ -212,3 +215,13 @@ def test_the_hook_names_the_last_checkpoint_at_once(runner, monkeypatch):
     folder = Path(runner.work_dir)
     assert (folder / 'epoch_2.pth').is_file()
     assert (folder / 'last_checkpoint').read_text() == str(folder / 'epoch_1.pth')
+
+
+def test_without_a_sampler_that_skips_the_batches_that_were_seen_are_loaded_again():
+    loop = object.__new__(ResumableEpochTrainLoop)
+    loop._runner = MagicMock()
+    loop.dataloader = DataLoader(torch.arange(10), batch_size=3)
+    loop._iter, loop._epoch, seen = 2, 0, []
+    loop.run_iter = lambda index, batch: seen.append((index, batch.tolist()))
+    loop.run_epoch()
+    assert seen == [(2, [6, 7, 8]), (3, [9])]

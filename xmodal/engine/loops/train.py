@@ -17,9 +17,9 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
     """MMEngine's epochs, resumed in the middle of an epoch exactly where they stopped.
 
     The sampler (or a streamed data set) gets the epoch and the number of its samples that were seen
-    already; these are not loaded again. The last iteration of an epoch always updates the weights,
-    with the mean of the accumulated gradients, so that no gradients are pending when the checkpoint
-    of an epoch is saved.
+    already; these are not loaded again, unless neither has ``skip``. The last iteration of an epoch
+    always updates the weights, with the mean of the accumulated gradients, so that no gradients are
+    pending when the checkpoint of an epoch is saved.
 
     The checkpoint of an epoch is saved before the epoch is validated. A run that goes on from it
     validates first, unless it was saved again with the metrics, as the best one. Otherwise a run
@@ -61,14 +61,18 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
                 'weights with load_from'
             )
         self.runner.optim_wrapper.initialize_count_status(self.runner.model, seen, iterations)
+        loaded = 0  # of the batches that were seen, those that are loaded again
         for source in (self.dataloader.sampler, self.dataloader.dataset):
             if hasattr(source, 'skip'):
                 source.set_epoch(self._epoch)
                 source.skip(seen * self.dataloader.batch_size)
+                break
+        else:
+            loaded = seen
         # After the last iteration of an epoch only the hooks are left.
         if seen < iterations:
             # A streamed data set has no end.
-            rest = islice(self.dataloader, iterations - seen)
+            rest = islice(self.dataloader, loaded, loaded + iterations - seen)
             for index, batch in enumerate(rest, start=seen):
                 self.run_iter(index, batch)
         self.runner.call_hook('after_train_epoch')
