@@ -74,6 +74,7 @@ def parse_args() -> argparse.Namespace:
 def open_index(args: argparse.Namespace) -> tuple:
     """The index with its model, and what the manifest says about the model."""
     from xmodal.apis import ImageIndex, Inferencer
+    from xmodal.engine.device import device_of_process
     from xmodal.search.manifest import read_manifest
 
     if args.config is None:
@@ -85,7 +86,7 @@ def open_index(args: argparse.Namespace) -> tuple:
         if not last.exists():
             raise FileNotFoundError(f'{last} is missing: give --checkpoint')
         args.checkpoint = last.read_text().strip()
-    inferencer = Inferencer(args.config, args.checkpoint, args.device)
+    inferencer = Inferencer(args.config, args.checkpoint, device_of_process(args.device))
     scorer = inferencer.config.get('test_cfg', {}).get('scorer', {})
     about = {'config': args.config, 'checkpoint': args.checkpoint}
     return ImageIndex(args.index, inferencer, scorer.get('add_similarity', False)), about

@@ -29,6 +29,7 @@ from xmodal.datasets.transforms.regions import view_id
 from xmodal.engine.allocator import keep_freed_memory
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.components import find_load_regions
+from xmodal.engine.device import device_of_process
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
@@ -145,7 +146,7 @@ def write(
     start, broken = writer.position or (0, [])
     if start:
         print(f'{writer.folder}: continuing after {writer.images} images')
-    device = args.device or ('cuda' if torch.cuda.is_available() else 'cpu')
+    device = device_of_process(args.device or ('cuda' if torch.cuda.is_available() else 'cpu'))
     loader = DataLoader(
         Images(paths[start:], extractor.image_size),
         args.batch_size,
