@@ -9,9 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
+from filelock import FileLock
 
 from xmodal.zoo import download as module
-from xmodal.zoo.download import cache_folder, download
+from xmodal.zoo.download import cache_folder, download, once
 
 CONTENT = random.Random(0).randbytes(300_000)
 HASH = hashlib.sha256(CONTENT).hexdigest()
@@ -119,6 +120,18 @@ def test_a_missing_file_is_asked_for_once(server, tmp_path):
     with pytest.raises(FileNotFoundError, match=f'{url}: HTTP 404 .* by hand and give its path'):
         download(url, tmp_path / 'other.pth')
     assert len(server.requests) == 1
+
+
+def test_a_failure_that_is_kept_keeps_no_lock(tmp_path):
+    file = tmp_path / 'weights.pth'
+
+    def fail():
+        raise ConnectionError('no network')
+
+    with pytest.raises(ConnectionError) as failure:  # its traceback lives on, as in a notebook
+        once(file, fail)
+    with FileLock(f'{file}.lock', timeout=0):
+        assert failure.value
 
 
 def test_a_server_that_is_not_there_is_an_error(tmp_path):

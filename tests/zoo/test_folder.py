@@ -12,6 +12,7 @@ from xmodal.errors import ConfigError
 from xmodal.export.run import read_run
 from xmodal.registry import MODELS
 from xmodal.zoo.folder import find_folder, read_folder
+from xmodal.zoo.saving import _copy_into
 
 
 @pytest.fixture
@@ -47,6 +48,19 @@ def test_a_folder_has_the_scores_of_the_run_to_the_last_bit(trained, tmp_path, m
     assert tokenizer.pretrained == f'{moved}/vocab.txt'
     again = load_model(str(moved / 'config.py'), moved / 'model.safetensors')
     assert again.teacher is None and len(again.queue.image_embeddings) == 0
+
+
+def test_two_files_of_one_name_are_both_copied(tmp_path):
+    copied = {}
+    for name in ('a', 'b'):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'answers.json').write_text(name)
+    folder = tmp_path / 'model'
+    folder.mkdir()
+    files = [tmp_path / name / 'answers.json' for name in 'aba']
+    names = [_copy_into(folder, file, copied) for file in files]
+    assert names == ['answers.json', 'answers_2.json', 'answers.json']
+    assert [(folder / name).read_text() for name in names] == ['a', 'b', 'a']
 
 
 def test_half_the_bytes_give_nearly_the_same_scores(trained, tmp_path):

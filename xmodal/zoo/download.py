@@ -42,9 +42,11 @@ def once(file: Path, make: Callable[[], None]) -> Path:
             f'{file.parent} cannot be written to ({error.strerror}), and {file.name} is not there '
             'yet: name another folder by the environment variable XMODAL_HOME'
         ) from error
-    with lock:
+    try:
         if not file.exists():
             make()
+    finally:
+        lock.release()
     return file
 
 

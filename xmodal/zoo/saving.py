@@ -103,14 +103,23 @@ def _make_portable(section: dict, model: nn.Module, folder: Path) -> None:
         else:
             model.data_preprocessor.tokenizer.save_pretrained(folder)
             tokenizer.pretrained = HERE
+    copied: dict[str, Path] = {}
     for _, part in sections(section):
         if part is not preprocessor.get('tokenizer'):
             part.pop('pretrained', None)
         for key, value in part.items():
             if isinstance(value, str) and Path(value).is_file():
-                shutil.copyfile(value, folder / Path(value).name)
-                part[key] = f'{HERE}/{Path(value).name}'
+                part[key] = f'{HERE}/{_copy_into(folder, Path(value), copied)}'
     text = section.get('backbone', section).get('text_encoder', {})
     if isinstance(text.get('config'), str):
         encoder = getattr(model, 'backbone', model).text_encoder
         text.config = json.loads(encoder.config.to_json_string(use_diff=True))
+
+
+def _copy_into(folder: Path, file: Path, copied: dict[str, Path]) -> str:
+    """Copies a file, and returns its name there: a new one where ``copied`` has another file so."""
+    names = [file.name, *(f'{file.stem}_{n}{file.suffix}' for n in range(2, len(copied) + 3))]
+    name = next(name for name in names if copied.get(name, file).resolve() == file.resolve())
+    shutil.copyfile(file, folder / name)
+    copied[name] = file
+    return name

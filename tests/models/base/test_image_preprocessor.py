@@ -1,6 +1,7 @@
 """From images and texts to a batch."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -113,3 +114,11 @@ def test_a_roberta_tokenizer_reads_byte_pairs(tmp_path):
 def test_another_family_of_tokenizers_is_an_error():
     with pytest.raises(ValueError, match="family='clip', expected one of"):
         build_tokenizer('anything', family='clip')
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n'])
+def test_a_line_of_a_vocabulary_ends_with_a_line_feed_alone(vocabulary, tmp_path, end):
+    special = Path(vocabulary).read_text().split()[:5]
+    file = tmp_path / 'vocab.txt'
+    file.write_text(end.join([*special, 'a\x85b', 'word', '']), encoding='utf-8', newline='')
+    assert build_tokenizer(str(file))('word', add_special_tokens=False)['input_ids'] == [6]

@@ -74,7 +74,8 @@ def _read_vocabulary(file: Path) -> dict[str, int]:
     Raises:
         ValueError: when a word occurs twice or a special one is missing: later ids would shift.
     """
-    words = read_text(file).splitlines()
+    # str.splitlines would also split at what a word may contain, such as U+0085.
+    words = read_text(file).replace('\r\n', '\n').removesuffix('\n').split('\n')
     ids = {word: index for index, word in enumerate(words)}
     if len(ids) < len(words):
         repeated = next(word for index, word in enumerate(words) if ids[word] != index)
