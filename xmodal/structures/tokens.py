@@ -120,6 +120,19 @@ class Tokens(NamedTuple):
         first = int(has_cls)
         return self.embeddings[:, first:], self.full_mask()[:, first:]
 
+    def require_places(self) -> None:
+        """Refuses the tokens of an image that are nowhere.
+
+        Raises:
+            ValueError: for regions without boxes.
+        """
+        if self.boxes is None and self.grid_size is None:
+            raise ValueError(
+                'found regions without boxes, which are nowhere: fusion.coordinates=True and every '
+                "position but 'none' and 'uniform' need a grid of patches, or regions with boxes "
+                '(docs/regions.md)'
+            )
+
     def places(self) -> Tensor:
         """The centres (y, x) of patches after [CLS] (B, 1 + M, 2), or of regions (B, R, 2).
 
@@ -128,14 +141,9 @@ class Tokens(NamedTuple):
         Raises:
             ValueError: for regions without boxes, which are nowhere.
         """
+        self.require_places()
         if self.boxes is not None:
             return (self.boxes[..., :2] + self.boxes[..., 2:]).flip(-1) - 1
-        if self.grid_size is None:
-            raise ValueError(
-                'found regions without boxes, which are nowhere: fusion.coordinates=True and '
-                "position.type='AnchorAbsolutePosition' need a grid of patches, or regions with "
-                'boxes (docs/regions.md)'
-            )
         device = self.embeddings.device
         axes = [(2 * torch.arange(n, device=device) + 1) / n - 1 for n in self.grid_size]
         centres = pad(torch.cartesian_prod(*axes), (0, 0, 1, 0))

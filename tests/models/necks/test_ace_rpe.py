@@ -174,6 +174,8 @@ def test_switched_off_roles_have_no_weights(build_position):
         (dict(mode='relative'), "position.mode='relative', expected one of contextual, bias"),
         (dict(null='mean'), "position.null='mean', expected one of zero, far, learned"),
         (dict(groups=5), 'position.groups=5 must divide the width of the tokens, 32'),
+        (dict(patch_window=4), 'position.patch_window=4, expected an odd number'),
+        (dict(token_window=0), 'position.token_window=0, expected an odd number'),
     ],
 )
 def test_a_wrong_switch_is_named(wrong, message):

@@ -119,12 +119,6 @@ def test_the_place_of_a_region_is_the_centre_of_its_box(build_position):
     assert relation.similarity.shape == (1, 2, 3, 4)
 
 
-def test_regions_without_boxes_are_an_error(build_position):
-    image = Tokens(torch.randn(1, 2, 32), torch.ones(1, 2, dtype=torch.bool))
-    with pytest.raises(ValueError, match='found regions without boxes'):
-        build_position('anchor_ape').relate(image, image)
-
-
 @pytest.mark.parametrize('position', ['AnchorAbsolutePosition', 'AnchorRelativePosition'])
 @pytest.mark.parametrize('groups', [0, 5])
 def test_groups_that_do_not_divide_the_width_are_an_error(position, groups):

@@ -1,6 +1,7 @@
 """The interface of a position, and the names of the positions of the package."""
 
 import pytest
+import torch
 
 from xmodal.models.necks import (
     AbsolutePosition,
@@ -12,6 +13,7 @@ from xmodal.models.necks import (
     UniformPosition,
 )
 from xmodal.registry import MODELS
+from xmodal.structures import Tokens
 
 
 def test_a_plug_in_that_overrides_nothing_changes_nothing(tokens, build_position):
@@ -22,6 +24,15 @@ def test_a_plug_in_that_overrides_nothing_changes_nothing(tokens, build_position
     assert position.self_bias(0, text) is None
     assert all(term is None for term in position.cross_terms(0, None, 'text'))
     assert position.statistics(None, text.attention_mask) == {}
+
+
+@pytest.mark.parametrize('name', ['ape', 'rpe', 'ape+rpe', 'ace_rpe', 'anchor_ape'])
+def test_regions_without_boxes_are_nowhere(build_position, name):
+    image, text = (Tokens(torch.randn(1, n, 32), torch.ones(1, n) > 0) for n in (2, 3))
+    position = build_position(name)
+    with pytest.raises(ValueError, match="regions without boxes.* position but 'none' and 'uni"):
+        position.embed_inputs(image, text)
+        position.relate(image, text)
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,18 @@ class AbsoluteEmbedding(nn.Module):
         nn.init.trunc_normal_(self.text_position, std=0.02)
 
     def forward(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
-        """Adds its position embedding to every token."""
+        """Adds its position embedding to every token.
+
+        Raises:
+            ValueError: for a text longer than the table, and regions without boxes.
+        """
         length, longest = text.embeddings.shape[1], self.text_position.shape[1]
         if length > longest:
             raise ValueError(
                 f'a text of {length} tokens, but fusion position max_length={longest}: raise it to '
                 'at least data_preprocessor.max_length'
             )
+        image.require_places()
         position = self.image_position
         if image.boxes is not None:
             rows, columns = image.cells(self.grid_size).unbind(-1)

@@ -66,6 +66,9 @@ class AnchorRelativePosition(NoPosition):
         _check_choice('mode', mode, ('contextual', 'bias'))
         _check_choice('null', null, ('zero', 'far', 'learned'))
         F.check_groups('position.groups', groups, embed_dims)
+        for name, window in (('patch_window', patch_window), ('token_window', token_window)):
+            if window < 1 or window % 2 == 0:
+                raise ValueError(f'position.{name}={window}, expected an odd number, as 3')
         self.groups, self.delta, self.tau = groups, delta, tau
         self.patch_window, self.token_window = patch_window, token_window
         self.shared, self.null = shared, null
@@ -87,7 +90,12 @@ class AnchorRelativePosition(NoPosition):
         return 1 / self.delta + patches + self.token_window // 2
 
     def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, Tensor | None]:
-        """P of Eq. 7 and S_G of Eq. 3, both (B, 1+M, 1+N, G)."""
+        """P of Eq. 7 and S_G of Eq. 3, both (B, 1+M, 1+N, G).
+
+        Raises:
+            ValueError: for regions without boxes, which are nowhere.
+        """
+        image.require_places()
         similarity = F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
         anchored = F.anchor_distance(similarity, self.delta, self.tau)
         if image.boxes is None:

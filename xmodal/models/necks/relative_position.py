@@ -79,6 +79,15 @@ class RelativePosition(NoPosition):
             RelativeBias(num_heads, max_image_offset, axes=2) for _ in range(depth)
         )
 
+    def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
+        """Leaves them as they are.
+
+        Raises:
+            ValueError: for regions without boxes, which would be taken for a text.
+        """
+        image.require_places()
+        return image, text
+
     def self_bias(self, layer: int, tokens: Tokens) -> Tensor:
         """Bias of the layer for these tokens, (B or 1, heads, L, L)."""
         if tokens.boxes is not None:
