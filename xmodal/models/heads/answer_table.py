@@ -30,8 +30,8 @@ class AnswerTableHead(PretrainHead):
         loss: 'ce', cross-entropy with one answer; 'bce', binary cross-entropy of each answer with
             its weight, summed over the table.
         loss_weight: factor of the loss.
-        linear: one layer, which starts at zeros, in the place of LXMERT's two: for some thousand
-            questions they have too many weights.
+        linear: one layer in the place of LXMERT's two: for some thousand questions they have too
+            many weights. It starts at zeros, but in LXMERT as all its heads do.
 
     Raises:
         FileNotFoundError: when ``answer_list`` does not exist.
