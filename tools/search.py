@@ -75,9 +75,11 @@ def open_index(args: argparse.Namespace) -> tuple:
     """The index with its model, and what the manifest says about the model."""
     from xmodal.apis import ImageIndex, Inferencer
     from xmodal.engine.device import device_of_process
-    from xmodal.search.manifest import read_manifest
+    from xmodal.search.manifest import MANIFEST, read_manifest
 
     if args.config is None:
+        if args.command == 'index' and not (args.index / MANIFEST).exists():
+            raise ValueError(f'{args.index} is no index yet: a new one needs --config, its model')
         manifest = read_manifest(args.index)
         args.config = manifest['config']
         args.checkpoint = args.checkpoint or manifest['checkpoint']

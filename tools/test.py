@@ -54,9 +54,11 @@ def main() -> None:
     from xmodal.engine.wrappers import unwrap
     from xmodal.errors import ConfigError
     from xmodal.evaluation.queries import queries_file, write_queries
-    from xmodal.zoo import find_entry
+    from xmodal.zoo import find_entry, no_model
 
     entry = find_entry(args.config)
+    if entry is None and not args.config.endswith('.py'):
+        raise no_model(args.config)
     if args.checkpoint is None and entry is None:
         raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')
     name = args.checkpoint or args.config

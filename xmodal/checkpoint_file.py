@@ -18,6 +18,7 @@ from torch import Tensor
 
 from xmodal.expansion import require_pickle_fits
 from xmodal.files import LFS_HINT, LFS_POINTER, FileError, atomic_write
+from xmodal.packaged import ROOT
 
 _ZIP = b'PK\x03\x04'  # the first bytes by which torch.load, too, tells an archive
 # Control characters that are in no text; a pickle begins with two of them.
@@ -38,8 +39,16 @@ def require_checkpoint(file: str | Path) -> None:
     if Path(file).is_dir():
         raise FileNotFoundError(f'checkpoint {file} is a folder: give a file in it')
     if not Path(file).is_file():
-        hint = ': download it, and give the path of the file' if '://' in str(file) else ''
-        raise FileNotFoundError(f'checkpoint {file} does not exist{hint}')
+        raise FileNotFoundError(f'checkpoint {file} does not exist{how_to_get(file)}')
+
+
+def how_to_get(file: str | Path) -> str:
+    """For the end of an error: what makes a file of weights that is not there, if it is known."""
+    if '://' in str(file):
+        return ': download it, and give the path of the file'
+    configs = sorted((ROOT / 'configs').rglob(f'{Path(file).parent.name}.py'))
+    commands = [f'`python tools/train.py {config.relative_to(ROOT)}`' for config in configs]
+    return f': {" or ".join(commands)} makes it' if commands else ''
 
 
 def expect_whole(file: str | Path) -> None:

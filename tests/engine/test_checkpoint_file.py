@@ -111,9 +111,26 @@ def test_paths_without_a_file_are_called_what_they_are(tmp_path):
         (tmp_path / 'none.pth', 'none.pth does not exist$'),
         (tmp_path, f'{tmp_path} is a folder: give a file in it'),
         ('https://a.org/b.pth', 'b.pth does not exist: download it'),
+        (
+            tmp_path / 'encoder_shapes/epoch_6.pth',
+            'exist: `python tools/train.py configs/acerpe/encoder_shapes.py` makes it$',
+        ),
     ]:
         with pytest.raises(FileNotFoundError, match=message):
             require_checkpoint(path)
+
+
+def test_an_image_encoder_whose_file_is_not_there_says_what_makes_it():
+    encoder = MODELS.build(
+        dict(
+            type='ViTImageEncoder',
+            arch='vit_tiny_patch16_224',
+            image_size=32,
+            pretrained='none/encoder_shapes/epoch_6.pth',
+        )
+    )
+    with pytest.raises(FileNotFoundError, match='pretrained=.*does not exist.*encoder_shapes.py'):
+        encoder.init_weights()
 
 
 def test_an_image_encoder_names_the_file_that_it_cannot_start_from(file):

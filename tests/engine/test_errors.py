@@ -183,7 +183,7 @@ def test_a_type_that_cannot_be_built_is_an_error(config, message):
     'options',
     [
         {'fsdp.units': ['Block']},  # a section of the runner's that the config lacks
-        {'variable': 2},  # a variable of the config
+        {'variable': 2},  # a variable of the config, that a plug-in may read
         {'model.heads.itm.type': 'ITMHead', 'model.heads.itm.scale': 1},  # new, with its type
         {'optim_wrapper.paramwise_cfg.norm_decay_mult': 0},  # read by its name, without a type
         {'model.layers.0.width': 3},  # in a list
@@ -194,6 +194,17 @@ def test_an_option_that_something_reads_passes(options):
     wrapper = dict(type='OptimWrapper', optimizer=dict(type='SGD'))
     model = dict(heads=heads, layers=[dict(width=2)])
     check_options(Config(dict(model=model, optim_wrapper=wrapper, variable=1)), options)
+
+
+def test_an_option_for_a_variable_that_keys_were_made_of_is_refused():
+    steps = [dict(type='LoadImage')]
+    loader = dict(data_root='data/', dataset=dict(data_root='data/', pipeline=steps))
+    config = Config(dict(data_root='data/', steps=steps, train_dataloader=loader))
+    keys = ['train_dataloader.data_root', 'train_dataloader.dataset.data_root']
+    with pytest.raises(ConfigError, match=f'data_root.* change {", ".join(keys)}$'):
+        check_options(config, {'data_root': 'elsewhere/'})
+    with pytest.raises(ConfigError, match='change train_dataloader.dataset.pipeline$'):
+        check_options(config, {'steps': []})
 
 
 def test_a_new_section_that_resembles_another_is_refused():

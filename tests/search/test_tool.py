@@ -100,6 +100,7 @@ def test_an_image_and_filters_are_queries_too(indexed, call):
     ('arguments', 'message'),
     [
         (['query', 'a'], 'work_dirs/index has no index: make one with tools/search.py index'),
+        (['index', 'photos'], 'work_dirs/index is no index yet: a new one needs --config'),
         (['index', 'nowhere', '--config', 'tiny.py', '--checkpoint', 'weights.pth'], 'nowhere: no'),
         (['index', 'photos', '--config', 'tiny.py'], 'work_dirs/tiny/last_checkpoint is missing'),
         (['index', 'photos', '--config', 'no-such-model'], 'no-such-model'),

@@ -57,6 +57,11 @@ def test_results_of_a_file_are_printed_compared_and_not_run_again(
     assert plan.runs[0].seconds() == {'train': 60}
 
 
+def test_a_dry_run_needs_the_file(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match='none.tar.xz does not exist; expected results of'):
+        call(monkeypatch, write_table(tmp_path), '--dry-run', '--results', tmp_path / 'none.tar.xz')
+
+
 def test_a_dry_run_shows_the_results_and_changes_neither_folder_nor_file(
     published, tmp_path, monkeypatch, capsys
 ):

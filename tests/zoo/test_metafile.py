@@ -39,6 +39,11 @@ def test_models_are_found_by_a_pattern_a_task_and_a_paper():
     weighted = [m.get('Alias', m['Name']) for m in MODELS if 'Weights' in m]
     assert xmodal.list_models(pretrained=True) == weighted and 'acerpe-shapes' in weighted
     assert xmodal.list_models('no such name') == []
+    for wrong in (dict(task='retreival'), dict(paper='ACE-RTE')):
+        with pytest.raises(
+            ValueError, match="no model has the .*'.*', expected .*(ACE-RPE|Image-T)"
+        ):
+            xmodal.list_models(**wrong)
 
 
 def test_short_and_full_names_are_one_model():
@@ -55,6 +60,11 @@ def test_short_and_full_names_are_one_model():
 def test_a_wrong_name_is_an_error_with_near_ones(name, near):
     with pytest.raises(ValueError, match=f"no model '{name}'.* did you mean .*{near}"):
         xmodal.get_model(name)
+
+
+def test_a_config_without_a_checkpoint_is_called_so():
+    with pytest.raises(ValueError, match='pretrain_shapes.py is a config: give its checkpoint'):
+        xmodal.get_model('configs/acerpe/pretrain_shapes.py')
 
 
 def test_a_name_that_resembles_none_is_an_error():

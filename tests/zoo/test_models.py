@@ -102,6 +102,9 @@ def test_tools_take_names_as_checkpoints(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, 'argv', ['test.py', 'configs/acerpe/pretrain_4m.py'])
     with pytest.raises(ValueError, match='which checkpoint.*pretrain_4m.py CHECKPOINT'):
         test_tool.main()
+    monkeypatch.setattr(sys, 'argv', ['test.py', 'acerpe-shape'])
+    with pytest.raises(ValueError, match="no model 'acerpe-shape'.* did you mean acerpe-shapes"):
+        test_tool.main()
 
 
 def test_the_package_offers_the_models():

@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+import cv2
 import pytest
 import torch
 
@@ -57,3 +58,16 @@ def test_matching_prefers_the_true_captions(scenes, tmp_path, monkeypatch):
     match = Inferencer('acerpe-shapes').match(images[:20], [c[0] for c in captions[:20]])
     wrong = match[~torch.eye(20, dtype=torch.bool)]
     assert match.diagonal().mean() > wrong.mean() + 0.3
+
+
+def test_it_takes_images_of_any_size_and_empty_lists(scenes, tmp_path):
+    model = Inferencer('acerpe-shapes')
+    image = cv2.imread(scenes[0][0])[..., ::-1]
+    large = cv2.resize(image, (250, 130), interpolation=cv2.INTER_CUBIC)
+    vectors = model.encode_images([image, large]).embedding
+    assert vectors[0] @ vectors[1] > 0.98
+    texts = ['a red ring', 'a blue disc']
+    for compute in (model.similarity, model.match):
+        assert compute([], texts).shape == (0, 2) and compute([image], []).shape == (1, 0)
+    assert model.encode_images([]).embedding.shape[0] == 0
+    assert model.heatmap([], []).shape[0] == 0

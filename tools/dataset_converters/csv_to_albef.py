@@ -84,7 +84,7 @@ def gather(
                 raise FileError(
                     f'{table} has no column {column!r}, its header is '
                     f'{shorten(reader.fieldnames)}: name the columns with --image-column and '
-                    '--caption-column'
+                    f'--caption-column, and separate cells by a {name}'
                 )
         for row in reader:
             lines.left = _MAX_ROW

@@ -56,7 +56,14 @@ def unpacked_results(runs: list[Run], root: Path, *files: Path) -> Iterator[Path
 
     Yields:
         Where the results are: a temporary folder, with a run's below it as below ``root``.
+
+    Raises:
+        FileNotFoundError: when one is not there: nothing will write it.
+        FileError: when one is another file.
     """
+    for file in files:
+        if not file.is_file():
+            raise FileNotFoundError(f'{file} does not exist; expected {_LAYOUT}')
     with TemporaryDirectory() as folder:
         for file in files:
             _take(runs, root, file, Path(folder))

@@ -62,10 +62,16 @@ def check_options(config: Config, options: dict[str, object]) -> None:
     """
     for option in options:
         first, *_ = names = option.split('.')
-        if first not in config and first not in TOP_LEVEL_KEYS:
-            raise ConfigError(
-                f"--cfg-options {option}: unknown key '{first}'{_hint(first, config)}"
-            )
+        if first not in TOP_LEVEL_KEYS:
+            if first not in config:
+                raise ConfigError(
+                    f"--cfg-options {option}: unknown key '{first}'{_hint(first, config)}"
+                )
+            if copies := _copies(first, config):
+                raise ConfigError(
+                    f"--cfg-options {option}: '{first}' is a variable of {config.filename}, of "
+                    f'which keys are made already: change {", ".join(copies)}'
+                )
         section, path = config, ''
         for name in names[:-1]:
             if not isinstance(section, dict | Config):
@@ -103,6 +109,18 @@ def check_dataloader(dataloader: dict) -> None:
                 raise ConfigError(problem)
 
 
+def _copies(name: str, config: Config) -> list[str]:
+    """The keys that have their value from a variable of the config."""
+    value = config[name]
+    return [
+        path
+        for path, other in _items(config)
+        if path != name
+        and other == value
+        and (path.rpartition('.')[2] == name or isinstance(value, list | dict))
+    ]
+
+
 def _hint(name: str, config: Config) -> str:
     """Says where the config has, or may have, a key of a similar name; else names its sections."""
     paths: dict[str, list[str]] = {}
@@ -115,9 +133,14 @@ def _hint(name: str, config: Config) -> str:
     return f', did you mean {" or ".join(repr(path) for path in paths[near][:3])}?'
 
 
-def _paths(section: Config | dict, prefix: str = '') -> Iterator[str]:
+def _paths(section: Config | dict) -> Iterator[str]:
     """The dotted keys of a config."""
+    return (path for path, _ in _items(section))
+
+
+def _items(section: Config | dict, prefix: str = '') -> Iterator[tuple[str, object]]:
+    """The dotted keys of a config with their values."""
     for key, value in section.items():
-        yield f'{prefix}{key}'
+        yield f'{prefix}{key}', value
         if isinstance(value, dict):
-            yield from _paths(value, f'{prefix}{key}.')
+            yield from _items(value, f'{prefix}{key}.')

@@ -29,13 +29,13 @@ def export_onnx(model: nn.Module, folder: str | Path, int8: bool = False) -> lis
         The ONNX files.
 
     Raises:
-        ModuleNotFoundError: when the packages of ONNX are missing.
+        RuntimeError: when the packages of ONNX are missing.
         ValueError: when the model has no such parts.
     """
     try:
         import onnxscript  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(_MISSING) from error
+        raise RuntimeError(_MISSING) from error
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = []

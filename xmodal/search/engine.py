@@ -22,7 +22,7 @@ def import_faiss():
     try:
         import faiss
     except ImportError:
-        raise RuntimeError("search needs FAISS: pip install -e '.[search]'") from None
+        raise RuntimeError("search needs FAISS: pip install 'xmodal[search]'") from None
     return faiss
 
 

@@ -12,7 +12,7 @@ from xmodal.errors import FileError
 from xmodal.files import atomic_write, exclusive_dir, write_json
 from xmodal.search.build import changed, encode_entries
 from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
-from xmodal.search.engine import Engine
+from xmodal.search.engine import Engine, import_faiss
 from xmodal.search.manifest import MANIFEST, read_manifest
 from xmodal.search.model import (
     fingerprint,
@@ -98,6 +98,7 @@ class ImageIndex:
             RuntimeError: when another process updates it.
             ValueError: for another dtype than the index has.
         """
+        import_faiss()  # an error now, not after all images are encoded
         entries = find_entries(str(source))
         with exclusive_dir(self.folder):
             self.prepare(source, engine, dtype, about)

@@ -23,7 +23,7 @@ try:
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from fastapi.responses import HTMLResponse, JSONResponse, Response
 except ImportError:
-    raise RuntimeError("the page needs FastAPI: pip install -e '.[demo]'") from None
+    raise RuntimeError("the page needs FastAPI: pip install 'xmodal[demo]'") from None
 
 PAGE = Path(__file__).parent / 'page' / 'index.html'
 MAX_UPLOAD = 20 << 20  # bytes

@@ -124,7 +124,7 @@ def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str
     except ImportError:
         print_log(
             'umap-learn is not installed: tokens are projected to the plane with PCA. For figures '
-            "like those of the T-EMDE paper run `pip install -e '.[figures]'`",
+            "like those of the T-EMDE paper run `pip install 'xmodal[figures]'`",
             'current',
             logging.WARNING,
         )

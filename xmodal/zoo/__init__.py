@@ -3,6 +3,6 @@
 Nothing here imports PyTorch before weights are read.
 """
 
-from xmodal.zoo.metafile import CONFIGS, ModelEntry, find_entry, list_models
+from xmodal.zoo.metafile import CONFIGS, ModelEntry, find_entry, list_models, no_model
 
-__all__ = ['ModelEntry', 'CONFIGS', 'find_entry', 'list_models']
+__all__ = ['ModelEntry', 'CONFIGS', 'find_entry', 'list_models', 'no_model']

@@ -47,7 +47,8 @@ def _from_hub(name: str) -> Path:
         folder = Path(snapshot_download(name, allow_patterns=files))
     except Exception as error:  # of the hub, of HTTP, of the disk
         raise FileNotFoundError(
-            f"'{name}' is no folder of a model, and the hub says: {str(error).splitlines()[0]}"
+            f"'{name}' is no folder of a model here, nor a name of the zoo, and the hub says: "
+            f'{str(error).splitlines()[0]}'
         ) from error
     if not (folder / CONFIG).is_file() or not (folder / WEIGHTS).is_file():
         raise FileNotFoundError(

@@ -127,16 +127,31 @@ def list_models(
 
     Returns:
         Names for :func:`xmodal.get_model`, in the order of the metafiles.
+
+    Raises:
+        ValueError: for a task or a paper of no model; names those that there are.
     """
+    entries = read_entries(CONFIGS)
+    for key, part, texts, names in (
+        ('task', task, [entry.task for entry in entries], [entry.task for entry in entries]),
+        ('paper', paper, [_paper(entry) for entry in entries], [entry.paper for entry in entries]),
+    ):
+        if not any(_is_in(part, text) for text in texts):
+            known = ', '.join(dict.fromkeys(names))
+            raise ValueError(f"no model has the {key} '{part}', expected a part of one of {known}")
     pattern = pattern if any(sign in pattern for sign in '*?[') else f'*{pattern}*'
     return [
         entry.name
-        for entry in read_entries(CONFIGS)
+        for entry in entries
         if any(fnmatchcase(name, pattern) for name in entry.names)
         and _is_in(task, entry.task)
-        and _is_in(paper, f'{entry.paper} {entry.full_name}')
+        and _is_in(paper, _paper(entry))
         and (entry.weights or not pretrained)
     ]
+
+
+def _paper(entry: ModelEntry) -> str:
+    return f'{entry.paper} {entry.full_name}'
 
 
 def _is_in(part: str | None, text: str) -> bool:
@@ -154,6 +169,8 @@ def find_entry(name: str) -> ModelEntry | None:
 
 def no_model(name: str) -> ValueError:
     """The error about a name that no model has, with the nearest ones."""
+    if Path(name).is_file():
+        return ValueError(f'{name} is a config: give its checkpoint, too')
     names = [n for entry in read_entries(CONFIGS) for n in (entry.name, entry.full_name)]
     near = get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.5)
     hint = f'did you mean {" or ".join(near)}?' if near else 'xmodal.list_models() has all names'

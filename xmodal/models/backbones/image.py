@@ -8,12 +8,12 @@ import torch
 from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
-from xmodal.checkpoint_file import read_checkpoint
+from xmodal.checkpoint_file import how_to_get, read_checkpoint
 from xmodal.models.backbones.encoder import Encoder, require_image_size
 from xmodal.models.layers import ConvStem, PostNormBlock
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
-from xmodal.weights import find_weights
+from xmodal.weights import SUFFIXES, find_weights
 
 
 @MODELS.register_module()
@@ -100,6 +100,11 @@ class ViTImageEncoder(Encoder):
         source = self.pretrained
         if isinstance(source, str):
             source = find_weights(source, 'image_encoder.pretrained')
+        if isinstance(source, str) and source.endswith(SUFFIXES) and not Path(source).is_file():
+            raise FileNotFoundError(
+                f'image_encoder.pretrained={self.pretrained!r} does not exist{how_to_get(source)}. '
+                'With pretrained=False the encoder starts from random weights'
+            )
         if isinstance(source, str) and (weights := _read_checkpoint(source)):
             known = self.state_dict()
             self.load_state_dict({name: x for name, x in weights.items() if name in known})
