@@ -243,7 +243,10 @@ def test_any_number_of_images_of_any_kind_is_encoded_in_batches(prepare, tiny_wo
     sizes = []
     encode = inferencer.encode_batch
     inferencer.encode_batch = lambda data: (sizes.append(len(data['inputs'])), encode(data))[1]
+    matched = inferencer.match(images, ['a red ring', 'a disc'])
     inferencer.batch_size, inferencer.progress = 2, True
+    torch.testing.assert_close(inferencer.match(images, ['a red ring', 'a disc']), matched)
+    sizes.clear()
     image = inferencer.encode_images(images)
     assert sizes == [2, 2, 1] and len(image.tokens.embeddings) == 5
     torch.testing.assert_close(image.embedding, expected, atol=1e-5, rtol=1e-5)

@@ -37,7 +37,13 @@ def commands(script: str) -> Iterator[list[str]]:
                 yield from [bare] if (bare := _bare(command)) else []
                 command = []
             elif '>' not in (word, before):
-                command.append(word)
+                command += _expand(word)
+
+
+def _expand(word: str) -> list[str]:
+    """The words of one with braces, ``{a,b}.txt``."""
+    parts = re.fullmatch(r'([\w./-]*)\{([\w,]+)\}([\w./-]*)', word)
+    return [parts[1] + part + parts[3] for part in parts[2].split(',')] if parts else [word]
 
 
 def _bare(words: list[str]) -> list[str]:

@@ -21,7 +21,10 @@ LAUNCHERS = {
     'slurm_test.sh': ('test.py', lambda partition, job, *rest: rest),
 }
 # Programs of others.
-OTHERS = {'cd', 'git', 'source', 'pip', 'img2dataset', 'pre-commit', 'mkdocs', 'sbatch'}
+OTHERS = {
+    *('cd', 'export', 'git', 'img2dataset', 'mkdocs', 'pip', 'pre-commit', 'sbatch', 'scontrol'),
+    *('source', '['),
+}
 # Options with which a tool does nothing but print.
 PRINTS = {'--help', '--dry-run', '--print-config'}
 OURS = re.compile(r'(?:configs|projects|tools)/[^\s:]+')
@@ -36,7 +39,7 @@ def tool_of(words):
         return COMMANDS[arguments[0]], arguments[1:]
     if program == 'torchrun' and '-m' in words:
         return tool_of(words[words.index('-m') + 1 :])
-    if program == 'torchrun':
+    if program in ('torchrun', 'srun'):
         *_, script = (index for index, word in enumerate(words) if word.startswith('tools/'))
         return words[script].removeprefix('tools/'), words[script + 1 :]
     if program.startswith('tools/') and (launcher := LAUNCHERS.get(Path(program).name)):
@@ -122,7 +125,7 @@ def test_fences_name_the_shell_as_bash():
         for page in PAGES
         for name in re.findall(r'^ *```(\w+)$', page.read_text(), re.MULTILINE)
     }
-    assert languages <= {'bash', 'python', 'json', 'yaml'}
+    assert languages <= {'bash', 'bibtex', 'python', 'json', 'yaml'}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +134,7 @@ def test_fences_name_the_shell_as_bash():
         ('python a.py x # why\n\n# no\nmake test', [['python', 'a.py', 'x'], ['make', 'test']]),
         ('A=1 B="2 3" python \\\n   a.py --b "c d" > out', [['python', 'a.py', '--b', 'c d']]),
         ('for m in a b; do\n  run $m &&  go\ndone', [['run', '$m'], ['go']]),
+        ('run --of a/{b,c}.txt "{d, e}"', [['run', '--of', 'a/b.txt', 'a/c.txt', '{d, e}']]),
         ('cd x; run "$(cat a | b)"', [['cd', 'x'], ['run', '$(cat a | b)']]),
     ],
 )

@@ -44,7 +44,8 @@ class Inferencer:
             Hugging Face hub; see :func:`xmodal.get_model`.
         checkpoint: a checkpoint file.
         device: device of the model.
-        batch_size: images, or texts, that are in the model at once; a list may have any number.
+        batch_size: images, texts, or pairs of both, that are in the model at once; a list may have
+            any number.
         progress: shows a bar.
 
     Raises:
@@ -154,8 +155,9 @@ class Inferencer:
         pairs = torch.ones(shape, device=image.embedding.device).nonzero()
         if not len(pairs):
             return image.embedding.new_zeros(shape)
-        logits = self.model.match_logits(image.tokens, text.tokens, pairs)
-        return logits.softmax(1)[:, 1].view(shape)
+        parts = tqdm(pairs.split(self.batch_size), 'pairs', disable=not self.progress)
+        logits = [self.model.match_logits(image.tokens, text.tokens, part) for part in parts]
+        return torch.cat(logits).softmax(1)[:, 1].view(shape)
 
     def heatmap(
         self, images: Sequence[ImageLike], texts: Sequence[str], layer: int | None = None

@@ -10,8 +10,8 @@ from xmodal.engine.checkpoint import listed
 
 _PARTS = ('state_dict', 'optimizer', 'message_hub', 'meta')
 _POSITION = ('epoch', 'iter', 'seed')
-# What an optimizer remembers of every element of a parameter.
-_MOMENTS = ('exp_avg', 'exp_avg_sq', 'momentum_buffer')
+# What an optimizer remembers of every element of a parameter: Adam, SGD, BertAdam.
+_MOMENTS = ('exp_avg', 'exp_avg_sq', 'momentum_buffer', 'mean', 'square')
 
 
 def require_whole_run(
