@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from xmodal.models.backbones.encoder import Encoder
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 
@@ -59,3 +60,8 @@ def test_a_region_of_zeros_gives_finite_gradients():
 def test_features_of_another_width_are_a_clear_error():
     with pytest.raises(ValueError, match='are 8 wide, but image_encoder.feature_dims=7'):
         build()(Regions(torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool), None))
+
+
+def test_an_encoder_says_whether_it_has_cls():
+    with pytest.raises(TypeError, match='Mine does not say whether its first token is'):
+        type('Mine', (Encoder,), {})

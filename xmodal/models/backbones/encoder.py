@@ -33,6 +33,15 @@ class Encoder(nn.Module, ABC):
 
     has_cls: bool
 
+    def __init_subclass__(cls, **options) -> None:
+        """Raises TypeError for a class that does not say whether it ``has_cls``."""
+        super().__init_subclass__(**options)
+        if not hasattr(cls, 'has_cls'):
+            raise TypeError(
+                f'{cls.__name__} does not say whether its first token is [CLS]: write '
+                'has_cls = True, or False, in the class'
+            )
+
     @abstractmethod
     def embed(self, *inputs) -> Tokens:
         """Inputs to the tokens that enter the first block, (B, L, D)."""
