@@ -15,6 +15,7 @@ model = dict(
     token_type=dict(type='TokenTypeEmbedding', position='post_encoder', layer_scale=1e-5)
 )
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=7)
+zero_shot = dict(_base_.zero_shot, max_words=None)  # prompts as captions
 test_cfg = dict(
     type='CompositeEvalLoop',
     loops=dict(
@@ -24,7 +25,7 @@ test_cfg = dict(
             scorer=dict(type='ITMReranker', topk=0),
             dataloader=_base_.flickr30k_dataloader,
         ),
-        imagenet=_base_.zero_shot,
+        imagenet=zero_shot,
     ),
 )
 custom_hooks = [dict(type='LayerScaleStatsHook')]

@@ -21,4 +21,5 @@ load_from = 'work_dirs/lxmert_pretrain/epoch_20.pth'
 
 optim_wrapper = dict(optimizer=dict(lr=1e-5))
 train_dataloader = dict(global_batch_size=32)
+default_hooks = dict(checkpoint=dict(save_best='gqa/accuracy', rule='greater'))
 find_unused_parameters = True  # the image stream of the last layer

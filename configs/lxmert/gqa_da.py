@@ -27,6 +27,7 @@ train_dataloader = dict(
                 ann_file='vg/question_answers.json',
                 answer_list='gqa/trainval_label2ans.json',
                 max_words=None,
+                weights='score',  # 1 for its one answer
                 pipeline=_base_.train_pipeline,
             ),
         ],

@@ -20,4 +20,5 @@ model = dict(
 load_from = 'work_dirs/lxmert_pretrain/epoch_20.pth'
 
 train_dataloader = dict(global_batch_size=32)
+default_hooks = dict(checkpoint=dict(save_best='vqa/overall', rule='greater'))
 find_unused_parameters = True  # the image stream of the last layer

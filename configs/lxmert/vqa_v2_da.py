@@ -3,6 +3,8 @@
 _base_ = './vqa_v2.py'
 
 work_dir = 'work_dirs/lxmert_vqa_v2_da'
+# Half of Visual Genome's images, which are GQA's, are COCO's: those of minival are left out.
+unseen = dict(image_data='vg/image_data.json', exclude='vqa/minival.json')
 gqa_pipeline = [
     dict(type='LoadRegions', store='data/regions/vg_gqa'),
     dict(type='PackRegionText', fields=('answers', 'answer_weights')),
@@ -19,6 +21,7 @@ train_dataloader = dict(
                 ann_file=['gqa/train_balanced_questions.json', 'gqa/val_balanced_questions.json'],
                 answer_list='vqa/trainval_label2ans.json',
                 max_words=None,
+                **unseen,
                 pipeline=gqa_pipeline,
             ),
             dict(
@@ -27,6 +30,8 @@ train_dataloader = dict(
                 ann_file='vg/question_answers.json',
                 answer_list='vqa/trainval_label2ans.json',
                 max_words=None,
+                weights='score',  # 1 for its one answer
+                **unseen,
                 pipeline=gqa_pipeline,
             ),
         ],

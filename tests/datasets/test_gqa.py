@@ -53,6 +53,14 @@ def test_a_question_has_the_fields_that_the_evaluation_needs(read):
     }
 
 
+def test_images_of_a_test_of_vqa_are_left_out(read, tmp_path):
+    (tmp_path / 'images.json').write_text(json.dumps([{'image_id': 7, 'coco_id': 70}]))
+    (tmp_path / 'vqa.json').write_text(json.dumps({'questions': [{'image_id': 70}]}))
+    questions = {'1': question(), '2': question(imageId='7')}
+    dataset = read(questions, image_data='images.json', exclude='vqa.json')
+    assert [sample['question_id'] for sample in dataset] == ['1']
+
+
 def test_a_question_has_the_objects_that_it_and_its_full_answer_name(read):
     annotations = {
         'answer': {'0': '7'},

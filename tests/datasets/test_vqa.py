@@ -191,6 +191,27 @@ def test_visual_genome_answers_are_normalised_as_in_vqa(folder):
     ]
 
 
+@pytest.mark.parametrize(
+    'questions',
+    [{'questions': [{'image_id': 70}]}, [{'img_id': 'COCO_val2014_000000000070'}]],
+    ids=['VQA', 'LXMERT'],
+)
+def test_images_of_a_test_are_left_out_of_visual_genome(folder, questions):
+    qas = [{'image_id': n, 'qa_id': n, 'question': 'What?', 'answer': f'A {n}.'} for n in (4, 5, 6)]
+    dump(folder, 'qa.json', [{'id': item['image_id'], 'qas': [item]} for item in qas])
+    images = [
+        {'image_id': n, 'url': f'http://x/VG_100K/{n}.jpg', 'coco_id': coco}
+        for n, coco in ((4, 60), (5, 70), (6, None))
+    ]
+    dump(folder, 'images.json', images)
+    dump(folder, 'test.json', questions)
+    options = dict(exclude='test.json', data_root=str(folder))
+    dataset = VisualGenomeQuestionDataset('qa.json', image_data='images.json', **options)
+    assert [sample['question_id'] for sample in dataset] == [4, 6]
+    with pytest.raises(ValueError, match='dataset.exclude needs dataset.image_data'):
+        VisualGenomeQuestionDataset('qa.json', **options)
+
+
 def test_albefs_lists_have_ten_answers_one_answer_or_none(folder):
     image = 'val2014/COCO_val2014_000000000009.jpg'
     training_items = [
@@ -216,7 +237,9 @@ def test_albefs_lists_have_ten_answers_one_answer_or_none(folder):
         AlbefVqaDataset('other.json', data_root=str(folder), test_mode=True)
 
 
-@pytest.mark.parametrize(('answers', 'flipped'), [(['left'], False), (['red'], True), ([], True)])
+@pytest.mark.parametrize(
+    ('answers', 'flipped'), [(['left'], False), (['LEFT'], False), (['red'], True), ([], True)]
+)
 def test_an_image_is_not_flipped_when_an_answer_mentions_a_side(answers, flipped):
     image = torch.arange(3).expand(3, 1, 3)
     results = {'img': image, 'text': 'where does it look', 'answers': answers}

@@ -112,6 +112,8 @@ def test_the_order_of_the_templates_changes_nothing(model):
 def test_prompts_are_cleaned_as_captions_are(model):
     one = class_embeddings(model, ['Tiger-Shark'], ['A photo of a {}.'])
     assert torch.equal(one, class_embeddings(model, ['tiger shark'], ['a photo of a {}']))
+    raw = class_embeddings(model, ['Tiger-Shark'], ['A photo of a {}.'], max_words=None)
+    torch.testing.assert_close(raw[0], model.embedding('A photo of a Tiger-Shark.')[0])
 
 
 def test_with_few_classes_all_are_among_the_five_best():

@@ -24,7 +24,7 @@ def literal_metrics(scores, text_to_image):
             recalls.append(recall)
         middle = sorted(values)
         half = len(values) // 2
-        median = middle[half] if len(values) % 2 else (middle[half - 1] + middle[half]) / 2
+        median = middle[half] if len(values) % 2 else (middle[half - 1] + middle[half]) // 2
         metrics[f'{direction}/median_rank'] = median
         metrics[f'{direction}/mrr'] = 100 * sum(1 / rank for rank in values) / len(values)
     return metrics | {'rsum': sum(recalls), 'mean_recall': sum(recalls) / 6}

@@ -27,11 +27,11 @@ _NONE = torch.zeros(0, dtype=torch.int64)  # no rows
 class Inferencer:
     """Applies a trained model to images and texts, with the preprocessing of its test set.
 
-    An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3), of
-    any size: it is resized to that of the model, without keeping its aspect ratio. Empty lists give
-    empty results. :meth:`similarity`, :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for
-    models that were pre-trained, or fine-tuned for retrieval or grounding, of which matching models
-    have the first; :meth:`predict` is for models of the other tasks.
+    An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3); it
+    is resized to the model's size. Empty lists give empty results. :meth:`similarity`,
+    :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models that were pre-trained, or
+    fine-tuned for retrieval or grounding, of which matching models have the first; :meth:`predict`
+    is for models of the other tasks.
     Several threads may share an inferencer.
 
     Example:
@@ -44,8 +44,7 @@ class Inferencer:
             Hugging Face hub; see :func:`xmodal.get_model`.
         checkpoint: a checkpoint file.
         device: device of the model.
-        batch_size: images, texts, or pairs of both, that are in the model at once; a list may have
-            any number.
+        batch_size: images, texts, or pairs, that are in the model at once, of lists of any length.
         progress: shows a bar.
 
     Raises:
@@ -72,9 +71,7 @@ class Inferencer:
             )
         self.config = config
         self.model = load_model(config, checkpoint, device)
-        image_encoder = getattr(self.model, 'backbone', self.model).image_encoder
-        image_size = getattr(image_encoder, 'image_size', None)
-        self.pipeline = image_pipeline(loader.dataset, image_size)
+        self.pipeline = image_pipeline(loader.dataset, self.model)
         self.collate = FUNCTIONS.get(loader.collate_fn.type)
         self.clean_text = text_cleaner(loader.dataset)
         self.batch_size, self.progress = batch_size, progress

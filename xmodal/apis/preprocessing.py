@@ -6,25 +6,25 @@ from inspect import signature
 
 from mmcv.transforms import Compose
 from mmengine.config import ConfigDict
+from torch import nn
 
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import build_pipeline
 from xmodal.registry import DATASETS
 
 
-def image_pipeline(dataset: ConfigDict, image_size: int | None = None) -> Compose:
+def image_pipeline(dataset: ConfigDict, model: nn.Module) -> Compose:
     """The transforms of a data set's images, for images of any size.
+
+    Where those of the data set have the model's size already, and its pipeline leaves them as they
+    are, others are resized, without keeping their aspect ratio.
 
     Where the config names an extractor of regions, it computes those of every image: an image file
     may have the name of another one in the region store.
-
-    Args:
-        dataset: of a config.
-        image_size: to which images are resized where those of the data set have it, and its
-            pipeline leaves them as they are; None for models that take any.
     """
     *transforms, pack = dataset.pipeline
-    if image_size is not None:
+    image_encoder = getattr(model, 'backbone', model).image_encoder
+    if image_size := getattr(image_encoder, 'image_size', None):
         transforms = _with_resize(transforms, image_size)
     transforms = [{**t, 'store': []} if t.get('extractor') else t for t in transforms]
     pack = {key: value for key, value in pack.items() if key != 'fields'}  # annotations

@@ -27,7 +27,8 @@ class CaptionDataset(SampleDataset):
         captions: 'sample': an epoch shows every image once, with one of its captions at random;
             'each': it shows every caption once.
         test_mode: whether a sample is an image with all its captions, and nothing is random.
-        max_words: number of words after which captions are truncated.
+        max_words: captions are cleaned and truncated after so many words; None leaves them
+            unchanged.
         seed: seed of all random choices.
 
     Raises:
@@ -47,7 +48,7 @@ class CaptionDataset(SampleDataset):
         pipeline: list[dict | Callable] = (),
         captions: str = 'sample',
         test_mode: bool = False,
-        max_words: int = 30,
+        max_words: int | None = 30,
         seed: int = 0,
     ) -> None:
         if captions not in ('sample', 'each'):

@@ -4,6 +4,8 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
+from xmodal.datasets.base import find_files
+from xmodal.datasets.coco_images import images_asked_about
 from xmodal.datasets.questions import QuestionDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.fields import Fields, read_object
@@ -20,6 +22,9 @@ class GqaDataset(QuestionDataset):
 
     Args:
         ann_file: file or files, below ``data_root``; ``train_all_questions/`` has ten files.
+        image_data: Visual Genome's ``image_data.json``, below ``data_root``, for ``exclude``.
+        exclude: as of :class:`VisualGenomeQuestionDataset`, whose images GQA's are.
+        data_root: folder that paths are relative to.
         **kwargs: see :class:`QuestionDataset`.
     """
 
@@ -29,13 +34,31 @@ class GqaDataset(QuestionDataset):
         '"annotations": {"question": {"3:5": "object id"}, "fullAnswer"}}, …}'
     )
 
-    def read_records(self, file: Path) -> Iterable[dict]:
+    def __init__(
+        self,
+        ann_file: str | list[str],
+        image_data: str | None = None,
+        exclude: str | list[str] = (),
+        data_root: str = '',
+        **kwargs,
+    ) -> None:
+        self.image_data = image_data and find_files(self, image_data, data_root)[0]
+        self.exclude = find_files(self, exclude, data_root)
+        super().__init__(ann_file, data_root=data_root, **kwargs)
+
+    def read_tables(self) -> dict:
+        """``excluded``: ids of images."""
+        return {'excluded': images_asked_about(self.image_data, self.exclude)}
+
+    def read_records(self, file: Path, excluded: frozenset[str]) -> Iterable[dict]:
         """One record per question."""
         questions = read_object(file)
         for question_id in questions:
             item = questions.object(question_id)
             answer, types = item.text('answer', None), item.object('types', {})
-            structural, image = types.text('structural', None), item.id('imageId')
+            structural, image = types.text('structural', None), str(item.id('imageId'))
+            if image in excluded:
+                continue
             record = self.record(
                 image=f'{image}.jpg',
                 image_id=derive_seed(image),

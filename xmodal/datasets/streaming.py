@@ -49,7 +49,8 @@ class WebDatasetShards(IterableDataset):
         data_root: folder that ``shards`` is relative to.
         pipeline: transforms, as for :class:`xmodal.datasets.CaptionDataset`.
         shuffle_buffer: samples that each worker keeps for shuffling.
-        max_words: number of words after which captions are truncated.
+        max_words: captions are cleaned and truncated after so many words; None leaves them
+            unchanged.
         seed: seed of all random choices.
 
     Raises:
@@ -65,7 +66,7 @@ class WebDatasetShards(IterableDataset):
         data_root: str = '',
         pipeline: list[dict | Callable] = (),
         shuffle_buffer: int = 1000,
-        max_words: int = 30,
+        max_words: int | None = 30,
         seed: int = 0,
     ) -> None:
         patterns = [shards] if isinstance(shards, str) else shards

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer
 from xmodal.datasets.base import find_files
+from xmodal.datasets.coco_images import images_asked_about
 from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.questions import VISUAL_GENOME_WEIGHT, QuestionDataset
 from xmodal.fields import as_objects
@@ -24,6 +25,8 @@ class VisualGenomeQuestionDataset(QuestionDataset):
         image_data: Visual Genome's ``image_data.json``, below ``data_root``. It says in which of
             the two archives, ``VG_100K`` and ``VG_100K_2``, an image is; None when all images are
             in one folder.
+        exclude: VQA's questions, a file or files below ``data_root``: their images are left out, so
+            that a test on them is one of unseen images. Needs ``image_data``.
         data_root: folder that paths are relative to.
         **kwargs: see :class:`QuestionDataset`.
     """
@@ -34,16 +37,19 @@ class VisualGenomeQuestionDataset(QuestionDataset):
         self,
         ann_file: str | list[str],
         image_data: str | None = None,
+        exclude: str | list[str] = (),
         data_root: str = '',
         **kwargs,
     ) -> None:
         self.image_data = image_data and find_files(self, image_data, data_root)[0]
+        self.exclude = find_files(self, exclude, data_root)
         super().__init__(ann_file, data_root=data_root, **kwargs)
 
     def read_tables(self) -> dict:
-        """``folders``: the archive of each image; None without ``image_data``."""
+        """``folders``: the archive of each image, None without ``image_data``; ``excluded``."""
+        excluded = images_asked_about(self.image_data, self.exclude)
         if not self.image_data:
-            return {'folders': None}
+            return {'folders': None, 'excluded': excluded}
         with explain_errors(self.image_data, '[{"image_id", "url": "https://…/VG_100K/1.jpg"}, …]'):
             folders: dict[int, str] = {}
             for image in as_objects(read_json(self.image_data)):
@@ -51,16 +57,17 @@ class VisualGenomeQuestionDataset(QuestionDataset):
                 if not folder:
                     raise image.error('url', 'an address with a folder')
                 folders[image.integer('image_id')] = folder[0]
-            return {'folders': folders}
+        return {'folders': folders, 'excluded': excluded}
 
-    def read_records(self, file: Path, folders: dict[int, str] | None) -> Iterable[dict]:
+    def read_records(
+        self, file: Path, folders: dict[int, str] | None, excluded: frozenset[str]
+    ) -> Iterable[dict]:
         """One record per question whose normalised answer is not empty."""
         for image in stream_objects(file):
             for item in image.objects('qas'):
-                answer = normalize_answer(item.text('answer'))
-                if not answer:
+                answer, image_id = normalize_answer(item.text('answer')), item.integer('image_id')
+                if not answer or str(image_id) in excluded:
                     continue
-                image_id = item.integer('image_id')
                 if folders is not None and image_id not in folders:
                     raise item.error('image_id', f'the id of an image of {self.image_data}')
                 folder = folders[image_id] if folders else ''

@@ -70,7 +70,7 @@ def summarize(query_ranks: Tensor) -> dict[str, float]:
     """Recalls in percent, median rank and mean reciprocal rank of ranks, (queries,)."""
     query_ranks = query_ranks.double()
     metrics = {f'R@{k}': float((query_ranks <= k).double().mean() * 100) for k in RECALLS}
-    metrics['median_rank'] = float(query_ranks.quantile(0.5))
+    metrics['median_rank'] = float(query_ranks.quantile(0.5).floor())  # of two, as VSE++'s
     metrics['mrr'] = float((1 / query_ranks).mean() * 100)
     return metrics
 

@@ -27,6 +27,7 @@ train_dataloader = dict(
         data_root='data/',
         data_prefix=dict(image='pretrain'),
         ann_file=['albef/coco.json', 'albef/cc3m_train.json', 'albef/cc12m.json'],
+        max_words=None,  # as written: the byte pairs know capitals and punctuation
         pipeline=[
             dict(type='LoadImage'),
             dict(type='TwoViews', transforms=crop),  # the student's and the teacher's
@@ -43,6 +44,7 @@ test_dataloader = dict(  # COCO's 5K test images
         data_prefix=dict(image='coco'),
         ann_file='karpathy/dataset_coco.json',
         split='test',
+        max_words=None,
         pipeline=test_pipeline,
         test_mode=True,
     ),

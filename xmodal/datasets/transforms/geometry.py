@@ -10,7 +10,7 @@ from torchvision.transforms import InterpolationMode, v2
 from xmodal.datasets.image_file import BrokenImageError
 from xmodal.registry import TRANSFORMS
 
-_SIDES = re.compile(r'\b(left|right)(most|ward|wards|hand)?\b')
+_SIDES = re.compile(r'\b(left|right)(most|ward|wards|hand)?\b', re.IGNORECASE)
 
 
 @TRANSFORMS.register_module()

@@ -33,6 +33,7 @@ class ZeroShotLoop(EvaluationLoop):
         evaluator: config of the metric, ``ZeroShotMetric``.
         templates: a JSON file, a list of sentences with ``{}`` in the place of the class name.
         text_batch: number of prompts that are encoded at once.
+        max_words: of a prompt, as of captions in training; None leaves prompts unchanged.
 
     Raises:
         ConfigError: when the data set has no classes.
@@ -47,6 +48,7 @@ class ZeroShotLoop(EvaluationLoop):
         evaluator: dict,
         templates: str,
         text_batch: int = 256,
+        max_words: int | None = 30,
     ) -> None:
         self.templates = read_templates(templates)
         super().__init__(runner, dataloader)
@@ -58,13 +60,15 @@ class ZeroShotLoop(EvaluationLoop):
                 "ClassFolderDataset', …)"
             )
         self.evaluator = runner.build_evaluator(evaluator)
-        self.text_batch = text_batch
+        self.text_batch, self.max_words = text_batch, max_words
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Classifies all images, prints a table, and returns the metrics."""
         dataset = self.dataloader.dataset
-        classes = class_embeddings(model, dataset.class_names, self.templates, self.text_batch)
+        classes = class_embeddings(
+            model, dataset.class_names, self.templates, self.text_batch, self.max_words
+        )
         for batch in tqdm(self.dataloader, 'classifying', disable=not is_main_process()):
             prepared = model.data_preprocessor(batch, False)
             inputs, samples = prepared['inputs'], prepared['data_samples']
@@ -102,13 +106,19 @@ def read_templates(file: str) -> list[str]:
 
 
 def class_embeddings(
-    model: nn.Module, names: list[str], templates: list[str], text_batch: int = 256
+    model: nn.Module,
+    names: list[str],
+    templates: list[str],
+    text_batch: int = 256,
+    max_words: int | None = 30,
 ) -> Tensor:
     """One normalised embedding per class, (C, d), on the model's device.
 
     Prompts are cleaned in the same way as captions in training.
     """
-    prompts = [clean_caption(template.format(name)) for name in names for template in templates]
+    prompts = [
+        clean_caption(template.format(name), max_words) for name in names for template in templates
+    ]
     embeddings = []
     for start in range(0, len(prompts), text_batch):
         tokenized = model.data_preprocessor.tokenize(prompts[start : start + text_batch])
