@@ -6,8 +6,8 @@ ARG BASE=python:3.11-slim
 FROM ${BASE}
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
-# OpenCV needs both libraries.
-RUN apt-get update && apt-get install -y --no-install-recommends libgl1 libglib2.0-0 \
+# OpenCV needs both libraries, and dist_train.sh pkill.
+RUN apt-get update && apt-get install -y --no-install-recommends libgl1 libglib2.0-0 procps \
     && rm -rf /var/lib/apt/lists/*
 # An image of PyTorch has it already, and this line then does nothing.
 RUN pip install --no-cache-dir 'torch>=2.6' 'torchvision>=0.21' --index-url ${TORCH_INDEX}

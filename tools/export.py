@@ -43,6 +43,8 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Exports."""
     args = parse_args()
+    if args.to != 'hub' and Path(args.out).is_dir() and any(Path(args.out).iterdir()):
+        raise FileExistsError(f'--out {args.out} has files already: give another folder')
     # These take seconds to import; a wrong command line is told at once.
     from xmodal.export.run import read_run
 

@@ -37,7 +37,10 @@ def parse_args() -> argparse.Namespace:
         help='hide the texts, or the images, or give every text the image of another one',
     )
     add_common_arguments(parser)
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.metrics and args.metrics.is_dir():
+        parser.error(f'--metrics {args.metrics} is a folder: give a file in it')
+    return args
 
 
 def main() -> None:

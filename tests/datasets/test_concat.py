@@ -5,6 +5,7 @@ from torch.utils.data import Dataset
 
 from xmodal.datasets import WeightedConcatDataset
 from xmodal.registry import DATASETS
+from xmodal.structures import DataSample
 
 
 @DATASETS.register_module(force=True)
@@ -19,7 +20,15 @@ class Lettered(Dataset):
 
     def __getitem__(self, index):
         index, epoch = index
-        return f'{self.letter}{index}.{epoch}'
+        path = f'{self.letter}{index}'
+        sample = DataSample(metainfo={'image_path': path, 'epoch': epoch})
+        sample.set_field(index, 'image_id')
+        return {'data_samples': sample}
+
+
+def name(sample):
+    sample = sample['data_samples']
+    return f'{sample.image_path}.{sample.epoch}'
 
 
 def concatenated():
@@ -30,12 +39,25 @@ def concatenated():
 
 
 def test_the_datasets_follow_each_other():
-    assert list(concatenated()) == ['a0.0', 'a1.0', 'b0.0', 'c0.0', 'c1.0', 'c2.0']
+    assert [name(sample) for sample in concatenated()] == [
+        'a0.0',
+        'a1.0',
+        'b0.0',
+        'c0.0',
+        'c1.0',
+        'c2.0',
+    ]
     assert len(concatenated()) == 6
 
 
 def test_the_epoch_is_passed_on():
-    assert concatenated()[2, 7] == 'b0.7'
+    assert name(concatenated()[2, 7]) == 'b0.7'
+
+
+def test_images_of_different_data_sets_have_different_ids():
+    parts = [dict(type='Lettered', letter=letter, count=2) for letter in 'aba']
+    ids = [sample['data_samples'].image_id for sample in WeightedConcatDataset(parts)]
+    assert len(set(ids)) == 4 and ids[:2] == ids[4:]
 
 
 @pytest.mark.parametrize('index', [-1, 6])
@@ -52,7 +74,7 @@ def weighted(*weights):
 
 
 def shown_samples(dataset, epoch):
-    return sorted(dataset[index, epoch].partition('.')[0] for index in range(len(dataset)))
+    return sorted(name(dataset[index, epoch]).partition('.')[0] for index in range(len(dataset)))
 
 
 def test_a_weight_says_how_often_an_epoch_shows_the_samples_of_a_dataset():

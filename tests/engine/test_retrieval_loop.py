@@ -7,13 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from mmengine.dataset import DefaultSampler
 from mmengine.evaluator import Evaluator
 from torch import nn
 from torch.utils.data import DataLoader
 
 from xmodal.datasets import PrecompDataset, stack_regions
-from xmodal.engine.loops import RetrievalLoop, Scorer, encoded_gallery
+from xmodal.engine.loops import RetrievalLoop, Scorer, encoded_gallery, retrieval
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
+from xmodal.errors import ConfigError
 from xmodal.evaluation import Gallery, read_scores
 from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
 from xmodal.models.sgraf import score_all_pairs
@@ -96,6 +98,13 @@ def evaluate(tmp_path, features):
         return loop.evaluate(model.eval())
 
     return run
+
+
+def test_a_sampler_that_repeats_images_for_several_ranks_is_refused(monkeypatch):
+    monkeypatch.setattr(retrieval, 'get_world_size', lambda: 2)
+    loader = DataLoader(range(5), sampler=DefaultSampler(range(5), shuffle=False))
+    with pytest.raises(ConfigError, match='each image once.*round_up=False'):
+        RetrievalLoop(RUNNER, loader, dict(type='RetrievalMetric'), dict(type='AllPairsScorer'))
 
 
 def test_every_caption_is_scored_with_every_image_once_in_the_order_of_the_images(

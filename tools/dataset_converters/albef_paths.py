@@ -54,7 +54,12 @@ def parse_args() -> argparse.Namespace:
         help="questions of VQA v2: images whose file name ends with one of their images' numbers "
         'are left out',
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    try:
+        re.sub(args.pattern, args.replacement, '')
+    except (re.error, IndexError) as error:
+        parser.error(f'--replacement {args.replacement}: {error}')
+    return args
 
 
 @reads('a list of {"image" or "image_path": …, "caption": text or texts, …}')

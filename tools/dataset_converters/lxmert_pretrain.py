@@ -34,6 +34,12 @@ def parse_args() -> argparse.Namespace:
     args = parser.parse_args()
     if (args.questions is None) != (args.annotations is None):
         parser.error('--questions and --annotations belong together')
+    try:
+        is_name = args.image_name.format(1) != args.image_name.format(2)
+    except (ValueError, LookupError):
+        is_name = False
+    if not is_name:
+        parser.error(f"--image-name {args.image_name}: expected one {{}} for the image's number")
     return args
 
 

@@ -27,11 +27,10 @@ _NONE = torch.zeros(0, dtype=torch.int64)  # no rows
 class Inferencer:
     """Applies a trained model to images and texts, with the preprocessing of its test set.
 
-    An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3); it
-    is resized to the model's size. Empty lists give empty results. :meth:`similarity`,
-    :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models that were pre-trained, or
-    fine-tuned for retrieval or grounding, of which matching models have the first; :meth:`predict`
-    is for models of the other tasks.
+    An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3), of
+    any size. Empty lists give empty results. :meth:`similarity`, :meth:`match`, :meth:`heatmap` and
+    :meth:`anchors` are for models that were pre-trained, or fine-tuned for retrieval or grounding,
+    of which matching models have the first; :meth:`predict` is for models of the other tasks.
     Several threads may share an inferencer.
 
     Example:
@@ -48,8 +47,7 @@ class Inferencer:
         progress: shows a bar.
 
     Raises:
-        ValueError: if the test data set of the config has no pipeline, because it reads
-            precomputed region features.
+        ValueError: if the test data set has no pipeline, because it reads region features.
     """
 
     def __init__(

@@ -6,6 +6,7 @@ from pathlib import Path
 from mmengine.config import Config
 from torch import nn
 
+from xmodal.build_functions import find_component
 from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all
@@ -88,6 +89,6 @@ def checkpoint_of(name: str | Path) -> str | Path:
 def _build(config: Config) -> nn.Module:
     """The model of a config, without the momentum teacher."""
     options = dict(config.model)
-    if 'momentum' in signature(MODELS.get(config.model.type)).parameters:
+    if 'momentum' in signature(find_component(config.model.type, MODELS)).parameters:
         options['momentum'] = None
     return MODELS.build(options)

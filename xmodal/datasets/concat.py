@@ -8,6 +8,7 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from xmodal.datasets.base import unpack_index
+from xmodal.datasets.seeding import derive_seed
 from xmodal.registry import DATASETS
 
 
@@ -63,4 +64,8 @@ class WeightedConcatDataset(Dataset):
         index -= self._ends[dataset_index] - epoch_size
         if (order := self._orders[dataset_index]) is not None:
             index = int(order[(index + epoch * epoch_size) % len(order)])
-        return self.datasets[dataset_index][index, epoch]
+        sample = self.datasets[dataset_index][index, epoch]
+        # Each data set numbers its images from 0, and those of one id are never negatives.
+        data_sample = sample['data_samples']
+        data_sample.image_id = derive_seed(data_sample.image_path)
+        return sample

@@ -79,6 +79,7 @@ def find_entries(source: str) -> list[Entry]:
 
     Raises:
         FileNotFoundError: when there is nothing.
+        ValueError: for a file name that is not UTF-8, which the catalogue cannot hold.
     """
     path = Path(source)
     if (path / 'store.json').is_file():
@@ -91,6 +92,9 @@ def find_entries(source: str) -> list[Entry]:
         names = glob.glob(source, recursive=True)
         found = (entry for name in names for entry in _entries(Path(name)))
     entries = {entry.path: entry for entry in found}
+    for name in entries:
+        if not name.isprintable() and name != name.encode('utf-8', 'replace').decode():
+            raise ValueError(f'{name!a}: the name of the file is not UTF-8, rename it')
     if not entries:
         raise FileNotFoundError(
             f'{source}: no images. Expected a folder, a pattern in quotes, a .csv, a .json of '

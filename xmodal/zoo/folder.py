@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mmengine.config import Config
+from mmengine.registry import Registry
 
 import xmodal
 from xmodal.engine.components import sections
@@ -19,6 +20,7 @@ from xmodal.files import read_text
 CONFIG, WEIGHTS, CARD = 'config.py', 'model.safetensors', 'README.md'
 HERE = '{{ fileDirname }}'  # MMEngine's word for the folder of a config
 _SHIPPED = Path(xmodal.__file__).parent / 'zoo' / 'weights'
+_IMPORTING = {'_scope_', 'checkpoint_path'}
 _HUB_NAME = re.compile(r'[\w.-]+/[\w.-]+')
 
 
@@ -96,13 +98,28 @@ def _value(node: ast.expr) -> Any:
 
 
 def _require_own_types(file: Path, values: dict) -> None:
-    """A dotted type is imported when it is built: it may be of this package alone."""
+    """A dotted type is imported when it is built: it may be a component of this package alone.
+
+    MMEngine also takes any function by its dotted name, and imports what ``_scope_`` names; timm
+    unpickles what ``checkpoint_path`` names.
+    """
     if 'custom_imports' in values:
         raise ConfigError(
             f'{file} has custom_imports, and the folder of a model may not name code: import its '
             'modules first, and leave out this key'
         )
     for _, section in sections(values):
+        for key in _IMPORTING & section.keys():
+            raise ConfigError(f'{file} has {key}, and the folder of a model may not name code')
         name = section.get('type')
-        if isinstance(name, str) and '.' in name and not name.startswith('xmodal.'):
-            raise ConfigError(f"{file}: type='{name}' is of another package than xmodal")
+        if isinstance(name, str) and '.' in name and not _is_component(name):
+            raise ConfigError(f"{file}: type='{name}' is no component of xmodal")
+
+
+def _is_component(name: str) -> bool:
+    from xmodal import registry  # imports PyTorch
+
+    scope, _, own = name.partition('.')
+    registry.register_all()
+    registries = [each for each in vars(registry).values() if isinstance(each, Registry)]
+    return scope == registry.SCOPE and any(own in each.module_dict for each in registries)

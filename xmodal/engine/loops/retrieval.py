@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from mmengine.dist import is_main_process
+from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 from torch import nn
 from torch.utils.data import DataLoader
@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.errors import ConfigError
 from xmodal.evaluation.retrieval import Gallery
 from xmodal.evaluation.retrieval_results import evaluate_gallery, write_rankings
 from xmodal.evaluation.scores import ScoreMatrix, write_scores
@@ -33,6 +34,7 @@ class RetrievalLoop(EvaluationLoop):
             ``tools/analysis/ensemble.py`` averages such files.
 
     Raises:
+        ConfigError: when the sampler repeats images for several ranks.
         FileExistsError: when one of the files exists already.
     """
 
@@ -46,6 +48,12 @@ class RetrievalLoop(EvaluationLoop):
         save_scores: str | None = None,
     ) -> None:
         super().__init__(runner, dataloader)
+        if get_world_size() > 1 and getattr(self.dataloader.sampler, 'round_up', False):
+            raise ConfigError(
+                'RetrievalLoop needs each image once, and its sampler repeats some, so that all '
+                "ranks have as many: sampler=dict(type='DefaultSampler', shuffle=False, "
+                'round_up=False)'
+            )
         if save_scores:
             require_new('save_scores', save_scores)
         if save_rankings:
