@@ -78,6 +78,18 @@ def test_reranked_scores_are_those_of_the_second_stage(make, photos, inferencer)
     np.testing.assert_allclose([h.match for h in hits], expected[order], rtol=1e-4, atol=1e-4)
 
 
+def test_a_server_sees_what_another_process_has_indexed(make, photos):
+    first, *_ = files(photos)
+    server, other = make(), make()
+    server.update(photos, progress=False)
+    query, count = [Query('a red ring')], len(files(photos))
+    assert str(first) in paths(server.search(query, count)[0])
+    first.rename(photos / 'renamed.png')
+    other.update(photos, progress=False)
+    found = paths(server.search(query, count)[0])
+    assert str(photos / 'renamed.png') in found and str(first) not in found and len(found) == count
+
+
 def test_more_like_this_finds_the_image_itself_and_not_subtracts(make, photos, inferencer):
     index = make()
     index.update(photos, progress=False)

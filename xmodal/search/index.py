@@ -56,6 +56,7 @@ class ImageIndex:
         self.width = inferencer.encode_texts([]).embedding.shape[1]
         self.fingerprint = fingerprint(inferencer)
         self._engine: Engine | None = None
+        self._stamp: int | None = None  # of the manifest that the engine was read with
         self._lock = Lock()
         if (self.folder / MANIFEST).exists():
             self._require_model()
@@ -172,9 +173,14 @@ class ImageIndex:
 
     @property
     def engine(self) -> Engine:
-        """The structure that searches, read at the first query."""
+        """The structure that searches: read at the first query, and again after an update.
+
+        The update may be another process's, beside a server. It writes the manifest last.
+        """
         with self._lock:
-            if self._engine is None:
+            manifest = self.folder / MANIFEST
+            stamp = manifest.stat().st_mtime_ns if manifest.exists() else None
+            if self._engine is None or stamp != self._stamp:
                 kind = read_manifest(self.folder)['engine']
                 if kind is None or not self._engine_file().exists():
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
@@ -183,7 +189,7 @@ class ImageIndex:
                 read = Engine.read(self._engine_file(), rows, ids, kind)
                 if read.faiss_index.ntotal != len(ids):
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
-                self._engine = read
+                self._engine, self._stamp = read, stamp
             return self._engine
 
     def search(
