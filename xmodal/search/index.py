@@ -56,7 +56,7 @@ class ImageIndex:
         self.width = inferencer.encode_texts([]).embedding.shape[1]
         self.fingerprint = fingerprint(inferencer)
         self._engine: Engine | None = None
-        self._stamp: int | None = None  # of the manifest that the engine was read with
+        self._stamp = 0  # of the manifest that the engine was read with
         self._lock = Lock()
         if (self.folder / MANIFEST).exists():
             self._require_model()
@@ -173,13 +173,10 @@ class ImageIndex:
 
     @property
     def engine(self) -> Engine:
-        """The structure that searches: read at the first query, and again after an update.
-
-        The update may be another process's, beside a server. It writes the manifest last.
-        """
+        """The structure that searches: read at the first query, and again after an update."""
         with self._lock:
             manifest = self.folder / MANIFEST
-            stamp = manifest.stat().st_mtime_ns if manifest.exists() else None
+            stamp = manifest.exists() and manifest.stat().st_mtime_ns  # it is written last
             if self._engine is None or stamp != self._stamp:
                 kind = read_manifest(self.folder)['engine']
                 if kind is None or not self._engine_file().exists():
