@@ -111,6 +111,8 @@ def test_a_command_that_only_prints_is_run(line, tmp_path, monkeypatch, capsys):
     tool, arguments = tool_of(SHORT[line])
     if '--results' in arguments:  # which are unpacked there
         arguments += ['--root', str(tmp_path)]
+    if '--plot' in arguments:
+        arguments[arguments.index('--plot') + 1] = str(tmp_path / 'plot.svg')
     monkeypatch.setattr(sys, 'argv', [tool, *arguments])
     try:
         run_or_explain(load(tool).main)
