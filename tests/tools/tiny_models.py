@@ -9,6 +9,7 @@ from mmengine.config import Config
 from tokenizers import ByteLevelBPETokenizer
 from transformers import BertConfig, BertForPreTraining
 
+from xmodal.engine.keys import TOP_LEVEL_KEYS
 from xmodal.models.backbones import ViTImageEncoder
 
 WIDTH = 32
@@ -36,7 +37,7 @@ def tiny_options(config: Config) -> dict[str, object]:
     options = {'train_cfg.max_epochs': 1}
     options |= {'train_dataloader.global_batch_size': 4, 'train_dataloader.num_batch_per_epoch': 3}
     for path, section in sections(config):
-        if 'collate_fn' in section:
+        if 'collate_fn' in section and path.partition('.')[0] in TOP_LEVEL_KEYS:
             options |= {f'{path}.num_workers': 0, f'{path}.persistent_workers': False}
     for path, section in sections(config.model, 'model'):
         sizes = dict(SIZES.get(section.get('type'), {}))
