@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.datasets.coco_images import read_coco_ids
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import as_objects, read_object
@@ -43,13 +44,6 @@ def held_out(karpathy: Path) -> set[int]:
     """COCO ids of the images of val and test."""
     images = read_object(karpathy).objects('images')
     return {i.integer('cocoid') for i in images if i.text('split') in ('val', 'test')}
-
-
-@reads('[{"image_id", "coco_id", …}, …]')
-def read_coco_ids(file: Path) -> dict[int, int | None]:
-    """The COCO id of each image."""
-    images = as_objects(read_json(file))
-    return {image.integer('image_id'): image.integer('coco_id', None) for image in images}
 
 
 @reads('[{"id", "regions": [{"phrase", …}, …]}, …]')

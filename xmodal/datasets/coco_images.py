@@ -3,40 +3,63 @@
 An image of a test can so be in a training set under another name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
+from xmodal.datasets.base import find_files
+from xmodal.datasets.questions import QuestionDataset
 from xmodal.fields import as_objects
-from xmodal.files import explain_errors, read_json
+from xmodal.files import explain_errors, read_json, reads
 
-_IMAGES = '[{"image_id", "coco_id": number or null, …}, …]'
 _QUESTIONS = '{"questions": [{"image_id", …}, …]}, or LXMERT\'s [{"img_id": "COCO_…_1", …}, …]'
 
 
-def images_asked_about(image_data: Path | None, questions: Sequence[Path]) -> frozenset[str]:
-    """Ids in Visual Genome of the COCO images that questions of VQA are about.
+class VisualGenomeImagesDataset(QuestionDataset):
+    """Questions about images of Visual Genome, without those that a test asks about.
 
     Args:
-        image_data: Visual Genome's ``image_data.json``.
-        questions: files of VQA's questions, as published or of LXMERT; none for no images.
+        ann_file: file or files, below ``data_root``.
+        image_data: Visual Genome's ``image_data.json``, below ``data_root``.
+        exclude: VQA's questions, as published or of LXMERT, a file or files below ``data_root``:
+            their images are left out, so that a test on them is one of unseen images.
+        data_root: folder that paths are relative to.
+        **kwargs: see :class:`QuestionDataset`.
 
     Raises:
-        ValueError: for questions without ``image_data``.
+        ValueError: for ``exclude`` without ``image_data``.
     """
-    if not questions:
-        return frozenset()
-    if image_data is None:
-        raise ValueError("dataset.exclude needs dataset.image_data, which knows COCO's ids")
-    asked = {image for file in questions for image in _coco_ids(file)}
-    with explain_errors(image_data, _IMAGES):
-        return frozenset(
-            str(image.integer('image_id'))
-            for image in as_objects(read_json(image_data))
-            if image.integer('coco_id', None) in asked
-        )
+
+    def __init__(
+        self,
+        ann_file: str | list[str],
+        image_data: str | None = None,
+        exclude: str | list[str] = (),
+        data_root: str = '',
+        **kwargs,
+    ) -> None:
+        if exclude and not image_data:
+            raise ValueError("dataset.exclude needs dataset.image_data, which knows COCO's ids")
+        self.image_data = image_data and find_files(self, image_data, data_root)[0]
+        self.exclude = find_files(self, exclude, data_root)
+        super().__init__(ann_file, data_root=data_root, **kwargs)
+
+    def read_tables(self) -> dict:
+        """``excluded``: ids in Visual Genome, as texts."""
+        if not self.exclude:
+            return {'excluded': frozenset()}
+        asked = {image for file in self.exclude for image in _read_asked(file)}
+        coco_ids = read_coco_ids(self.image_data)
+        return {'excluded': frozenset(str(n) for n, coco in coco_ids.items() if coco in asked)}
 
 
-def _coco_ids(file: Path) -> Iterable[int]:
+@reads('[{"image_id", "coco_id", …}, …]')
+def read_coco_ids(file: Path) -> dict[int, int | None]:
+    """The COCO id of each image of Visual Genome's ``image_data.json``; None for the others."""
+    images = as_objects(read_json(file))
+    return {image.integer('image_id'): image.integer('coco_id', None) for image in images}
+
+
+def _read_asked(file: Path) -> Iterable[int]:
     with explain_errors(file, _QUESTIONS):
         content = read_json(file)
         if isinstance(content, dict):

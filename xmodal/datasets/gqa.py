@@ -4,16 +4,14 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from xmodal.datasets.base import find_files
-from xmodal.datasets.coco_images import images_asked_about
-from xmodal.datasets.questions import QuestionDataset
+from xmodal.datasets.coco_images import VisualGenomeImagesDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.fields import Fields, read_object
 from xmodal.registry import DATASETS
 
 
 @DATASETS.register_module()
-class GqaDataset(QuestionDataset):
+class GqaDataset(VisualGenomeImagesDataset):
     """GQA's files, ``{train,val,testdev,test}_{balanced,all}_questions.json``.
 
     In addition to the fields of every question, a sample has ``gqa``: the fields that the official
@@ -22,10 +20,7 @@ class GqaDataset(QuestionDataset):
 
     Args:
         ann_file: file or files, below ``data_root``; ``train_all_questions/`` has ten files.
-        image_data: Visual Genome's ``image_data.json``, below ``data_root``, for ``exclude``.
-        exclude: as of :class:`VisualGenomeQuestionDataset`, whose images GQA's are.
-        data_root: folder that paths are relative to.
-        **kwargs: see :class:`QuestionDataset`.
+        **kwargs: see :class:`VisualGenomeImagesDataset`.
     """
 
     layout = (
@@ -33,22 +28,6 @@ class GqaDataset(QuestionDataset):
         '"types": {"structural", "semantic", …}, "groups": {"global"}, "entailed": […], '
         '"annotations": {"question": {"3:5": "object id"}, "fullAnswer"}}, …}'
     )
-
-    def __init__(
-        self,
-        ann_file: str | list[str],
-        image_data: str | None = None,
-        exclude: str | list[str] = (),
-        data_root: str = '',
-        **kwargs,
-    ) -> None:
-        self.image_data = image_data and find_files(self, image_data, data_root)[0]
-        self.exclude = find_files(self, exclude, data_root)
-        super().__init__(ann_file, data_root=data_root, **kwargs)
-
-    def read_tables(self) -> dict:
-        """``excluded``: ids of images."""
-        return {'excluded': images_asked_about(self.image_data, self.exclude)}
 
     def read_records(self, file: Path, excluded: frozenset[str]) -> Iterable[dict]:
         """One record per question."""

@@ -4,17 +4,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.datasets.answers import normalize_answer
-from xmodal.datasets.base import find_files
-from xmodal.datasets.coco_images import images_asked_about
+from xmodal.datasets.coco_images import VisualGenomeImagesDataset
 from xmodal.datasets.json_stream import stream_objects
-from xmodal.datasets.questions import VISUAL_GENOME_WEIGHT, QuestionDataset
+from xmodal.datasets.questions import VISUAL_GENOME_WEIGHT
 from xmodal.fields import as_objects
 from xmodal.files import explain_errors, read_json
 from xmodal.registry import DATASETS
 
 
 @DATASETS.register_module()
-class VisualGenomeQuestionDataset(QuestionDataset):
+class VisualGenomeQuestionDataset(VisualGenomeImagesDataset):
     """Visual Genome's ``question_answers.json``, with answers in VQA's form.
 
     Each question has one answer, a sentence ("A teddy bear."). It is written as VQA's evaluation
@@ -25,31 +24,16 @@ class VisualGenomeQuestionDataset(QuestionDataset):
         image_data: Visual Genome's ``image_data.json``, below ``data_root``. It says in which of
             the two archives, ``VG_100K`` and ``VG_100K_2``, an image is; None when all images are
             in one folder.
-        exclude: VQA's questions, a file or files below ``data_root``: their images are left out, so
-            that a test on them is one of unseen images. Needs ``image_data``.
-        data_root: folder that paths are relative to.
-        **kwargs: see :class:`QuestionDataset`.
+        **kwargs: see :class:`VisualGenomeImagesDataset`.
     """
 
     layout = '[{"qas": [{"image_id", "question", "answer", "qa_id"}, …]}, …]'
 
-    def __init__(
-        self,
-        ann_file: str | list[str],
-        image_data: str | None = None,
-        exclude: str | list[str] = (),
-        data_root: str = '',
-        **kwargs,
-    ) -> None:
-        self.image_data = image_data and find_files(self, image_data, data_root)[0]
-        self.exclude = find_files(self, exclude, data_root)
-        super().__init__(ann_file, data_root=data_root, **kwargs)
-
     def read_tables(self) -> dict:
         """``folders``: the archive of each image, None without ``image_data``; ``excluded``."""
-        excluded = images_asked_about(self.image_data, self.exclude)
+        tables = super().read_tables()
         if not self.image_data:
-            return {'folders': None, 'excluded': excluded}
+            return {**tables, 'folders': None}
         with explain_errors(self.image_data, '[{"image_id", "url": "https://…/VG_100K/1.jpg"}, …]'):
             folders: dict[int, str] = {}
             for image in as_objects(read_json(self.image_data)):
@@ -57,7 +41,7 @@ class VisualGenomeQuestionDataset(QuestionDataset):
                 if not folder:
                     raise image.error('url', 'an address with a folder')
                 folders[image.integer('image_id')] = folder[0]
-        return {'folders': folders, 'excluded': excluded}
+        return {**tables, 'folders': folders}
 
     def read_records(
         self, file: Path, folders: dict[int, str] | None, excluded: frozenset[str]

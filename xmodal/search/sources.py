@@ -93,7 +93,7 @@ def find_entries(source: str) -> list[Entry]:
         found = (entry for name in names for entry in _entries(Path(name)))
     entries = {entry.path: entry for entry in found}
     for name in entries:
-        if not name.isprintable() and name != name.encode('utf-8', 'replace').decode():
+        if name != name.encode(errors='replace').decode():
             raise ValueError(f'{name!a}: the name of the file is not UTF-8, rename it')
     if not entries:
         raise FileNotFoundError(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import yaml
@@ -132,12 +133,9 @@ def list_models(
         ValueError: for a task or a paper of no model; names those that there are.
     """
     entries = read_entries(CONFIGS)
-    for key, part, texts, names in (
-        ('task', task, [entry.task for entry in entries], [entry.task for entry in entries]),
-        ('paper', paper, [_paper(entry) for entry in entries], [entry.paper for entry in entries]),
-    ):
-        if not any(_is_in(part, text) for text in texts):
-            known = ', '.join(dict.fromkeys(names))
+    for key, part, text in (('task', task, attrgetter('task')), ('paper', paper, _paper)):
+        if not any(_is_in(part, text(entry)) for entry in entries):
+            known = ', '.join(dict.fromkeys(getattr(entry, key) for entry in entries))
             raise ValueError(f"no model has the {key} '{part}', expected a part of one of {known}")
     pattern = pattern if any(sign in pattern for sign in '*?[') else f'*{pattern}*'
     return [

@@ -81,18 +81,20 @@ class SafeAmpOptimWrapper(OptimWrapper):
         self.stepped = False
         is_due = self.should_update()
         norm = self._gradient_norm() if is_due else None
-        is_finite = bool(finite) and _is_finite(norm)
-        if not is_finite:
+        is_skipped = is_wrong = not finite or not _is_finite(norm)
+        if is_skipped:
             self.zero_grad()
         elif is_due:
-            scale = self.scaler.get_scale()
+            before = self.scaler.get_scale()
             self.step(norm, **(step_kwargs or {}))
             self.zero_grad(**(zero_kwargs or {}))
-            self.stepped = self.scaler.get_scale() >= scale  # lower: it left the step out
-        is_skipped = not is_finite or (is_due and not self.stepped)
+            after = self.scaler.get_scale()
+            # Lower where the scaler of float16 has left the step out. It does so until it has found
+            # its scale, which is above 1.
+            self.stepped = after >= before
+            is_skipped = not self.stepped
+            is_wrong = is_skipped and after < 1
         self.skipped += is_skipped
-        # The scaler of float16 leaves steps out until it has found its scale, which is above 1.
-        is_wrong = is_skipped and (not is_finite or self.scaler.get_scale() < 1)
         self.skipped_in_a_row = self.skipped_in_a_row + 1 if is_wrong else 0
         self.message_hub.update_scalar('train/skipped_steps', self.skipped)
 
