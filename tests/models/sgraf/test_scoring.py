@@ -140,12 +140,13 @@ def test_the_progress_bar_counts_captions(build, images, captions, capsys):
 def test_two_processes_score_what_one_does(build, reasoning, images, captions, monkeypatch):
     module = build(reasoning)
     expected = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
-    shares = []
-    monkeypatch.setattr(all_pairs, 'all_reduce', shares.append)
+    shares, summed = [], []
+    monkeypatch.setattr(all_pairs, 'all_reduce', summed.append)
     for rank in range(2):
         monkeypatch.setattr(all_pairs, 'get_dist_info', lambda rank=rank: (rank, 2))
-        score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
-    assert all(share.any() for share in shares)
+        tokens, texts = Tokens(torch.stack(images)), PackedTexts.from_list(captions)
+        shares.append(score_all_pairs(module, tokens, texts))
+    assert len(summed) == 2 and all(share.any() for share in shares)
     assert torch.equal(sum(shares), expected)
 
 

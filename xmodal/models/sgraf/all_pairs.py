@@ -62,7 +62,7 @@ def score_all_pairs(
 
     rank, ranks = get_dist_info()
     tiles = caption_tiles(texts.lengths, words)[rank::ranks]
-    scores = torch.zeros(len(images.embeddings), len(texts.lengths))
+    scores = torch.zeros(len(texts.lengths), len(images.embeddings))  # rows are written faster
     bar = tqdm(
         total=sum(map(len, tiles)),
         desc='scoring',
@@ -77,8 +77,8 @@ def score_all_pairs(
             precomputed = similarity.precompute_texts(Tokens(captions), dtype)
             at_once = rows or max(1, budget // captions[..., 0].numel())
             logits = score_captions(score, precomputed_images, precomputed, weights, at_once)
-            scores[:, columns] = logits.float().cpu()
+            scores[columns] = logits.mT.float().contiguous().cpu()
             bar.update(len(columns))
     if ranks > 1:
         all_reduce(scores)
-    return scores
+    return scores.mT

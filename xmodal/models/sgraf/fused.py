@@ -86,8 +86,8 @@ def fused_nodes(
     nodes = words.new_empty(len(images.regions), captions, count, dim)
     node_kernels.compare(nodes, first, length, flat, images.regions, weights, local.linear)
     if isinstance(global_pooling, SelfAttentionGlobal):
-        linear, whole = global_pooling.linear, images.vectors[:, None]
-        node_kernels.compare(nodes, 0, 1, vectors, whole, None, linear)
+        whole, linear = images.vectors[:, None].to(words.dtype), global_pooling.linear
+        node_kernels.compare(nodes, 0, 1, vectors.to(words.dtype), whole, None, linear)
     elif global_pooling is not None:
         nodes[:, :, 0] = global_pooling.compare(images.vectors, vectors, words.dtype)
     return nodes
