@@ -43,7 +43,7 @@ GPU_LXMERT = (
     '--compile BertLayer EncoderLayer CrossModalityLayer --repeats 11'
 )
 GPU_SIMILARITY = (
-    'benchmark_similarity.py --images 1000 --captions 5000 --repeats 5 --step-repeats 3 --coco'
+    'benchmark_similarity.py --images 200 --captions 1000 --repeats 5 --step-repeats 0 --coco'
 )
 BENCHMARKS = {
     'pretrain': f'{ALBEF_STEP} --peer {PEERS}/ALBEF',

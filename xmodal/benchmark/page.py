@@ -33,8 +33,8 @@ def render(content: dict) -> str:
     name, machine, versions = content['name'], content['machine'], content['versions']
     processor = f'{machine["processor"]}, {machine["threads"]} thread(s)'
     if machine['gpu']:
-        processor = f'{machine["gpu"]}, launched by {processor}'
-    software = ', '.join(f'{name} {number}' for name, number in versions.items())
+        name, processor = f'{name} on a GPU', f'{machine["gpu"]}, launched by {processor}'
+    software = ', '.join(f'{package} {number}' for package, number in versions.items())
     rows = (_row(figure) for figure in content['figures'])
     return '\n'.join(
         [
