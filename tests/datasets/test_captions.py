@@ -239,7 +239,7 @@ def sample_on_ranks(monkeypatch, ranks, length, epoch, skip=0):
         monkeypatch.setattr('xmodal.datasets.samplers.get_dist_info', lambda r=rank: (r, ranks))
         sampler = EpochSampler(range(length), seed=3)
         sampler.set_epoch(epoch)
-        sampler.skip(skip)
+        sampler.skip(skip, 1)
         orders.append(list(sampler))
     return orders
 

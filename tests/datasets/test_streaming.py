@@ -44,11 +44,12 @@ def make(shards, monkeypatch, rank=0, ranks=1, pattern='{00000..00003}.tar'):
     return WebDatasetShards(pattern, 20, str(shards), PIPELINE, shuffle_buffer=3, seed=1)
 
 
-def epoch_of(dataset, epoch, count, skip=0, workers=0):
+def epoch_of(dataset, epoch, count, skip=0, workers=0, batch=1):
+    """The texts of some batches, in order."""
     dataset.set_epoch(epoch)
-    dataset.skip(skip)
-    loader = iter(DataLoader(dataset, 1, num_workers=workers, collate_fn=list))
-    return [next(loader)[0]['data_samples'].text for _ in range(count)]
+    dataset.skip(skip, batch)
+    loader = iter(DataLoader(dataset, batch, num_workers=workers, collate_fn=list))
+    return [sample['data_samples'].text for _ in range(count) for sample in next(loader)]
 
 
 @pytest.mark.parametrize('ranks, workers', [(1, 0), (2, 0), (2, 2)])
@@ -65,6 +66,13 @@ def test_epochs_differ_and_can_be_repeated_and_resumed(shards, monkeypatch):
     assert epoch_of(dataset, 1, 20) != first
     assert epoch_of(dataset, 0, 20) == first
     assert epoch_of(dataset, 0, 12, skip=8) == first[8:]
+
+
+@pytest.mark.parametrize('seen', [1, 2, 5])
+def test_workers_go_on_where_those_of_the_interrupted_run_were(shards, monkeypatch, seen):
+    dataset = make(shards, monkeypatch)
+    whole = epoch_of(dataset, 0, 9, workers=2, batch=2)
+    assert epoch_of(dataset, 0, 9 - seen, skip=seen, workers=2, batch=2) == whole[2 * seen :]
 
 
 def test_missing_shards_and_too_few_shards_are_errors(shards, monkeypatch):

@@ -58,6 +58,6 @@ class EpochSampler(Sampler):
         """Chooses the order of the next iteration."""
         self.epoch = epoch
 
-    def skip(self, samples: int) -> None:
-        """Skips the first ``samples`` of this rank in the next iteration, after a resume."""
-        self.skipped = samples
+    def skip(self, batches: int, batch_size: int) -> None:
+        """Skips this rank's first ``batches`` in the next iteration, after a resume."""
+        self.skipped = batches * batch_size

@@ -38,8 +38,7 @@ class WebDatasetShards(IterableDataset):
     not show all of them; which ones are left out changes with the epoch.
 
     Training resumes exactly at the start of an epoch. Within an epoch it skips the samples that
-    were seen without decoding them. This is exact when every worker had returned equally many
-    batches and no image was broken.
+    were seen without decoding them. This is exact when no image was broken.
 
     Pairs whose caption is empty after cleaning are skipped.
 
@@ -78,7 +77,7 @@ class WebDatasetShards(IterableDataset):
         self._rank, self._world_size = get_dist_info()
         # Shared memory, so that a worker that lives through several epochs sees the next one.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
-        self._skipped = torch.zeros((), dtype=torch.int64).share_memory_()
+        self._skipped = torch.zeros(2, dtype=torch.int64).share_memory_()
 
     def __len__(self) -> int:
         """Samples of one rank in an epoch."""
@@ -88,14 +87,18 @@ class WebDatasetShards(IterableDataset):
         """Chooses the order of the next iteration."""
         self._epoch.fill_(epoch)
 
-    def skip(self, samples: int) -> None:
-        """Skips the first ``samples`` of this rank in the next iteration."""
-        self._skipped.fill_(samples)
+    def skip(self, batches: int, batch_size: int) -> None:
+        """Skips this rank's first ``batches`` in the next iteration."""
+        self._skipped.copy_(torch.tensor([batches, batch_size]))
 
     def __iter__(self) -> Iterator[dict]:
         worker = get_worker_info()
         worker_id, num_workers = (worker.id, worker.num_workers) if worker else (0, 1)
-        epoch = int(self._epoch)
+        epoch, (batches, batch_size) = int(self._epoch), self._skipped.tolist()
+        # Workers take turns. The first one that is asked now does the work of the one whose turn
+        # it was, and has returned as many batches as that one had.
+        worker_id = (worker_id + batches) % num_workers
+        returned = batches // num_workers + (worker_id < batches % num_workers)
         order = random.Random(derive_seed(self.seed, epoch)).sample(self.shards, len(self.shards))
         first, step = self._rank * num_workers + worker_id, self._world_size * num_workers
         shards = order[first::step]
@@ -105,7 +108,7 @@ class WebDatasetShards(IterableDataset):
                 f'{num_workers} worker(s): each worker reads different shards. Use fewer workers '
                 '(train_dataloader.num_workers) or write smaller shards.'
             )
-        return self._samples(shards, epoch, int(self._skipped) // num_workers)
+        return self._samples(shards, epoch, returned * batch_size)
 
     def _samples(self, shards: list[str], epoch: int, skipped: int) -> Iterator[dict]:
         """An endless stream of samples; a broken one is replaced by the next."""

@@ -16,7 +16,7 @@ VALIDATED = 'last_validated_epoch'
 class ResumableEpochTrainLoop(EpochBasedTrainLoop):
     """MMEngine's epochs, resumed in the middle of an epoch exactly where they stopped.
 
-    The sampler (or a streamed data set) gets the epoch and the number of its samples that were seen
+    The sampler (or a streamed data set) gets the epoch and the number of its batches that were seen
     already; these are not loaded again, unless neither has ``skip``. The last iteration of an epoch
     always updates the weights, with the mean of the accumulated gradients, so that no gradients are
     pending when the checkpoint of an epoch is saved.
@@ -65,7 +65,7 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         for source in (self.dataloader.sampler, self.dataloader.dataset):
             if hasattr(source, 'skip'):
                 source.set_epoch(self._epoch)
-                source.skip(seen * self.dataloader.batch_size)
+                source.skip(seen, self.dataloader.batch_size)
                 break
         else:
             loaded = seen
