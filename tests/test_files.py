@@ -1,8 +1,19 @@
 """Reading JSON, refusing existing files, and writing files that are complete or absent."""
 
-import pytest
+from pathlib import Path
 
-from xmodal.files import FileError, atomic_open, explain_errors, read_json, require_new, write_json
+import pytest
+from filelock import FileLock, Timeout
+
+from xmodal.files import (
+    FileError,
+    atomic_open,
+    exclusive_dir,
+    explain_errors,
+    read_json,
+    require_new,
+    write_json,
+)
 
 
 def test_a_file_replaces_another_only_when_it_is_complete(tmp_path):
@@ -80,3 +91,18 @@ def test_a_content_error_is_explained_once_with_the_file_that_caused_it():
     ):
         line = 3
         {}['k']
+
+
+def test_a_lock_loses_its_name_while_it_is_held(tmp_path, monkeypatch):
+    unlink = Path.unlink
+
+    def checked(path, **options):
+        if path.suffix == '.lock':
+            with pytest.raises(Timeout):
+                FileLock(path).acquire(timeout=0)
+        unlink(path, **options)
+
+    monkeypatch.setattr(Path, 'unlink', checked)
+    with exclusive_dir(tmp_path / 'world'):
+        assert (tmp_path / 'world.lock').exists()
+    assert not (tmp_path / 'world.lock').exists()

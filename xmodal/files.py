@@ -184,8 +184,9 @@ def exclusive_dir(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        # While it is held: after that the name could be that of the next process's lock.
         Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 @contextmanager
