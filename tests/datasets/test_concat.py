@@ -1,11 +1,14 @@
 """Training on several datasets as one."""
 
+import numpy as np
 import pytest
 from torch.utils.data import Dataset
 
 from xmodal.datasets import WeightedConcatDataset
 from xmodal.registry import DATASETS
 from xmodal.structures import DataSample
+
+SPLITS = ('one', 'two')
 
 
 @DATASETS.register_module(force=True)
@@ -58,6 +61,17 @@ def test_images_of_different_data_sets_have_different_ids():
     parts = [dict(type='Lettered', letter=letter, count=2) for letter in 'aba']
     ids = [sample['data_samples'].image_id for sample in WeightedConcatDataset(parts)]
     assert len(set(ids)) == 4 and ids[:2] == ids[4:]
+
+
+def test_images_of_precomputed_features_have_different_ids(tmp_path):
+    for split in SPLITS:
+        features = np.random.default_rng(0).random((3, 4, 5), np.float32)
+        np.save(tmp_path / f'{split}_ims.npy', features)
+        (tmp_path / f'{split}_caps.txt').write_text('a cat\n' * 6)
+    splits = [dict(type='PrecompDataset', split=name, data_root=str(tmp_path)) for name in SPLITS]
+    ids = [sample['data_samples'].image_id for sample in WeightedConcatDataset(splits)]
+    assert len(set(ids)) == 6
+    assert ids[::2] == ids[1::2]  # both captions of an image
 
 
 @pytest.mark.parametrize('index', [-1, 6])

@@ -105,9 +105,9 @@ class PrecompDataset(Dataset):
         """
         index, _ = unpack_index(index, len(self))
         image = index if self.test_mode else int(self.text_to_image[index])
-        sample = DataSample(
-            metainfo={'image_path': str(self.features_file), 'sample_index': index, 'skipped': []}
-        )
+        # With the row, because joined data sets tell images apart by their paths.
+        path = f'{self.features_file}:{self.rows[image]}'
+        sample = DataSample(metainfo={'image_path': path, 'sample_index': index, 'skipped': []})
         sample.image_id = int(self.image_ids[image])
         sample.text = self.captions_of(image) if self.test_mode else self.captions[index]
         return {'inputs': self.regions(image), 'data_samples': sample}

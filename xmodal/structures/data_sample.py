@@ -25,7 +25,8 @@ class DataSample(BaseDataElement):
         text (str | list[str]): one caption in training, all captions of the image in test mode.
 
     Meta information:
-        image_path (str): the file the pixels were read from.
+        image_path (str): the file the pixels were read from, or its part, "file:row".
+            Different for different images.
         sample_index (int): the sample's index in its dataset.
         skipped (list[str]): broken images that this sample replaces, usually none.
 
