@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from xmodal.datasets import AlbefReasoningDataset, Nlvr2Dataset, NlvrDataset
+from xmodal.evaluation import ReasoningMetric
 
 FIELDS = dict(type='PackImageText', fields=('label', 'identifier', 'group'))
 TWO = [dict(type='ForEachImage', transforms=[dict(type='LoadImage')]), FIELDS]
@@ -85,10 +86,20 @@ def test_albefs_lists_give_images_sentence_and_label(write):
     ]
     samples = list(AlbefReasoningDataset(**write(items, ['a/x.png', 'y.png'], lines=False)))
     assert [summary(sample) for sample in samples] == [
-        ('two dogs', 1, '0', ''),
-        ('a cat', 0, '1', ''),
+        ('two dogs', 1, 'dev-0', ''),
+        ('a cat', 0, 'dev-1', ''),
     ]
     assert [brightness(sample) for sample in samples] == [[0, 10], [10, 0]]
+
+
+def test_two_of_albefs_lists_are_tested_together(write):
+    item = {'images': ['x.png', 'x.png'], 'sentence': 'Two dogs.', 'label': 'True'}
+    for name in ('dev.json', 'test.json'):
+        cfg = write([item, item], ['x.png'], lines=False, name=name)
+    dataset = AlbefReasoningDataset(**{**cfg, 'ann_file': ['dev.json', 'test.json']})
+    metric = ReasoningMetric()
+    metric.process(None, [{**dataset.get_data_info(n, None), 'predicted': n < 3} for n in range(4)])
+    assert metric.evaluate(4) == {'accuracy': 75.0}
 
 
 def test_each_order_of_the_boxes_of_nlvr_is_a_sample(write):

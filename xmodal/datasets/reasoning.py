@@ -131,6 +131,8 @@ class Nlvr2Dataset(ReasoningDataset):
 class AlbefReasoningDataset(ReasoningDataset):
     """ALBEF's lists, ``nlvr_{train,dev,test}.json``; without groups of a sentence.
 
+    An identifier is the name of the file and the index in its list.
+
     Args:
         ann_file: annotation file or files, below ``data_root``.
         images: number of images of a statement, in ALBEF's files two.
@@ -150,7 +152,8 @@ class AlbefReasoningDataset(ReasoningDataset):
             if len(images) != self.num_images or not all(map(str.strip, images)):
                 number = {1: 'one image', 2: 'two images'}.get(self.num_images)
                 raise item.error('images', number or f'{self.num_images} images')
-            yield self.record(images, item.text('sentence'), read_label(item), str(index), group='')
+            identifier = f'{file.stem}-{index}'
+            yield self.record(images, item.text('sentence'), read_label(item), identifier, '')
 
 
 @DATASETS.register_module()
