@@ -190,3 +190,13 @@ def test_features_of_all_stores_must_have_the_same_width(folder, tmp_path):
     other = write_store(tmp_path / 'narrow', [narrow._replace(features=narrow.features[:, :3])])
     with pytest.raises(ValueError, match='different widths'):
         open_stores([str(folder), str(other)])
+
+
+def test_an_image_id_of_two_stores_is_an_error(folder, tmp_path):
+    apart = write_store(tmp_path / 'apart', [random_image('z', 2)])
+    assert len(open_stores([str(folder), str(apart)])) == 2
+    other = write_store(tmp_path / 'other', [random_image(name, 2) for name in ('y', 'image_1')])
+    with pytest.raises(
+        ValueError, match=r"store and .*other both have an image 'image_1' \(1 such"
+    ):
+        open_stores([str(folder), str(apart), str(other)])

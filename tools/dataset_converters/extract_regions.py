@@ -107,7 +107,8 @@ def find_images(paths: list[Path]) -> list[Path]:
             if files.setdefault(file.stem, file) != file:
                 raise ValueError(
                     f'{files[file.stem]} and {file} have one stem, which is the id of an image in '
-                    'a store: write them to stores of their own (--out)'
+                    'a store: give one another name, or write them to stores (--out) that '
+                    'datasets of their own read'
                 )
     if not files:
         raise FileNotFoundError(

@@ -215,7 +215,7 @@ def open_stores(folders: str | Sequence[str]) -> list[RegionStore]:
     """Opens one or more stores, or those in the folders of one: processes write one each.
 
     Raises:
-        ValueError: when their features have different widths.
+        ValueError: when their features have different widths, or two have the same image id.
     """
     names = [folders] if isinstance(folders, str) else folders
     parts = [sorted(Path(name).glob('part_*')) or [name] for name in names]
@@ -223,4 +223,22 @@ def open_stores(folders: str | Sequence[str]) -> list[RegionStore]:
     widths = {store.feature_dims: str(store.folder) for store in stores}
     if len(widths) > 1:
         raise ValueError(f'region stores whose features have different widths: {widths}')
+    if len(stores) > 1:
+        _require_different_ids(stores)
     return stores
+
+
+def _require_different_ids(stores: list[RegionStore]) -> None:
+    """Refuses an id of two stores, whose images need not be the same: 'cats/001', 'dogs/001'."""
+    hashes = np.concatenate([store._hashes for store in stores])
+    owners = np.repeat(np.arange(len(stores)), [len(store) for store in stores])
+    order = np.argsort(hashes)
+    repeated = np.flatnonzero(np.diff(hashes[order]) == 0)
+    if len(repeated):
+        first, second = (stores[n] for n in sorted(owners[order[repeated[0] : repeated[0] + 2]]))
+        place = np.searchsorted(first._hashes, hashes[order[repeated[0]]])
+        raise ValueError(
+            f'{first.folder} and {second.folder} both have an image '
+            f"'{first.image_id(int(first._indices[place]))}' ({len(repeated)} such ids): an id "
+            'names one image. Leave one of the stores out, or give each a dataset of its own'
+        )

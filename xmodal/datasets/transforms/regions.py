@@ -32,7 +32,8 @@ class LoadRegions(BaseTransform):
             anew each time. The store then has them (``extract_regions.py --views K``).
 
     Raises:
-        ValueError: when a store was computed by another extractor, or has fewer views.
+        ValueError: when a store was computed by another extractor, has fewer views, or has an id of
+            another store.
     """
 
     def __init__(
