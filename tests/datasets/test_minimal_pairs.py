@@ -15,6 +15,7 @@ from xmodal.datasets import (
     VsrDataset,
     WinogroundDataset,
 )
+from xmodal.datasets.aro_relations import UNSCORED_RELATIONS
 from xmodal.datasets.transforms import BrokenImageError, CropBox
 
 
@@ -59,6 +60,19 @@ def test_aro_names_relations_and_pairs_of_attributes_and_the_part_of_the_image(t
     assert cropped.tolist() == [[[row * 8 + x for x in range(1, 6)] for row in range(2, 5)]]
     with pytest.raises(BrokenImageError, match=r'x has \(6, 8\) pixels.*\[8, 0, 3, 3\]'):
         CropBox()({'img': pixels, 'img_path': 'x', 'box': [8, 0, 3, 3]})
+
+
+def test_relations_that_aro_does_not_score_are_dropped_and_counted(tmp_path, monkeypatch):
+    log = []
+    monkeypatch.setattr('xmodal.datasets.minimal_pairs.print_log', lambda text, _: log.append(text))
+    names = ['next to', 'to the left of', 'sitting on', 'lying on top of', 'with', 'wearing']
+    pairs = [{**RELATION[0], 'relation_name': name} for name in names]
+    write(tmp_path, 'relation.json', json.dumps(pairs), ['2322999.jpg'])
+    found = samples(build(AroDataset, tmp_path, 'relation.json'))
+    assert [sample['skill'] for sample in found] == ['to the left of', 'sitting on', 'wearing']
+    assert [sample['pair_id'] for sample in found] == ['1', '2', '5']
+    assert len(log) == 1 and '3 pairs dropped' in log[0]
+    assert len(UNSCORED_RELATIONS) == 157  # names in the list of ARO's notebook
 
 
 def test_an_order_that_is_the_caption_is_no_false_one(tmp_path):

@@ -4,6 +4,9 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
+from mmengine.logging import print_log
+
+from xmodal.datasets.aro_relations import UNSCORED_RELATIONS
 from xmodal.datasets.json_stream import at_line, read_json_lines, stream_objects
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.seeding import derive_seed
@@ -77,7 +80,8 @@ class AroDataset(MinimalPairDataset):
     """ARO's ``visual_genome_relation.json`` and ``visual_genome_attribution.json``.
 
     A skill is a relation, or a pair of attributes, ``white_blue``. ``box`` is the part of the image
-    that the captions are about, which :class:`CropBox` cuts out as ARO does.
+    that the captions are about, which :class:`CropBox` cuts out as ARO does. Relations that ARO's
+    authors do not score, such as "next to", are dropped; the log says how many pairs.
     """
 
     layout = (
@@ -88,6 +92,7 @@ class AroDataset(MinimalPairDataset):
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
+        num_unscored = 0
         for index, item in enumerate(stream_objects(file)):
             if 'attributes' in item:
                 attributes = item.texts('attributes')
@@ -96,9 +101,17 @@ class AroDataset(MinimalPairDataset):
                 skill = '_'.join(attributes)
             else:
                 skill = item.name('relation_name')
+                if skill in UNSCORED_RELATIONS:
+                    num_unscored += 1
+                    continue
             texts = [item.text('true_caption'), item.text('false_caption')]
             box = [item.integer(f'bbox_{side}', low=int(side in 'wh')) for side in 'xywh']
             yield self.record(item.name('image_path'), texts, 0, skill, str(index), box=box)
+        if num_unscored:
+            print_log(
+                f'{file}: {num_unscored} pairs dropped, of relations that ARO does not score',
+                'current',
+            )
 
 
 @DATASETS.register_module()
