@@ -139,6 +139,23 @@ def test_flickr8k_writes_all_splits_or_none(tmp_path, monkeypatch):
     assert load(root / 'albef/train.json') == expected
 
 
+def test_a_root_may_be_named_by_its_parent_and_a_folder_may_be_a_link(tmp_path, monkeypatch):
+    folder, disk = tmp_path / 'data/flickr8k', tmp_path / 'disk/cc3m'
+    touch(folder, 'Images/1.jpg')
+    (folder / 'captions.token.txt').write_text('1.jpg#0\tA dog .\n')
+    (folder / 'Flickr_8k.trainImages.txt').write_text('1.jpg\n')
+    monkeypatch.chdir(folder)
+    run(monkeypatch, flickr8k, '.', '--root', '..')
+    assert load(folder / 'albef/train.json')[0]['image'] == 'flickr8k/Images/1.jpg'
+    touch(disk, '00000/0.jpg')
+    (disk / '00000/0.txt').write_text('a sunset')
+    (tmp_path / 'data/cc3m').symlink_to(disk)
+    for name, root in (('link', tmp_path / 'data'), ('disk', tmp_path / 'disk')):
+        out = tmp_path / f'{name}.json'
+        run(monkeypatch, img2dataset, '../cc3m', '--root', root, '--out', out)
+        assert load(out) == [{'image': 'cc3m/00000/0.jpg', 'caption': 'a sunset'}]
+
+
 def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
     touch(tmp_path, 'coco/train2014/1.jpg')
     source = tmp_path / 'published.json'

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.datasets.albef_writer import path_below, write_albef_json
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import shorten
 from xmodal.files import FileError, read_text, reads, require_new
@@ -55,24 +55,20 @@ def read_captions(path: Path) -> dict[str, list[str]]:
 
 
 def records(
-    names: list[str], captions: dict[str, list[str]], images: Path, root: Path
+    names: list[str], captions: dict[str, list[str]], images: Path, prefix: Path
 ) -> Iterator[dict]:
     """A record for each image that exists and has captions."""
-    prefix = images.absolute().relative_to(root.absolute()).as_posix()
     for name in names:
         if name in captions and (images / name).exists():
-            yield {'image': f'{prefix}/{name}', 'caption': captions[name]}
+            yield {'image': (prefix / name).as_posix(), 'caption': captions[name]}
 
 
 def main() -> None:
     """Converts every split whose list exists."""
     args = parse_args()
     captions = read_captions(find(args.folder, CAPTIONS))
-    images, root = find(args.folder, IMAGES), args.root or args.folder.absolute().parent
-    if not images.absolute().is_relative_to(root.absolute()):
-        raise ValueError(
-            f'--root={root} does not contain {images}: paths are written relative to it'
-        )
+    images = find(args.folder, IMAGES)
+    prefix = path_below(images, args.root or args.folder / '..')
     out, splits = args.out or args.folder / 'albef', {}
     for split in ('train', 'dev', 'test'):
         try:
@@ -82,7 +78,7 @@ def main() -> None:
             continue
         file, names = out / f'{split}.json', read_text(path).split()
         require_new('--out', file)
-        converted = list(records(names, captions, images, root))
+        converted = list(records(names, captions, images, prefix))
         if not converted:
             raise ValueError(f'{images} has none of the captioned images that {path} lists')
         splits[file] = converted

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.datasets.albef_writer import path_below, write_albef_json
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import read_object
 from xmodal.files import FileError, read_text, reads
@@ -40,14 +40,14 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def records(folder: Path, root: Path) -> Iterator[dict]:
+def records(folder: Path, prefix: Path) -> Iterator[dict]:
     """A record for each image with a text file of the same name, sorted by name."""
     for subfolder in sorted(path for path in folder.iterdir() if path.is_dir()):
         for image in sorted(path for path in subfolder.iterdir() if path.suffix.lower() in IMAGES):
             text = image.with_suffix('.txt')
             if text.exists():
-                path = image.resolve().relative_to(root.resolve()).as_posix()
-                yield {'image': path, 'caption': read_caption(text)}
+                path = prefix / image.relative_to(folder)
+                yield {'image': path.as_posix(), 'caption': read_caption(text)}
 
 
 def read_caption(file: Path) -> str:
@@ -83,12 +83,9 @@ def main() -> None:
         return
     if args.out is None or args.root is None:
         raise ValueError(f'{args.folder} contains files, not shards: --root and --out are needed')
-    if not args.folder.resolve().is_relative_to(args.root.resolve()):
-        raise ValueError(
-            f'--root={args.root} does not contain {args.folder}: paths are written relative to it'
-        )
+    prefix = path_below(args.folder, args.root)
     try:
-        count = write_albef_json(args.out, records(args.folder, args.root), total)
+        count = write_albef_json(args.out, records(args.folder, prefix), total)
     except FileError:
         raise
     except ValueError as error:

@@ -1,6 +1,7 @@
 """Writing ALBEF's annotation format, for the converters."""
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,3 +35,15 @@ def write_albef_json(path: Path, records: Iterable[dict], total: int | None = No
             raise ValueError(f'no record to write to {path}')
         file.write('\n]\n')
     return count
+
+
+def path_below(folder: Path, root: Path) -> Path:
+    """The path of a folder of images from ``--root``, as it is named or where its links lead.
+
+    Raises:
+        ValueError: when the root does not contain it.
+    """
+    for place in (os.path.abspath, os.path.realpath):
+        if (path := Path(place(folder))).is_relative_to(place(root)):
+            return path.relative_to(place(root))
+    raise ValueError(f'--root={root} does not contain {folder}: paths are written relative to it')
