@@ -94,6 +94,19 @@ def test_one_image_in_two_files_has_one_image_id(write):
     assert ids == [0, 1, 1, 2]
 
 
+def test_an_image_of_a_test_is_listed_once(write):
+    items = [{'image': f'{n}.png', 'caption': 'a', 'image_id': n} for n in (0, 1)]
+    twice = [*items, {'image': '1.png', 'caption': 'b', 'image_id': 7}]
+    with pytest.raises(ValueError, match=r'list\.json: 1\.png has the image_id 1 and 7'):
+        AlbefJsonDataset(test_mode=True, **write(twice))
+    assert len(AlbefJsonDataset(**write(twice))) == 3
+    write(items[1:], 'more.json')
+    files = ['list.json', 'more.json']
+    with pytest.raises(ValueError, match=r'more\.json: 1 images are in two of them.*1\.png'):
+        AlbefJsonDataset(test_mode=True, **{**write(items), 'ann_file': files})
+    assert len(AlbefJsonDataset(test_mode=True, **{**write(items[:1]), 'ann_file': files})) == 2
+
+
 @pytest.mark.parametrize('test_mode', [False, True])
 def test_an_id_may_repeat_with_the_same_image_but_not_with_another(write, test_mode):
     items = [{'image': f'{n}.png', 'caption': f'the {n}', 'image_id': 7 + n} for n in (0, 1, 0)]

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
@@ -34,7 +35,8 @@ class CaptionDataset(SampleDataset):
     Raises:
         FileNotFoundError: when an annotation file does not exist, or none of the images; in test
             mode when one image does not exist.
-        ValueError: when the annotation file has another layout.
+        ValueError: when the annotation file has another layout; in test mode when an image has two
+            ids, or is in two files.
     """
 
     #: The layout of an annotation file, for error messages; set by subclasses.
@@ -65,6 +67,8 @@ class CaptionDataset(SampleDataset):
             **self.index_options(),
         }
         self.index = open_index(files, options, self._read_file)
+        if test_mode:
+            self._require_each_image_once(files)
         names = self.items_to_check(self.index.images)
         self.check_images(names, files[0], self.image_root)
 
@@ -96,7 +100,21 @@ class CaptionDataset(SampleDataset):
     def _read_file(self, file: Path) -> Iterable[Entry]:
         """The entries of the index: those of the file, in test mode one per image."""
         entries = self._clean_entries(file)
-        return _merge_by_image(entries) if self.test_mode else entries
+        return _merge_by_image(entries, file) if self.test_mode else entries
+
+    def _require_each_image_once(self, files: list[Path]) -> None:
+        """Refuses an image of two files: its equal would rank before it in a test.
+
+        Images of one file are merged, and those of several have an id for each path.
+        """
+        ids, counts = np.unique(self.index.image_ids, return_counts=True)
+        if repeated := ids[counts > 1].tolist():
+            row = int(np.flatnonzero(self.index.image_ids == repeated[0])[0])
+            raise ValueError(
+                f'{", ".join(map(str, files))}: {len(repeated)} images are in two of them, for '
+                f'instance {self.index.images[row]}, and a test has each image once: put the '
+                'captions of an image into one file'
+            )
 
     def _clean_entries(self, file: Path) -> Iterable[Entry]:
         """``read_entries`` with clean captions, and errors that name file, progress and layout."""
@@ -184,12 +202,21 @@ def read_karpathy(file: Path, splits: list[str]) -> Iterable[Entry]:
             yield Entry(str(path), captions, _as_int(image_id))
 
 
-def _merge_by_image(entries: Iterable[Entry]) -> Iterable[Entry]:
-    """Merges the entries of an image, in the order in which the images first appear."""
-    merged: dict[tuple[str, int | None], Entry] = {}
+def _merge_by_image(entries: Iterable[Entry], file: Path) -> Iterable[Entry]:
+    """Merges the entries of an image, in the order in which the images first appear.
+
+    Raises:
+        ValueError: when an image has two ids; the index reports one id for two images.
+    """
+    merged: dict[str, Entry] = {}
     for entry in entries:
-        key = entry.image, entry.image_id  # the index reports one id for two images as an error
-        merged.setdefault(key, entry._replace(captions=[])).captions.extend(entry.captions)
+        first = merged.setdefault(entry.image, entry._replace(captions=[]))
+        if first.image_id != entry.image_id:
+            raise ValueError(
+                f'{file}: {entry.image} has the image_id {first.image_id} and {entry.image_id}. '
+                'Give an image one id, or leave out all ids where they are optional'
+            )
+        first.captions.extend(entry.captions)
     return merged.values()
 
 

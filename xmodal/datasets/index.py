@@ -21,7 +21,7 @@ from mmengine.logging import print_log
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.string_array import StringArray, StringWriter
 
-_VERSION = 4  # increase it with every change of the content of an index
+_VERSION = 5  # increase it with every change of the content of an index
 
 
 class Entry(NamedTuple):
