@@ -55,6 +55,24 @@ def test_missing_images_or_columns_of_a_table_are_named(tmp_path, monkeypatch):
         run(monkeypatch, csv_to_albef, *common, '--caption-column', 'text')
 
 
+@pytest.mark.parametrize(
+    ('rows', 'line'),
+    [
+        ('1.jpg,"one\n2.jpg,two\n', 2),  # never closed: all that follows would be its caption
+        ('1.jpg,one\n1.jpg,"two\n2.jpg,"three"\n', 3),
+    ],
+)
+def test_a_quote_that_is_not_closed_takes_no_rows(tmp_path, monkeypatch, rows, line):
+    touch(tmp_path, '1.jpg', '2.jpg')
+    table, out = tmp_path / 'captions.csv', tmp_path / 'out.json'
+    table.write_text(f'image,caption\n{rows}')
+    with pytest.raises(ValueError, match=rf'captions\.csv, row of line {line}: .* is doubled'):
+        run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
+    table.write_text('image,caption\n1.jpg,"a ""good"" dog,\nasleep"\n2.jpg,5" wide\n')
+    run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
+    assert [item['caption'] for item in load(out)] == [['a "good" dog,\nasleep'], ['5" wide']]
+
+
 def test_a_caption_with_a_comma_outside_of_quotes_is_refused(tmp_path, monkeypatch):
     touch(tmp_path, '1.jpg', '2.jpg')
     table, out = tmp_path / 'captions.csv', tmp_path / 'out.json'

@@ -78,7 +78,8 @@ def gather(
     delimiter, name = ('\t', 'tab') if table.suffix == '.tsv' else (',', 'comma')
     with open(table, newline='', encoding='utf-8-sig') as file:
         lines = _Lines(file)
-        reader = csv.DictReader(lines, delimiter=delimiter)
+        # Strict: a quote that is never closed would make all rows that follow one caption.
+        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
         for column in (image_column, caption_column):
             if column not in (reader.fieldnames or ()):
                 raise FileError(
@@ -86,7 +87,7 @@ def gather(
                     f'{shorten(reader.fieldnames)}: name the columns with --image-column and '
                     f'--caption-column, and separate cells by a {name}'
                 )
-        for row in reader:
+        for row in _rows(reader, table):
             lines.left = _MAX_ROW
             if None in row:  # where the reader puts cells beyond the header
                 raise FileError(
@@ -101,6 +102,22 @@ def gather(
             else:
                 lines_without.append(reader.line_num)
     return captions, lines_without
+
+
+def _rows(reader: csv.DictReader, table: Path) -> Iterator[dict]:
+    """The rows of a table; errors say where one begins that has wrong quotes."""
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FileError(
+                f'{table}, row of line {line}: {error}. A cell that begins with a quote ends with '
+                'the next one, unless that is doubled: "a ""good"" dog"'
+            ) from error
+        yield row
 
 
 def main() -> None:
