@@ -7,10 +7,16 @@ import pytest
 import torch
 
 from tools.analysis import anchor_statistics
-from tools.analysis.anchor_statistics import location_statistics, pair_statistics
+from tools.analysis.anchor_statistics import (
+    location_statistics,
+    next_of_another,
+    pair_statistics,
+)
+from xmodal.engine.errors import ConfigError
 from xmodal.engine.launch import build_runner
 from xmodal.evaluation.location import named_tokens
 from xmodal.registry import MODELS
+from xmodal.structures import Regions
 
 
 @pytest.fixture
@@ -51,6 +57,37 @@ def test_distances_and_additions_are_averaged_over_every_pair(model):
             length = sum(float(tokens.embeddings[row, index].norm()) for index in indices)
             name = f'addition to {role} / token'
             assert actual[name][row] == pytest.approx(addition / length, rel=1e-4)
+
+
+@torch.no_grad()
+def test_shares_of_regions_count_the_first_one_and_no_padding(relocated, tiny_world):
+    torch.manual_seed(0)
+    config = relocated('configs/acerpe/contrast_shapes_regions.py', tiny_world)
+    model = MODELS.build(config.model).eval()
+    corners = torch.rand(2, 6, 2, 2).sort(2).values
+    boxes = torch.cat([corners[:, :, 0], corners[:, :, 1]], -1)
+    real = torch.tensor([[True] * 6, [True] * 2 + [False] * 4])
+    image = model.encode_image(Regions(torch.randn(2, 6, 259), real, boxes)).tokens
+    text = model.encode_text(torch.randint(5, 40, (2, 5)), torch.ones(2, 5, dtype=bool)).tokens
+    actual = pair_statistics(model, image, text)
+    relation, position = model.relate(image, text), model.backbone.position
+    for row, count in enumerate((6, 2)):
+        pairs = [(r, w, g) for r in range(count) for w in range(1, 5) for g in range(4)]
+        anchors = [float(relation.similarity[row][pair]) >= position.delta for pair in pairs]
+        assert 0 < sum(anchors) < len(pairs)
+        assert actual['anchor_share'][row] == pytest.approx(sum(anchors) / len(pairs))
+
+
+@pytest.mark.parametrize(
+    'images, others', [([4, 7, 9], [1, 2, 0]), ([4, 4, 7, 7, 7], [2, 2, 0, 0, 0])]
+)
+def test_the_caption_of_a_mismatched_pair_is_of_another_image(images, others):
+    assert next_of_another(torch.tensor(images)).tolist() == others
+
+
+def test_one_image_has_no_mismatched_pair():
+    with pytest.raises(ValueError, match='of 3 samples shows only image 5: give more --images'):
+        next_of_another(torch.tensor([5, 5, 5]))
 
 
 def test_anchors_and_maps_are_compared_on_the_patches_of_the_objects_of_a_word():
@@ -96,3 +133,47 @@ def test_the_tool_prints_the_statistics_of_a_trained_model(
         'the similarity S, group 0',
     ):
         assert line in printed
+
+
+def test_every_image_has_a_mismatched_pair_and_one_without_anchors_spoils_no_mean(
+    tiny_config, tmp_path, monkeypatch, capsys
+):
+    config, weights = f'{tmp_path}/config.py', f'{tmp_path}/weights.pth'
+    tiny_config.dump(config)
+    torch.save({'state_dict': MODELS.build(tiny_config.model).state_dict(), 'meta': {}}, weights)
+    seen = []
+
+    def statistics(model, image, text):
+        seen.append((image.embeddings[:, 1], text.embeddings[:, 0]))
+        paths = torch.full((len(image.embeddings),), 3.0)
+        return {'mean of P': paths.index_fill(0, torch.tensor([0]), torch.nan)}
+
+    monkeypatch.setattr(anchor_statistics, 'pair_statistics', statistics)
+    monkeypatch.setattr(anchor_statistics, 'BATCH', 9)  # of the 10 images one would be left
+    monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', config, weights])
+    anchor_statistics.main()
+    assert sum(len(image) for image, _ in seen[::2]) == 10
+    for (image, text), (same, other) in zip(seen[::2], seen[1::2], strict=True):
+        assert image.equal(same)
+        assert not (text == other).all(1).any()
+    assert '3.000 │      3.000' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    'file, found',
+    [
+        ('temde/saf_temde_shapes', 'model.backbone.position is NoneType, which has no anchors'),
+        ('acerpe/vqa_shapes', "AlbefVQA encodes no image and text apart; .*'AlbefPretrainer'"),
+    ],
+)
+def test_models_without_anchors_to_measure_are_refused(
+    relocated, tiny_world, tmp_path, monkeypatch, file, found
+):
+    config = relocated(f'configs/{file}.py', tiny_world)
+    config.dump(tmp_path / 'config.py')
+    weights = MODELS.build(config.model).state_dict()
+    torch.save({'state_dict': weights, 'meta': {}}, tmp_path / 'weights.pth')
+    arguments = [f'{tmp_path}/config.py', f'{tmp_path}/weights.pth']
+    monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
+    with pytest.raises(ConfigError, match=found):
+        anchor_statistics.main()

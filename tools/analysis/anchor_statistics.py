@@ -4,10 +4,10 @@
         work_dirs/pretrain_shapes/epoch_9.pth --instances data/shapes/coco/instances_test.json
 
 Matched pairs are test images with their first caption; mismatched pairs are the same images with
-the caption of the next image. With --instances: the area under the ROC curve of the maps of a word
-(similarity, nearness, Grad-CAM) against the boxes of the objects that it names. Tokens of an image
-are the patches of its grid, or its regions. Words that name a category of COCO are its name, and
-for persons also man, woman, child and the like.
+the caption of another one, the next in the batch. With --instances: the area under the ROC curve of
+the maps of a word (similarity, nearness, Grad-CAM) against the boxes of the objects that it names.
+Tokens of an image are the patches of its grid, or its regions. Words that name a category of COCO
+are its name, and for persons also man, woman, child and the like.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
+from xmodal.visualization.anchors import find_position
 from xmodal.visualization.grad_cam import grad_cam
 
 BATCH = 50
@@ -60,8 +61,9 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     """Computes statistics of each image with the text of the same row, (B,) each."""
     position = model.backbone.position
     relation = model.relate(image, text)
-    statistics = position.statistics(relation, text.attention_mask)
     first = int(model.backbone.image_encoder.has_cls)
+    regions = None if first else image.full_mask()
+    statistics = position.statistics(relation, text.attention_mask, regions)
     distance = relation.distance[:, first:, 1:]
     real = text.attention_mask[:, None, 1:, None] & distance.isfinite()
     reached = distance.masked_fill(~real, torch.nan)
@@ -84,6 +86,23 @@ def _mean_over_tokens(values: Tensor, tokens: Tokens, first: int) -> Tensor:
     mask = tokens.attention_mask
     real = torch.ones_like(values) if mask is None else mask.to(values)
     return (values * real)[:, first:].sum(1) / real[:, first:].sum(1)
+
+
+def next_of_another(image_ids: Tensor) -> Tensor:
+    """For each row of a batch the next one that has another image, (B,); after the last the first.
+
+    Raises:
+        ValueError: when all rows are of one image.
+    """
+    is_same = image_ids[:, None] == image_ids
+    if is_same.all():
+        raise ValueError(
+            f'mismatched pairs need two images, and a batch of {len(image_ids)} samples shows only '
+            f'image {int(image_ids[0])}: give more --images'
+        )
+    rows = torch.arange(len(image_ids))
+    steps = (rows - rows[:, None]) % len(rows)
+    return steps.masked_fill(is_same.cpu(), len(rows)).argmin(1)
 
 
 def location_statistics(
@@ -139,27 +158,33 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
     check_options(config, args.cfg_options)
     config.merge_from_dict(args.cfg_options)
     model = load_model(config, args.checkpoint)
-    position = model.backbone.position
+    position = find_position(model)
     if type(position) is not AnchorRelativePosition:
         raise ConfigError(
             f'{args.config}: model.backbone.position is {type(position).__name__}, which has no '
             "anchors; expected type='ace_rpe'"
+        )
+    if not hasattr(model, 'relate'):
+        raise ConfigError(
+            f'{args.config}: {type(model).__name__} encodes no image and text apart; expected a '
+            "config with model.type='AlbefPretrainer', as of pre-training, retrieval or grounding"
         )
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = FUNCTIONS.get(config.test_dataloader.collate_fn.type)
     objects = {key: value for file in args.instances for key, value in read_objects(file).items()}
     sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
     located = defaultdict(list)
-    for start in tqdm(range(0, min(args.images, len(dataset)), BATCH), 'images'):
-        stop = min(start + BATCH, args.images, len(dataset))
-        samples = [dataset[index] for index in range(start, stop)]
+    indices = torch.arange(min(args.images, len(dataset)))
+    # Of about equal size: a last batch of one image would have no mismatched pair.
+    for part in tqdm(indices.tensor_split(-(-len(indices) // BATCH)), 'images'):
+        samples = [dataset[index] for index in part.tolist()]
         for sample in samples:
             if isinstance(sample['data_samples'].text, list):
                 sample['data_samples'].text = sample['data_samples'].text[:1]
         batch = model.data_preprocessor(collate(samples), False)['inputs']
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
-        others = text.select(torch.arange(len(samples)).roll(-1))
+        others = text.select(next_of_another(batch.image_ids))
         for kind, paired in (('matched', text), ('mismatched', others)):
             for name, values in pair_statistics(model, image, paired).items():
                 sums[kind][name].append(values)
@@ -175,7 +200,8 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
             'object of its image: are the ids of the images those of the test set?'
         )
     means = {
-        kind: {name: float(torch.cat(parts).mean()) for name, parts in statistics.items()}
+        # A pair that no anchor reaches has no P.
+        kind: {name: float(torch.cat(parts).nanmean()) for name, parts in statistics.items()}
         for kind, statistics in sums.items()
     }
     return means, {name: fmean(values) for name, values in located.items()}
