@@ -15,16 +15,15 @@ IMAGES = 4
 
 
 @torch.no_grad()
-def literal_auc(model, world):
-    """The mean area over all words of the first captions that name something, patch by patch."""
+def literal_auc(model, captions, world):
+    """The mean area over all words of captions that name something, patch by patch."""
     content = json.loads((world / 'coco/instances_val.json').read_text())
     names = {item['id']: item['name'] for item in content['categories']}
     areas = []
-    for item in json.loads((world / 'albef/val.json').read_text())[:IMAGES]:
+    for item, caption in captions:
         pixels = torch.from_numpy(read_image(world / item['image']))
         pixels = (pixels.permute(2, 0, 1)[None].float() - 127.5) / 63.75
         image = model.encode_image(pixels).tokens
-        caption = item['caption'][0]
         text = model.encode_text(*model.data_preprocessor.tokenize([caption])).tokens
         similarity = model.relate(image, text).similarity[0].mean(-1)
         for position, word in enumerate(caption.split(), start=1):
@@ -54,14 +53,23 @@ def config(tiny_config, tiny_world):
     return tiny_config
 
 
-def test_the_log_has_the_area_of_the_named_objects(config, tiny_world):
+@pytest.mark.parametrize('each', [False, True])
+def test_the_log_has_the_area_of_the_named_objects(config, tiny_world, monkeypatch, each):
+    """Of the first caption of each image, or of the first samples where each has one caption."""
+    items = json.loads((tiny_world / 'albef/val.json').read_text())
+    captions = [(item, item['caption'][0]) for item in items]
+    if each:
+        captions = [(item, caption) for item in items for caption in item['caption']]
+        config.val_dataloader.dataset.update(test_mode=False, captions='each')
+        config.val_dataloader.dataset.pipeline = config.test_dataloader.dataset.pipeline
     runner = build_runner(config)
+    monkeypatch.setattr(runner.val_loop, 'run', dict)  # retrieval has all captions of an image
     runner.train()
     logs = Path(runner.work_dir).glob('*/vis_data/scalars.json')
     rows = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
     (logged,) = [row['anchor_auc'] for row in rows if 'anchor_auc' in row]
     model = unwrap(runner.model).eval()
-    assert logged == pytest.approx(literal_auc(model, tiny_world), abs=1e-5)
+    assert logged == pytest.approx(literal_auc(model, captions[:IMAGES], tiny_world), abs=1e-5)
 
 
 def test_weights_are_the_same_with_and_without_it(config):

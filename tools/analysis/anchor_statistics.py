@@ -179,8 +179,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
     for part in tqdm(indices.tensor_split(-(-len(indices) // BATCH)), 'images'):
         samples = [dataset[index] for index in part.tolist()]
         for sample in samples:
-            if isinstance(sample['data_samples'].text, list):
-                sample['data_samples'].text = sample['data_samples'].text[:1]
+            sample['data_samples'].keep_first_text()
         batch = model.data_preprocessor(collate(samples), False)['inputs']
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(batch.input_ids, batch.attention_mask).tokens

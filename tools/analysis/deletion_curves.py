@@ -104,7 +104,7 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     for start in tqdm(range(0, count, BATCH), 'images'):
         samples = [dataset[index] for index in range(start, min(start + BATCH, count))]
         for sample in samples:
-            sample['data_samples'].text = sample['data_samples'].text[:1]
+            sample['data_samples'].keep_first_text()
         batch = model.data_preprocessor(collate(samples), False)['inputs']
         with torch.no_grad():
             image = model.encode_image(batch.images).tokens

@@ -60,7 +60,7 @@ class AnchorAucHook(Hook):
         for start in range(0, count, BATCH):
             samples = [loader.dataset[i] for i in range(start, min(start + BATCH, count))]
             for sample in samples:
-                sample['data_samples'].text = sample['data_samples'].text[:1]
+                sample['data_samples'].keep_first_text()
             batch = model.data_preprocessor(loader.collate_fn(samples), False)['inputs']
             image = model.encode_image(batch.images).tokens
             text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
