@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from tools.analysis import deletion_curves
-from tools.analysis.deletion_curves import area, deletion_curve
+from tools.analysis.deletion_curves import area, deletion_curve, interval
+from xmodal.engine.errors import ConfigError
 from xmodal.engine.launch import build_runner
+from xmodal.registry import DATASETS, MODELS
 
 
 class Model:
@@ -47,3 +49,44 @@ def test_the_tool_prints_the_areas_of_a_trained_model(tiny_config, tmp_path, mon
     printed = capsys.readouterr().out
     for name in ('Grad-CAM, layer 0', 'similarity S, mean of the words', 'random order'):
         assert name in printed
+
+
+def test_the_interval_of_a_few_images_is_students():
+    # 97.5 % quantiles of one and of three degrees of freedom, from a table.
+    assert interval(torch.tensor([1.0, 3.0])) == pytest.approx((2.0, 12.7062), rel=1e-5)
+    values = torch.tensor([0.0, 1.0, 1.0, 4.0])  # with the variance 3
+    assert interval(values) == pytest.approx((1.5, 3.182446 * (3 / 4) ** 0.5), rel=1e-5)
+
+
+def call(config, tmp_path, monkeypatch):
+    config.dump(tmp_path / 'config.py')
+    weights = MODELS.build(config.model).state_dict()
+    torch.save({'state_dict': weights, 'meta': {}}, tmp_path / 'weights.pth')
+    arguments = [f'{tmp_path}/config.py', f'{tmp_path}/weights.pth', '--images', '4']
+    monkeypatch.setattr(sys, 'argv', ['deletion_curves.py', *arguments])
+    deletion_curves.main()
+
+
+def test_a_sample_with_one_text_shows_all_its_words(
+    relocated, tiny_world, tmp_path, monkeypatch, capsys
+):
+    config = relocated('configs/acerpe/grounding_shapes.py', tiny_world)
+    config.model.backbone.image_encoder.image_size = 32  # of the tiny world
+    lengths = []
+
+    def maps(model, image, text):
+        lengths.append(text.attention_mask.sum(1).tolist())
+        return {'all alike': torch.zeros(len(image.embeddings), 4)}
+
+    monkeypatch.setattr(deletion_curves, 'caption_maps', maps)
+    call(config, tmp_path, monkeypatch)
+    dataset = DATASETS.build(config.test_dataloader.dataset)
+    texts = [dataset[index]['data_samples'].text for index in range(4)]
+    assert lengths == [[len(text.split()) + 2 for text in texts]]
+    assert min(lengths[0]) > 3
+
+
+def test_regions_have_no_patches_to_delete(relocated, tiny_world, tmp_path, monkeypatch):
+    config = relocated('configs/acerpe/pretrain_shapes_regions.py', tiny_world)
+    with pytest.raises(ConfigError, match='test_dataloader.dataset gives regions.*PackImageText'):
+        call(config, tmp_path, monkeypatch)

@@ -14,9 +14,11 @@ from collections import defaultdict
 
 import torch
 from rich.console import Console
+from scipy import stats
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from xmodal.ablation.paired import LEVEL
 from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
 from xmodal.engine.command_line import at_least
@@ -24,7 +26,7 @@ from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
-from xmodal.structures import Tokens
+from xmodal.structures import Regions, Tokens
 from xmodal.visualization.anchors import similarity_map
 from xmodal.visualization.grad_cam import grad_cam
 
@@ -90,6 +92,13 @@ def area(curve: Tensor) -> Tensor:
     return torch.trapezoid(curve, dx=1 / (curve.shape[1] - 1), dim=1)
 
 
+def interval(values: Tensor) -> tuple[float, float]:
+    """The mean of values, one of each image, (images,), and half of its 95 % interval."""
+    count = len(values)
+    quantile = float(stats.t.ppf(1 - LEVEL / 2, count - 1))
+    return float(values.mean()), quantile * float(values.std()) / count**0.5
+
+
 def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     """The areas of each image, (images,), by the name of what ranks the patches."""
     config = read_config(args.config, 'test_dataloader')
@@ -106,6 +115,11 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
         for sample in samples:
             sample['data_samples'].keep_first_text()
         batch = model.data_preprocessor(collate(samples), False)['inputs']
+        if isinstance(batch.images, Regions):
+            raise ConfigError(
+                f'{args.config}: test_dataloader.dataset gives regions, which have no patch to '
+                'delete; expected images, as of PackImageText'
+            )
         with torch.no_grad():
             image = model.encode_image(batch.images).tokens
             text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
@@ -125,8 +139,7 @@ def main() -> None:
     heading = 'minus random, 95 % interval'
     table = make_table(f'Deletion, {args.checkpoint}', '', 'area', heading)
     for name, values in areas.items():
-        difference = values - areas[RANDOM]
-        mean, margin = float(difference.mean()), 1.96 * float(difference.std()) / len(values) ** 0.5
+        mean, margin = interval(values - areas[RANDOM])
         cell = f'{mean:.3f} ± {margin:.3f}' if name != RANDOM else ''
         table.add_row(name, f'{float(values.mean()):.3f}', cell)
     Console(width=100).print(table)
