@@ -59,3 +59,21 @@ def test_few_verdicts_on_rows_that_do_not_differ_are_false(tmp_path, monkeypatch
 
 def test_a_large_difference_is_found(tmp_path, monkeypatch, capsys):
     assert simulate(tmp_path, monkeypatch, capsys, '--shift', '25')[0] > 90
+
+
+def test_a_single_result_other_queries_and_too_few_looks_are_refused(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        simulate(tmp_path, monkeypatch, capsys, '--seeds', '2', '5', '--until-decided', '5')
+    assert '--until-decided MAX needs --seeds of fewer than MAX' in capsys.readouterr().err
+    files = [str(tmp_path / f'{seed}.npz') for seed in range(2)]
+    monkeypatch.setattr(sys, 'argv', ['simulate_verdicts.py', files[0]])
+    with pytest.raises(SystemExit):
+        simulate_verdicts.main()
+    assert 'needs the results of two seeds or more' in capsys.readouterr().err
+    renamed = {
+        kind: queries._replace(ids=queries.ids[::-1]) for kind, queries in trained_model(1).items()
+    }
+    write_queries(files[1], renamed)
+    monkeypatch.setattr(sys, 'argv', ['simulate_verdicts.py', *files])
+    with pytest.raises(ValueError, match="'mean_recall' of 'i2t': 60 of 60 queries have other"):
+        simulate_verdicts.main()

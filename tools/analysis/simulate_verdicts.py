@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import trange
 
-from xmodal.ablation.paired import LEVEL, paired_difference
+from xmodal.ablation.paired import LEVEL, paired_difference, require_same_queries
 from xmodal.ablation.simulation import resampled_groups, simulated_model
 from xmodal.ablation.spending import look_levels
 from xmodal.ablation.verdict import MARGIN, Verdict, judge
@@ -39,7 +39,14 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--until-decided', type=at_least(3), metavar='MAX', help='add seeds one at a time'
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if len(args.files) < 2:
+        parser.error(
+            'one file: a simulated row that differs needs the results of two seeds or more'
+        )
+    if args.until_decided and args.until_decided <= max(args.seeds):
+        parser.error('--until-decided MAX needs --seeds of fewer than MAX')
+    return args
 
 
 def simulated_verdict(
@@ -67,6 +74,7 @@ def main() -> None:
     """Simulates and prints how often each verdict was given."""
     args = parse_args()
     results = [read_queries(file) for file in args.files]
+    require_same_queries(results, args.metrics)
     random = np.random.default_rng(0)
     table = Table(title=f'{args.tables} tables, true difference {args.shift:g}')
     words = ('better', 'worse', 'equivalent', 'undecided')

@@ -88,7 +88,7 @@ def paired_difference(
     Raises:
         ValueError: when the queries of two results differ, or do not determine a metric.
     """
-    _require_same_queries([*rows, *references], metrics)
+    require_same_queries([*rows, *references], metrics)
     pairs = zip(rows, references, strict=True)
     by_seed = [_influences(row, reference, metrics) for row, reference in pairs]
     figures = [figure for figure, _ in by_seed]
@@ -133,7 +133,7 @@ def _kinds(queries: Queries, metric: str) -> list[str]:
     return sorted(kind for kind in queries if metric in queries[kind].columns)
 
 
-def _require_same_queries(results: Sequence[Queries], metrics: Sequence[str]) -> None:
+def require_same_queries(results: Sequence[Queries], metrics: Sequence[str]) -> None:
     """Checks that the results are of the same queries, in the same groups.
 
     Only then is d_sq there for every seed and query.
