@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 from tables_on_disk import make_plan, write_row, write_table
 
@@ -36,6 +37,23 @@ def test_dots_lines_and_band_are_difference_interval_and_margin(found):
     assert (band.x0, band.x1) == pytest.approx((-1, 1))
     top, bottom = (axes.transData.transform((0, place))[1] for place in (0, 1))
     assert top > bottom  # rows in the order of the table
+
+
+def test_the_interval_of_one_seed_crosses_the_panel(tmp_path):
+    plan = make_plan(tmp_path, seeds=1)
+    for name, shift in (('plain', 0), ('idea', 5), ('third', 0)):
+        write_row(plan, name, shift)
+    found = compare(plan, reference_row(plan, 'plain'), plan.table.columns[:1], margin=1)
+    figure = draw_forest({'score': found})
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    width, _ = figure.get_size_inches() * figure.dpi
+    across = [
+        line.get_ydata()[0]
+        for line in axes.lines
+        if np.ptp(line.get_transform().transform(line.get_xydata())[:, 0]) > 0.4 * width
+    ]
+    assert across == [0, 1]
 
 
 def test_panels_share_no_axis_and_empty_ones_are_hidden(found):

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from math import isinf
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -19,8 +20,8 @@ _WIDTH, _LINE, _TITLE = 3.6, 0.24, 0.75  # inches
 def draw_forest(panels: Mapping[str, Sequence[Comparison]]) -> Figure:
     """Draws a forest plot: a panel for each figure, a line for each row, in the figure's points.
 
-    The dot is the difference from the reference, the line its interval. The grey band is the margin
-    within which rows are equivalent.
+    The dot is the difference from the reference, the line its interval, which crosses the panel
+    where there is one seed. The grey band is the margin within which rows are equivalent.
 
     Args:
         panels: comparisons that have a verdict, by the title of their panel.
@@ -52,6 +53,8 @@ def _draw_panel(axes: Axes, title: str, comparisons: Sequence[Comparison]) -> No
         colour = COLOURS[verdict.word]
         mean, half_width = verdict.difference.mean, verdict.half_width
         axes.errorbar(mean, place, xerr=half_width, color=colour, **style)
+        if isinf(half_width):  # of one seed; an error bar without ends is not drawn
+            axes.axhline(place, color=colour, linewidth=style['linewidth'])
     axes.set_yticks(range(len(comparisons)), [comparison.row.label for comparison in comparisons])
     axes.set_ylim(len(comparisons) - 0.4, -0.6)
     axes.set_title(title, loc='left', fontsize=9, color='#555')
