@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, t
 from tables_on_disk import make_plan, write_row, write_table
 
 from tools import ablate
@@ -37,6 +37,19 @@ def test_all_looks_together_spend_the_level():
     assert crossed.mean() == pytest.approx(0.05, abs=0.004)  # 3.6 deviations
     naive = (np.abs(z) > 1.96).any(1)
     assert naive.mean() > 0.12  # what looking without a rule costs
+
+
+def test_with_students_t_of_few_seeds_they_spend_a_little_more():
+    """The share that look_levels and docs/evidence.md name, of differences with normal noise."""
+    random = np.random.default_rng(0)
+    for looks in (range(2, 4), range(3, 9), range(3, 21)):
+        missed = np.zeros(40000, bool)
+        values = random.normal(size=(len(missed), looks[-1]))
+        for seeds, level in zip(looks, look_levels(tuple(looks)), strict=True):
+            seen = values[:, :seeds]
+            margin = t.isf(level / 2, seeds - 1) * seen.std(1, ddof=1) / np.sqrt(seeds)
+            missed |= np.abs(seen.mean(1)) > margin
+        assert 0.054 - 0.003 < missed.mean() < 0.058 + 0.003  # 3 deviations
 
 
 @pytest.fixture

@@ -29,7 +29,9 @@ def look_levels(looks: Sequence[int], level: float = LEVEL) -> tuple[float, ...]
 
     The statistic is a Brownian motion that has not left its bounds before; its density is carried
     from look to look (Armitage, McPherson and Rowe 1969). With few seeds its bounds hold for the
-    levels of Student's t instead of its values (Jennison and Turnbull 2000, Sec. 3.8).
+    levels of Student's t instead of its values (Jennison and Turnbull 2000, Sec. 3.8). That is
+    nearly right: where all noise is of the seeds, all looks together miss in 5.4 to 5.8 % of the
+    cases instead of 5 %, for 2 to 20 seeds.
 
     Args:
         looks: numbers of seeds, ascending; a tuple. The last one is the most there will be.

@@ -89,8 +89,8 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
 class Tournament:
     """Adds seeds to the open cell whose next look costs least, until all are decided.
 
-    The rule of the looks is that of ``--until-decided``: all looks at a cell together err in 5 %.
-    Runs are those of the tables and are shared with them; the same command goes on.
+    The rule of the looks is that of ``--until-decided``: all looks at a cell together err in about
+    5 %. Runs are those of the tables and are shared with them; the same command goes on.
 
     Args:
         cells: of :func:`read_cells`.
