@@ -117,14 +117,36 @@ def write_metrics(root, seed, **metrics):
     (folder / 'metrics.json').write_text(json.dumps(metrics))
 
 
+def test_a_figure_that_is_measured_again_is_still_compared_with_its_runs(
+    page, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(check_figures, '_git', lambda *_: '7a2b3c4d (line) text')
+    listed = [entry(page, 'R@1', '1.0')]
+    listed[0]['figures']['theirs'] = '2.0'
+    files = {name: f'{name}/seed_*/metrics.json' for name in ('ours', 'theirs')}
+    listed[0]['metrics'] = {'seeds': 1, 'keys': [['a']], 'files': files}
+    table = f'## Results\n```\n{COMMAND}\n```\n| test | R@1 |\n|---|---|\n| ours | 1.0 |\n'
+    page.write_text(f'{table}| theirs | 2.5 |\n', encoding='utf-8')
+    add(listed, list(read_page(page)))
+    assert [(item['commit'], item['figures']) for item in listed] == [
+        ('0fb298e', {'ours': '1.0'}),
+        ('7a2b3c4', {'theirs': '2.5'}),
+    ]
+    for name, value in (('ours', 1.0), ('theirs', 2.5)):
+        (tmp_path / name).mkdir()
+        write_metrics(tmp_path / name, 0, a=value)
+    assert compare_metrics(listed, tmp_path) == ([], 2)
+
+
 def test_new_figures_are_added_and_the_others_keep_commit_and_metrics(page, monkeypatch):
     monkeypatch.setattr(check_figures, '_git', lambda *_: '7a2b3c4d (line) text')
     listed = entries(page)
-    listed[0]['metrics'] = {'seeds': 3}
+    metrics = {'seeds': 3, 'keys': [['a']], 'files': {'ours': 'seed_*/metrics.json'}}
+    listed[0]['metrics'] = metrics
     page.write_text(PAGE.replace('90.7', '91.0'), encoding='utf-8')
     add(listed, list(read_page(page)))
     assert [item['commit'] for item in listed] == ['0fb298e', '7a2b3c4']
-    assert listed[0]['metrics'] == {'seeds': 3} and 'metrics' not in listed[1]
+    assert listed[0]['metrics'] == metrics and 'metrics' not in listed[1]
     assert listed[1]['figures'] == {'ours': '91.0 % / 96.3 % |'}
     monkeypatch.setattr(check_figures, '_git', lambda *_: '00000000 (line) text')
     with pytest.raises(ConfigError, match='is not committed yet'):

@@ -177,21 +177,25 @@ def unknown_commits(entries: list[dict]) -> list[str]:
 def add(entries: list[dict], rows: list[Figures]) -> None:
     """Adds the rows that are not listed, and replaces those that differ, in the list's order.
 
-    The commit of a row is the one that wrote it into the page. Rows that no page has are dropped.
+    The commit of a row is the one that wrote it into the page; its runs stay the same. Rows that no
+    page has are dropped.
     """
-    commit_of = {}
+    commit_of, metrics_of = {}, {}
     for entry in entries:
+        metrics = entry.get('metrics', {'files': {}})
         for label, cells in entry['figures'].items():
-            key = *(entry[key] for key in KEYS[:4]), label, cells
-            commit_of[key] = entry['commit'], entry.get('metrics')
+            key = *(entry[key] for key in KEYS[:4]), label
+            commit_of[(*key, cells)] = entry['commit']
+            if label in metrics['files']:
+                metrics_of[key] = metrics
     found: dict[tuple, dict] = {}
     for row in rows:
-        known = commit_of.get(row[:6]) or (_commit_of_line(row), None)
-        key = *row[:4], known[0]
+        key = *row[:4], commit_of.get(row[:6]) or _commit_of_line(row)
         entry = found.setdefault(key, dict(zip(KEYS, (*key, {}), strict=True)))
         entry['figures'][row.label] = row.cells
-        if known[1]:
-            entry['metrics'] = known[1]
+        if metrics := metrics_of.get(row[:5]):
+            kept = entry.setdefault('metrics', {**metrics, 'files': {}})
+            kept['files'][row.label] = metrics['files'][row.label]
     entries[:] = found.values()
 
 
