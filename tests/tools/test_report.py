@@ -10,6 +10,7 @@ import pytest
 from tools.analysis import report
 from xmodal.apis import Inferencer
 from xmodal.engine.launch import build_runner
+from xmodal.visualization.figures import read_scalars
 
 
 @pytest.fixture
@@ -47,6 +48,17 @@ def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run):
     assert heat_maps(write('--layer', '1')) == heat_maps(last)
     with pytest.raises(ValueError, match='layer=2, expected -2 to 1: the number .* is 2'):
         write('--layer', '2')
+
+
+def test_losses_are_shown_by_iteration_and_metrics_of_the_validation_by_epoch(run):
+    config, write = run
+    assert 'Losses and statistics by iteration, metrics of the validation by epoch' in write()
+    steps = {
+        name: [step for step, _ in points]
+        for name, points in read_scalars(Path(config.work_dir)).items()
+    }
+    assert steps['loss'] == [1, 2, 3, 4]
+    assert steps['mean_recall'] == [1]
 
 
 def test_the_radar_is_there_where_the_skills_were_tested(run):

@@ -16,9 +16,10 @@ COLOUR = '#3b6fd4'
 
 
 def read_scalars(work_dir: Path) -> dict[str, list[tuple[int, float]]]:
-    """Reads the logged scalars of a run: name to (iteration, value), in order of iterations.
+    """Reads the logged scalars of a run: name to (step, value), in order of steps.
 
-    A resumed run logs some iterations again; the last value counts.
+    A step is an iteration, and an epoch for the metrics of a validation. A resumed run logs some
+    steps again; the last value counts.
 
     Raises:
         FileNotFoundError: if the folder contains no log.
@@ -50,14 +51,14 @@ def select_curves(
 
 
 def draw_curve(name: str, points: list[tuple[int, float]]) -> str:
-    """Draws a small curve over the iterations, as SVG."""
+    """Draws a small curve over the steps of :func:`read_scalars`, as SVG."""
     figure = Figure(figsize=(3.4, 1.9), layout='constrained')
     _plot_curve(figure.subplots(), name, points)
     return to_svg(figure)
 
 
 def draw_curves(curves: dict[str, list[tuple[int, float]]], columns: int = 3) -> Figure:
-    """Draws small curves over the iterations, side by side."""
+    """Draws small curves over the steps of :func:`read_scalars`, side by side."""
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(3.4 * columns, 1.9 * rows), layout='constrained')
     panels = figure.subplots(rows, columns, squeeze=False).flat
