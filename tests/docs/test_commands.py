@@ -12,6 +12,7 @@ from shell_commands import PAGES, commands, fences
 from xmodal.ablation import find_table
 from xmodal.cli import COMMANDS
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.launch import read_config
 
 # What the arguments of a launcher's script are of the tool that it starts.
 LAUNCHERS = {
@@ -119,6 +120,19 @@ def test_a_command_that_only_prints_is_run(line, tmp_path, monkeypatch, capsys):
     except SystemExit as status:
         assert status.code == 0
     assert capsys.readouterr().out
+
+
+def test_the_lists_that_the_readme_makes_are_those_of_the_pre_training():
+    (words,) = (
+        words
+        for script in fences(Path('README.md'), 'bash')
+        for words in commands(script)
+        if 'tools/dataset_converters/img2dataset.py' in words
+    )
+    data = read_config('configs/acerpe/pretrain_4m.py').train_dataloader.dataset
+    out, root = (words[words.index(option) + 1] for option in ('--out', '--root'))
+    assert out in {data.data_root + file for file in data.ann_file}
+    assert root == data.data_root + data.data_prefix.image
 
 
 def test_fences_name_the_shell_as_bash():

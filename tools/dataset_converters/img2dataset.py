@@ -1,7 +1,7 @@
 """Converts img2dataset's output (CC3M, CC12M, SBU) to ALBEF's format, or to lines of a config.
 
-    python tools/dataset_converters/img2dataset.py data/pretrain/cc3m --root data/pretrain \\
-        --out data/albef/cc3m.json
+    python tools/dataset_converters/img2dataset.py data/pretrain/cc3m/train --root data/pretrain \\
+        --out data/albef/cc3m_train.json
 
 For shards (--output_format webdataset) no file is written; instead the lines of a config that
 streams them are printed.
