@@ -1,0 +1,28 @@
+"""Sentences that repeat a table say what the table says."""
+
+import re
+from pathlib import Path
+
+ABLATIONS = Path('docs/ablations.md').read_text()
+
+
+def flowing(page):
+    """The text of a page, on one line."""
+    return ' '.join(Path(page).read_text().split())
+
+
+def test_bindings_with_trained_anchors_are_those_of_the_table():
+    (row,) = re.findall(
+        r'^\| ACE-RPE, contrast of anchors \|(.*) ± .* \|.* \|$', ABLATIONS, re.MULTILINE
+    )
+    binding = round(float(row.split('|')[-1]))
+    assert f'fusion encoder gets {binding} % of the bindings' in flowing('docs/tasks/skills.md')
+    assert f'the model tells in {binding} % which colour belongs' in flowing('README.md')
+
+
+def test_the_seeds_that_would_decide_nlvr2_are_those_of_its_rows():
+    section = ABLATIONS.partition('### Table 2, on the embedded world')[2].partition('\n### ')[0]
+    seeds = re.findall(r': NLVR2 \|.*undecided: about (\d+) more', section)
+    assert len(seeds) == 6
+    least, most = re.search(r'and (\d+) to (\d+) more seeds', section).groups()
+    assert (int(least), int(most)) == (min(map(int, seeds)), max(map(int, seeds)))
