@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from xmodal.engine.launch import read_config
+
 ABLATIONS = Path('docs/ablations.md').read_text()
 
 
@@ -26,3 +28,17 @@ def test_the_seeds_that_would_decide_nlvr2_are_those_of_its_rows():
     assert len(seeds) == 6
     least, most = re.search(r'and (\d+) to (\d+) more seeds', section).groups()
     assert (int(least), int(most)) == (min(map(int, seeds)), max(map(int, seeds)))
+
+
+def test_the_heads_of_lxmerts_page_are_those_of_its_config():
+    section = Path('docs/lxmert.md').read_text().partition('## The tasks')[2].partition('\n## ')[0]
+    named = re.findall(r'^\| `(\w+Head)` \|', section, re.MULTILINE)
+    heads = read_config('configs/lxmert/pretrain.py').model.heads
+    assert named == [head.type for head in heads.values()]
+
+
+def test_lxmerts_page_leads_to_the_step_that_was_measured_on_a_gpu():
+    speed = Path('docs/lxmert.md').read_text().partition('\n## Speed')[2]
+    assert '### Step of LXMERT on a GPU\n' in Path('docs/performance.md').read_text()
+    assert 'performance.md#step-of-lxmert-on-a-gpu' in speed
+    assert 'not been measured on a GPU' not in ' '.join(speed.split())
