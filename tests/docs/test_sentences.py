@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import torch
+
 from xmodal.engine.launch import read_config
+from xmodal.evaluation.retrieval import Gallery, RetrievalMetric
+from xmodal.evaluation.retrieval_results import print_table
 
 ABLATIONS = Path('docs/ablations.md').read_text()
 
@@ -42,3 +46,12 @@ def test_lxmerts_page_leads_to_the_step_that_was_measured_on_a_gpu():
     assert '### Step of LXMERT on a GPU\n' in Path('docs/performance.md').read_text()
     assert 'performance.md#step-of-lxmert-on-a-gpu' in speed
     assert 'not been measured on a GPU' not in ' '.join(speed.split())
+
+
+def test_the_tutorial_promises_what_the_test_prints(capsys):
+    (promise,) = re.findall(r'The test prints (.*?)\.', flowing('docs/tutorials/own_images.md'))
+    gallery = Gallery(torch.rand(12, 12), torch.arange(12))
+    print_table(RetrievalMetric().measure(gallery), gallery, RetrievalMetric())
+    printed = capsys.readouterr().out
+    for text, word in {'R@1': 'recalls', 'image-to-text': 'directions', 'chance': 'chance'}.items():
+        assert (text in printed) == (word in promise), word
