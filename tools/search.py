@@ -42,7 +42,9 @@ def parse_args() -> argparse.Namespace:
             help='of the model (default: the last one of work_dirs/CONFIG, or that of the name)',
         )
         command.add_argument('--device', default='cpu', help='of the model')
-    index.add_argument('source', help='folder, pattern, .csv, .json of ALBEF, or .tar')
+    index.add_argument(
+        'source', help='folder, pattern, .csv, .json of ALBEF, .tar, or a region store'
+    )
     index.add_argument('--batch-size', type=at_least(1), default=64, help='images at once')
     index.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
     index.add_argument('--engine', choices=['flat', 'hnsw', 'ivfpq'], help='default: by size')
@@ -52,7 +54,11 @@ def parse_args() -> argparse.Namespace:
     index.add_argument(
         '--launcher', choices=['none', 'pytorch'], default='none', help='pytorch under torchrun'
     )
-    query.add_argument('text', nargs='?', help="a sentence; 'A and not B' leaves B out")
+    query.add_argument(
+        'text',
+        nargs='?',
+        help="a sentence; 'A and not B' leaves B out, 'A and also B' looks for the union",
+    )
     query.add_argument('--image', type=Path, help='more like this image')
     query.add_argument('-k', type=at_least(1), default=10, help='number of images')
     query.add_argument(

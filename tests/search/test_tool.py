@@ -4,6 +4,7 @@ import html
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -111,3 +112,19 @@ def test_what_is_missing_is_a_sentence(call, photos, arguments, message, capsys)
         run_or_explain(lambda: call(*arguments))
     error = capsys.readouterr().err
     assert message in error and 'Traceback' not in error
+
+
+@pytest.mark.parametrize(
+    'command, page, words',
+    [
+        ('index', 'a [region store](regions.md)', ['.csv', '.json', '.tar', 'region store']),
+        ('query', '`A and also B`', ["'A and not B'", "'A and also B'"]),
+    ],
+)
+def test_the_help_names_what_the_page_does(command, page, words, monkeypatch, capsys):
+    assert page in Path(__file__).parents[2].joinpath('docs/search.md').read_text()
+    monkeypatch.setattr(sys, 'argv', ['search.py', command, '--help'])
+    with pytest.raises(SystemExit):
+        search.main()
+    printed = ' '.join(capsys.readouterr().out.split())
+    assert [word for word in words if word not in printed] == []
