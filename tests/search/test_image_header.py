@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from xmodal.datasets.image_file import decode_image
 from xmodal.search.build import _header
 
 PIXELS = np.arange(24 * 40 * 3, dtype=np.uint8).reshape(24, 40, 3)
@@ -27,9 +28,9 @@ def exif(tag=306, time='2024:05:06 07:08:09'):
     return data
 
 
-def old_png():
+def old_png(data=None):
     """EXIF as ImageMagick wrote it before PNG had a chunk for it."""
-    body = exif().tobytes()
+    body = (data or exif()).tobytes()
     info = PngInfo()
     info.add_text('Raw profile type exif', f'\nexif\n{len(body):8}\n{body.hex()}\n')
     return encoded('PNG', pnginfo=info)
@@ -54,3 +55,14 @@ def test_the_capture_time_is_found(content):
 @pytest.mark.parametrize('form', ['JPEG', 'PNG', 'WEBP', 'TIFF', 'BMP', 'GIF'])
 def test_an_image_without_a_capture_time_has_its_size(form):
     assert _header(encoded(form)) == ((40, 24), None)
+
+
+@pytest.mark.parametrize('turned', range(1, 9))
+@pytest.mark.parametrize('form', ['JPEG', 'PNG', 'old PNG', 'WEBP', 'TIFF'])
+def test_the_size_is_that_of_the_image_as_it_is_decoded(form, turned):
+    options = {'tiffinfo': {274: turned}} if form == 'TIFF' else {'exif': exif(274, turned)}
+    is_old = form == 'old PNG'  # which is not turned
+    content = old_png(options['exif']) if is_old else encoded(form, **options)
+    height, width, _ = decode_image(content, form).shape
+    assert (width, height) == ((24, 40) if turned > 4 and not is_old else (40, 24))
+    assert _header(content) == ((width, height), None)

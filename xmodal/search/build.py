@@ -21,6 +21,7 @@ from xmodal.search.vectors import VectorFile
 
 _TAKEN = (36867, 306)  # EXIF: DateTimeOriginal, in its own part, and DateTime
 _EXIF_PART = 0x8769
+_TURNED, _SIDEWAYS = 274, (5, 6, 7, 8)  # EXIF: Orientation, and its values that swap the sides
 _EXIF_MARKS = b'Exif', b'eXIf', b'exif'  # in a JPEG, in a PNG, in an older PNG
 
 
@@ -96,7 +97,7 @@ class _Images(Dataset):
 
 
 def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
-    """Width and height of an image, and its capture time."""
+    """Width and height of an image as it is decoded, turned upright, and its capture time."""
     known = header_size(content)
     if known and not any(mark in content for mark in _EXIF_MARKS):
         return known, None
@@ -104,6 +105,9 @@ def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
         size = image.size
         try:
             exif = Image.Image.getexif(image)  # that of PNG decodes the image first
+            # Pillow gives the upright size of TIFF itself; OpenCV does not turn old PNG.
+            if 'exif' in image.info and exif.get(_TURNED) in _SIDEWAYS:
+                size = size[::-1]
             found = [exif.get_ifd(_EXIF_PART).get(_TAKEN[0]), exif.get(_TAKEN[1])]
         except Exception:  # an image whose EXIF is damaged is an image
             found = []
