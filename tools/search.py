@@ -65,7 +65,9 @@ def parse_args() -> argparse.Namespace:
         '--rerank', type=at_least(0), default=0, help='of so many, by the fusion encoder'
     )
     query.add_argument('--path', help='only images whose path has this part')
-    query.add_argument('--after', help='only images taken at this date or later: YYYY-MM-DD')
+    query.add_argument(
+        '--after', help='only images taken at this date or later: YYYY, YYYY-MM or YYYY-MM-DD'
+    )
     query.add_argument('--before', help='only images taken before this date')
     query.add_argument('--min-width', type=at_least(1), help='in pixels')
     query.add_argument('--min-height', type=at_least(1), help='in pixels')

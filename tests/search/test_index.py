@@ -174,6 +174,29 @@ def test_images_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_pa
         assert sorted(contents(other).values()) == expected
 
 
+def test_photographs_are_found_by_their_time_and_other_forms_of_it_are_refused(make, tmp_path):
+    times = '2019:12:31 23:59:59', '2020:01:31 10:11:12', '2020:11:01 00:00:00'
+    (tmp_path / 'dated').mkdir()
+    for number, time in enumerate(times):
+        exif = Image.Exif()
+        exif[306] = time
+        Image.new('RGB', (32, 32), (number, 0, 0)).save(tmp_path / f'dated/{number}.jpg', exif=exif)
+    index = make()
+    index.update(tmp_path / 'dated', progress=False)
+
+    def found(**limits):
+        (hits,) = index.search([Query('a ring')], 9, Filter(**limits))
+        return sorted(int(hit.image.path[-5]) for hit in hits)
+
+    assert found(after='2020') == found(after='2020-01') == found(after='2020-01-31') == [1, 2]
+    assert found(before='2020') == [0] and found(before='2020-01-31 10:12') == [0, 1]
+    assert found(after='2020-02', before='2020-11-01 00:00:01') == [2]
+    for time in ('2020/01/31', '31.01.2020', '2020-1-31', '2020-31-01', 'garbage', ''):
+        for name in ('after', 'before'):
+            with pytest.raises(ValueError, match=f"{name}='{time}', expected a date such as 2020"):
+                found(**{name: time})
+
+
 def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_path):
     index = make()
     with pytest.raises(FileNotFoundError, match='no images'):

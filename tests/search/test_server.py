@@ -80,7 +80,8 @@ def test_bad_uploads_are_refused(client, body):
 @pytest.mark.parametrize(
     'params',
     [{}, {'text': ' '}, {'text': 'a' * 301}, {'text': 'a and not '}, {'like': 99}, {'like': 'x'},
-     {'like': 9**30}, {'text': 'a', 'k': 'x'}, {'text': 'a', 'min_width': 9**30}],
+     {'like': 9**30}, {'text': 'a', 'k': 'x'}, {'text': 'a', 'min_width': 9**30},
+     {'text': 'a', 'after': '31.1.2020'}],
 )  # fmt: skip
 def test_bad_queries_are_refused(client, params):
     assert 400 <= client.post('/api/search', params=params).status_code < 500

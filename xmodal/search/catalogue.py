@@ -1,5 +1,6 @@
 """The catalogue of an index: what is known of each image, in SQLite."""
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -53,8 +54,8 @@ class Filter(NamedTuple):
 
     Attributes:
         path: a part of the path.
-        after: earliest capture time, 'YYYY' or longer.
-        before: the capture time is earlier than this.
+        after: earliest capture time: 'YYYY', 'YYYY-MM', 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM:SS'.
+        before: the capture time is earlier than this; in the same forms.
         min_width: in pixels.
         min_height: in pixels.
     """
@@ -66,6 +67,9 @@ class Filter(NamedTuple):
     min_height: int | None = None
 
 
+_TIME = re.compile(
+    r'\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])( \d\d(:\d\d(:\d\d)?)?)?)?)?', re.ASCII
+)
 _CONDITIONS = Filter('instr(path, ?) > 0', 'taken >= ?', 'taken < ?', 'width >= ?', 'height >= ?')
 
 
@@ -151,7 +155,15 @@ class Catalogue:
                 )
 
     def ids(self, where: Filter | None = None) -> np.ndarray:
-        """The images that a filter lets through, ascending, (K,) int64."""
+        """The images that a filter lets through, ascending, (K,) int64.
+
+        Raises:
+            ValueError: for a time in another form; as a text it would let through the wrong images.
+        """
+        for name in ('after', 'before'):
+            time = getattr(where, name, None)
+            if time is not None and not _TIME.fullmatch(time):
+                raise ValueError(f'{name}={time!r}, expected a date such as 2020 or 2020-01-31')
         pairs = [(c, v) for c, v in zip(_CONDITIONS, where or (), strict=False) if v is not None]
         clause = ' AND '.join(condition for condition, _ in pairs) or '1'
         with self._open() as connection:
