@@ -78,6 +78,19 @@ def test_reranked_scores_are_those_of_the_second_stage(make, photos, inferencer)
     np.testing.assert_allclose([h.match for h in hits], expected[order], rtol=1e-4, atol=1e-4)
 
 
+def test_images_that_are_gone_or_broken_by_now_follow_the_reranked_ones(make, photos):
+    index = make()
+    index.update(photos, progress=False)
+    (whole,) = index.search([Query('a red ring')], 5, rerank=4)
+    gone, broken, *others = sorted(whole[:4], key=lambda hit: -hit.score)
+    (photos / gone.image.path).unlink()
+    (photos / broken.image.path).write_bytes(b'no image')
+    (hits,) = index.search([Query('a red ring')], 5, rerank=4)
+    expected = [path for path in paths(whole[:4]) if path in paths(others)]
+    assert paths(hits) == [*expected, gone.image.path, broken.image.path, whole[4].image.path]
+    assert [hit.match is None for hit in hits] == [False, False, True, True, True]
+
+
 def test_a_server_sees_what_another_process_has_indexed(make, photos):
     first, *_ = files(photos)
     server, other = make(), make()

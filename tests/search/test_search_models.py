@@ -82,7 +82,9 @@ def test_emkum_searches_images_and_takes_captions(prepare, tmp_path):
         index.search([Query('a ring')], rerank=2)
 
 
-def test_a_model_without_vectors_and_a_store_for_images_are_sentences(prepare, tmp_path):
+def test_a_model_without_vectors_and_a_store_for_images_are_sentences(
+    prepare, tmp_path, monkeypatch
+):
     inferencer, store = prepare('temde/saf_temde_shapes')
     with pytest.raises(ValueError, match='ImageTextMatcher compares tokens and gives no vectors'):
         ImageIndex(tmp_path / 'index', inferencer)
@@ -95,6 +97,12 @@ def test_a_model_without_vectors_and_a_store_for_images_are_sentences(prepare, t
     (image,) = index.catalogue.images([0])
     with pytest.raises(OSError, match='a region store has no images'):
         image.entry.read()
+    with pytest.raises(ValueError, match='has no matching score: search without re-ranking'):
+        index.search([Query('a ring')], rerank=2)
+    # ACE-RPE on regions has one.
+    monkeypatch.setattr(type(inferencer.model), 'matching_head', torch.nn.Identity(), raising=False)
+    with pytest.raises(ValueError, match='store is a region store and has no images: search with'):
+        index.search([Query('a ring')], rerank=2)
     (tmp_path / 'regions/vectors.f16').write_bytes(b'')
     with pytest.raises(FileError, match='shorter than the catalogue says'):
         ImageIndex(tmp_path / 'regions', inferencer).search([Query('a ring')])

@@ -1,13 +1,13 @@
 """An index of images: a folder with their vectors, a catalogue and a manifest."""
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from xmodal.datasets.image_file import BrokenImageError
 from xmodal.errors import FileError
 from xmodal.files import atomic_write, exclusive_dir, write_json
 from xmodal.search.build import changed, encode_entries
@@ -28,7 +28,6 @@ from xmodal.search.vectors import VectorFile
 CATALOGUE = 'catalogue.sqlite'
 VECTORS = {'float16': 'vectors.f16', 'float32': 'vectors.f32'}
 IDS = 'ids.npy'
-_RERANK_BATCH = 64
 
 
 class ImageIndex:
@@ -205,8 +204,8 @@ class ImageIndex:
             rerank: how many of the best are ranked anew by the fusion encoder.
 
         Raises:
-            ValueError: when re-ranking is asked of a query without a text, or of a model that has
-                no matching score.
+            ValueError: when re-ranking is asked of a query without a text, of a model that has no
+                matching score, or of a region store.
         """
         if not queries:
             return []
@@ -225,19 +224,14 @@ class ImageIndex:
 
     def _rerank(self, text: str, hits: list[Hit], count: int) -> list[Hit]:
         """The first ``count`` in the order of their matching scores, then the others."""
-        readable, contents = [], []
-        for hit in hits[:count]:
-            try:
-                contents.append(hit.image.entry.read())
-                readable.append(hit)
-            except BrokenImageError:  # its file has gone since
-                continue
-        scores: list[float] = []
-        for start in range(0, len(readable), _RERANK_BATCH):
-            part = contents[start : start + _RERANK_BATCH]
-            scores += matching_scores(self.inferencer, text, part, self.add_similarity)
-        best = [hit._replace(match=score) for hit, score in zip(readable, scores, strict=True)]
-        return sorted(best, key=lambda hit: -hit.match) + hits[count:]
+        if not count:
+            return hits
+        entries = [hit.image.entry for hit in hits[:count]]
+        scores = matching_scores(self.inferencer, text, entries, self.add_similarity)
+        scored = [hit._replace(match=score) for hit, score in zip(hits, scores, strict=False)]
+        # Those without a score, whose file is gone or broken by now, follow in their order.
+        scored.sort(key=lambda hit: inf if hit.match is None else -hit.match)
+        return scored + hits[count:]
 
     def captions(self, image: object, texts: Sequence[str]) -> list[tuple[str, float]]:
         """Which of these texts: each with its cosine, best first."""
