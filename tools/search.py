@@ -89,6 +89,11 @@ def open_index(args: argparse.Namespace) -> tuple:
         if args.command == 'index' and not (args.index / MANIFEST).exists():
             raise ValueError(f'{args.index} is no index yet: a new one needs --config, its model')
         manifest = read_manifest(args.index)
+        if 'config' not in manifest:
+            raise ValueError(
+                f'{args.index} was made by a script and does not name its model: give --config, '
+                'and --checkpoint where the config is a file'
+            )
         args.config = manifest['config']
         args.checkpoint = args.checkpoint or manifest['checkpoint']
     if args.checkpoint is None and Path(args.config).suffix == '.py':

@@ -11,6 +11,7 @@ from PIL import Image
 
 from tools import search
 from xmodal.engine.errors import run_or_explain
+from xmodal.search import ImageIndex
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
 
@@ -95,6 +96,22 @@ def test_an_image_and_filters_are_queries_too(indexed, call):
     found = json.loads(call('query', 'a ring and not a disc', '--path', 'a.png', '--json'))
     assert [hit['path'] for hit in found] == ['photos/a.png']
     assert json.loads(call('query', 'a ring', '--min-width', '33', '--json')) == []
+
+
+def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, tmp_path, capsys):
+    index = ImageIndex('work_dirs/index', inferencer)
+    index.update(photos, progress=False)
+    for arguments in (['query', 'a ring'], ['index', 'photos'], ['serve']):
+        with pytest.raises(SystemExit):
+            run_or_explain(lambda arguments=arguments: call(*arguments))
+        assert 'work_dirs/index was made by a script' in capsys.readouterr().err
+    model = '--config', 'tiny.py', '--checkpoint', 'weights.pth'
+    assert len(json.loads(call('query', 'a ring', '--json', *model))) == 3
+    call('index', str(photos), *model, '--workers', '0')
+    assert len(json.loads(call('query', 'a ring', '--json'))) == 3
+    Image.new('RGB', (32, 32), 'white').save(photos / 'new.png')
+    index.update(photos, progress=False)  # it still names its model
+    assert len(json.loads(call('query', 'a ring', '--json'))) == 4
 
 
 @pytest.mark.parametrize(

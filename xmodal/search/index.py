@@ -119,6 +119,9 @@ class ImageIndex:
             self._write_manifest(engine, str(source), dtype or 'float16', about)
         self._require_model()
         self._require_dtype(dtype)
+        manifest = read_manifest(self.folder)
+        if not about.items() <= manifest.items():  # its model has another name now
+            self._write_manifest(manifest['engine'], str(source), self.dtype, about)
         self.catalogue.create()
 
     def _require_dtype(self, dtype: str | None) -> None:
@@ -141,7 +144,9 @@ class ImageIndex:
     def _write_manifest(
         self, engine: str | None, source: str, dtype: str, about: dict[str, str]
     ) -> None:
-        content = dict(about, fingerprint=self.fingerprint, width=self.width, source=source)
+        # What it says of the model stays, where a script renews what the tool has made.
+        content = read_manifest(self.folder) if (self.folder / MANIFEST).exists() else {}
+        content |= dict(about, fingerprint=self.fingerprint, width=self.width, source=source)
         content |= {'dtype': dtype, 'engine': engine}
         write_json(self.folder / MANIFEST, content, indent=1)
 
