@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -61,6 +62,7 @@ class Ranks:
 
     def __init__(self, size):
         self.size, self.meeting, self.own = size, threading.Barrier(size, timeout=60), local()
+        self.sent = [None] * size
 
     def get_rank(self):
         return self.own.rank
@@ -71,6 +73,12 @@ class Ranks:
     def barrier(self):
         self.meeting.wait()
 
+    def gather_object(self, item, gathered):
+        self.sent[self.get_rank()] = item
+        self.barrier()
+        if gathered is not None:
+            gathered[:] = self.sent
+
     def run(self, function, *args):
         def be(rank):
             self.own.rank = rank
@@ -78,6 +86,24 @@ class Ranks:
 
         with ThreadPoolExecutor(self.size) as pool:
             return list(pool.map(be, range(self.size)))
+
+
+def test_processes_find_known_images_at_their_new_place_in_a_shard(
+    inferencer, tiny_world, tmp_path, monkeypatch
+):
+    files = sorted((tiny_world / 'images/test').rglob('*.png'))[:3]
+    monkeypatch.setattr(parallel, 'dist', Ranks(2))
+    index, contents = ImageIndex(tmp_path / 'index', inferencer), []
+    for order in (files, files[::-1]):
+        with tarfile.open(tmp_path / 'shard.tar', 'w') as tar:
+            for file in order:
+                tar.add(file, file.name)
+        parallel.dist.run(parallel.update_on_ranks, index, tmp_path / 'shard.tar', 2)
+        images = index.catalogue.images(index.catalogue.ids())
+        contents.append({image.path: image.entry.read() for image in images})
+    expected = {f'{tmp_path / "shard.tar"}::{file.name}': file.read_bytes() for file in files}
+    assert contents == [expected, expected]
+    assert index.catalogue.rows() == 3  # none was encoded twice
 
 
 @pytest.mark.parametrize('kind', ['flat', 'ivfpq', 'hnsw'])

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +56,13 @@ def update_on_ranks(
             index.prepare(source, engine, dtype, about)
             join_parts(index)
         dist.barrier()
-        _encode_share(index, entries, batch_size, workers)
-        dist.barrier()
+        touched = _encode_share(index, entries, batch_size, workers)
+        of_ranks = [None] * dist.get_world_size() if rank == 0 else None
+        dist.gather_object(touched, of_ranks)  # the first process waits for all
         if rank == 0:
             join_parts(index)
+            touched = chain.from_iterable(of_ranks)
+            index.catalogue.commit([], [], touched, index.catalogue.rows())
             index.catalogue.remove(changed(entries, index.catalogue.seen())[1])
         dist.barrier()
         if engine or not index.is_current():
@@ -70,8 +74,13 @@ def update_on_ranks(
 
 def _encode_share(
     index: ImageIndex, entries: Sequence[Entry], batch_size: int, workers: int
-) -> None:
-    """Encodes what this process has of the new images, into a part of its own."""
+) -> list[Entry]:
+    """Encodes what this process has of the new images, into a part of its own.
+
+    Returns:
+        The others of its share: their content is known, and their file has a new time, or a shard
+        has them at another place. The part does not know them; the index's catalogue does.
+    """
     rank, seen = dist.get_rank(), index.catalogue.seen()
     part = index.folder / PARTS / str(rank)
     part.mkdir(parents=True, exist_ok=True)
@@ -80,6 +89,8 @@ def _encode_share(
     share = changed(entries, seen)[0][rank :: dist.get_world_size()]
     target = catalogue, VectorFile(part / VECTORS, index.dtype)
     encode_entries(index.inferencer, share, seen, *target, batch_size, workers, rank == 0)
+    entered = catalogue.seen()
+    return [entry for entry in share if entry.path not in entered]
 
 
 def build_on_ranks(
