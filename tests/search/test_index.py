@@ -14,6 +14,7 @@ from xmodal.search import Filter, ImageIndex, Query
 from xmodal.search import engine as engine_module
 from xmodal.search import index as index_module
 from xmodal.search.engine import Engine
+from xmodal.search.sources import find_entries
 from xmodal.search.vectors import VectorFile
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
@@ -208,6 +209,24 @@ def test_photographs_are_found_by_their_time_and_other_forms_of_it_are_refused(m
         for name in ('after', 'before'):
             with pytest.raises(ValueError, match=f"{name}='{time}', expected a date such as 2020"):
                 found(**{name: time})
+
+
+@pytest.mark.parametrize(
+    ('name', 'content', 'message'),
+    [
+        ('a.csv', 'caption,image\na ring,a.png\na disc\n', 'line 3.image is None, expected a text'),
+        ('a.csv', 'image,caption\n,a disc\n', "line 2.image is '', expected a text"),
+        ('a.csv', 'file\na.png\n', "key 'image' is missing in line 2"),
+        ('a.json', '[{"image": 3}]', r'\[0\].image is 3, expected a text'),
+        ('a.json', '[{"image": ["a.png", "b.png"]}]', r"\[0\].image is \['a.png', 'b.png'\], exp"),
+        ('a.json', '[{"images": "a.png"}]', r"key 'image' is missing in \[0\]"),
+        ('a.json', '{"image": "a.png"}', "it is {'image': 'a.png'}, expected a list"),
+    ],
+)
+def test_a_list_without_names_of_images_is_a_sentence(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(FileError, match=f'{name} cannot be read: {message}'):
+        find_entries(str(tmp_path / name))
 
 
 def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_path):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError, read_image_bytes
 from xmodal.datasets.region_store import RegionStore
 from xmodal.errors import FileError
+from xmodal.fields import Fields, as_objects
 from xmodal.files import read_json, reads
 from xmodal.structures import Regions
 
@@ -158,9 +159,10 @@ def _shard_entries(file: Path) -> Iterator[Entry]:
 @reads("a table in UTF-8 whose header has a column 'image'")
 def _csv_names(file: Path) -> list[str]:
     with open(file, newline='', encoding='utf-8-sig') as table:
-        return [row['image'] for row in csv.DictReader(table)]
+        rows = csv.DictReader(table)
+        return [Fields(row, f'line {rows.line_num}').name('image') for row in rows]
 
 
 @reads("a list of objects with the key 'image'")
 def _albef_names(file: Path) -> list[str]:
-    return [record['image'] for record in read_json(file)]
+    return [item.name('image') for item in as_objects(read_json(file))]
