@@ -85,6 +85,8 @@ def open_index(args: argparse.Namespace) -> tuple:
     from xmodal.engine.device import device_of_process
     from xmodal.search.manifest import MANIFEST, read_manifest
 
+    if args.command != 'index':
+        read_manifest(args.index)  # says that there is none before the model is read
     if args.config is None:
         if args.command == 'index' and not (args.index / MANIFEST).exists():
             raise ValueError(f'{args.index} is no index yet: a new one needs --config, its model')

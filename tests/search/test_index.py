@@ -231,6 +231,11 @@ def test_a_list_without_names_of_images_is_a_sentence(tmp_path, name, content, m
 
 def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_path):
     index = make()
+    index.folder.mkdir()
+    for where in (None, Filter(path='a')):
+        with pytest.raises(FileNotFoundError, match='index has no index: make one'):
+            index.search([Query('a ring')], where=where)
+    assert not list(index.folder.iterdir())
     with pytest.raises(FileNotFoundError, match='no images'):
         index.update(tmp_path / 'nothing')
     index.update(photos, progress=False)

@@ -118,6 +118,8 @@ def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, 
     ('arguments', 'message'),
     [
         (['query', 'a'], 'work_dirs/index has no index: make one with tools/search.py index'),
+        (['serve', '--config', 'tiny.py'], 'work_dirs/index has no index: make one'),
+        (['query', 'a', '--config', 'tiny.py', '--path', 'b'], 'work_dirs/index has no index'),
         (['index', 'photos'], 'work_dirs/index is no index yet: a new one needs --config'),
         (['index', 'nowhere', '--config', 'tiny.py', '--checkpoint', 'weights.pth'], 'nowhere: no'),
         (['index', 'photos', '--config', 'tiny.py'], 'work_dirs/tiny/last_checkpoint is missing'),

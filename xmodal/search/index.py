@@ -216,9 +216,10 @@ class ImageIndex:
             return []
         if rerank and not all(query.text for query in queries):
             raise ValueError('re-ranking needs a text in every query')
+        engine = self.engine  # first: the catalogue of an index that is not there would be made
         allowed = None if where is None or where == Filter() else self.catalogue.ids(where)
         vectors = query_vectors(self.inferencer, queries)
-        found = self.engine.search(vectors, max(k, rerank), allowed)
+        found = engine.search(vectors, max(k, rerank), allowed)
         results = []
         for query, (ids, scores) in zip(queries, found, strict=True):
             by_id = dict(zip(ids.tolist(), scores.tolist(), strict=True))
