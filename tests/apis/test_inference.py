@@ -10,8 +10,11 @@ from mmengine.config import Config
 from PIL import Image
 
 from xmodal.apis import Inferencer, load_model
+from xmodal.apis.inputs import image_fields
+from xmodal.datasets.image_file import decode_image, read_image
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops.grounding import GroundingLoop
+from xmodal.errors import ConfigError
 from xmodal.models.necks import NoPosition
 
 
@@ -203,6 +206,9 @@ def test_unsupported_calls_are_errors(prepare, tiny_world):
         inferencer.predict(sorted(tiny_world.glob('images/test/*/*.png'))[:1], ['one'])
     with pytest.raises(ValueError, match='2 images and 1 texts, expected one text for each image'):
         inferencer.predict(['a.png', 'b.png'], ['one'])
+    config = Config.fromfile('configs/acerpe/pretrain_4m.py')
+    with pytest.raises(ConfigError, match='pretrain_4m.py has no test_dataloader, which says how'):
+        Inferencer(config, 'any.pth')
     config = Config.fromfile('configs/temde/saf_temde_shapes.py')
     with pytest.raises(ValueError, match='reads precomputed features, not image files'):
         Inferencer(config, 'any.pth')
@@ -256,6 +262,26 @@ def test_any_number_of_images_of_any_kind_is_encoded_in_batches(prepare, tiny_wo
     with ThreadPoolExecutor(4) as pool:
         for embedding in pool.map(lambda _: inferencer.encode_images(images).embedding, range(8)):
             assert embedding.equal(image.embedding)
+
+
+@pytest.mark.parametrize('form', ['png', 'tif'])
+def test_sixteen_bits_of_pillow_are_those_of_the_file(tmp_path, form):
+    file = tmp_path / f'grey.{form}'
+    values = np.random.default_rng(0).integers(0, 1 << 16, (20, 30)).astype(np.uint16)
+    Image.fromarray(values).save(file)
+    with Image.open(file) as image:
+        pixels = decode_image(image_fields(image, 'image')['img_bytes'], 'image')
+    np.testing.assert_array_equal(pixels, read_image(file))
+    np.testing.assert_allclose(pixels[..., 0], values / 256, atol=1)
+
+
+def test_texts_of_an_array_are_texts(prepare):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    texts = ['a red ring', 'a disc']
+    expected = inferencer.encode_texts(texts).embedding
+    for dtype in (str, object):
+        assert inferencer.encode_texts(np.array(texts, dtype)).embedding.equal(expected)
+        assert inferencer.encode_texts(np.array([], dtype)).embedding.shape[0] == 0
 
 
 def test_empty_lists_give_empty_results(prepare):

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
 from xmodal.apis.models import load_model, locate
-from xmodal.apis.preprocessing import image_pipeline, text_cleaner
+from xmodal.apis.preprocessing import image_pipeline, loader_of_images, text_cleaner
 from xmodal.engine.launch import read_config
 from xmodal.registry import FUNCTIONS
 from xmodal.structures import DataSample, Encoded, Tokens
@@ -47,7 +47,8 @@ class Inferencer:
         progress: shows a bar.
 
     Raises:
-        ValueError: if the test data set has no pipeline, because it reads region features.
+        ValueError: if there is no test data set, or it has no pipeline, because it reads region
+            features.
     """
 
     def __init__(
@@ -61,12 +62,7 @@ class Inferencer:
         if checkpoint is None:
             config, checkpoint = locate(config)
         config = config if isinstance(config, Config) else read_config(config)
-        loader = config.test_dataloader
-        if 'pipeline' not in loader.dataset:
-            raise ValueError(
-                f'{config.filename}: test_dataloader.dataset is a {loader.dataset.type} without a '
-                'pipeline: it reads precomputed features, not image files. Use tools/test.py'
-            )
+        loader = loader_of_images(config)
         self.config = config
         self.model = load_model(config, checkpoint, device)
         self.pipeline = image_pipeline(loader.dataset, self.model)
@@ -107,7 +103,7 @@ class Inferencer:
             TypeError: if a single text takes the place of the list.
         """
         require_texts(texts)
-        ids, mask = self._tokenize(texts or [''])
+        ids, mask = self._tokenize(texts if len(texts) else [''])
         order = mask.sum(1).argsort(stable=True)
         batches = tqdm(order.split(self.batch_size), 'texts', disable=not self.progress)
         encoded = Encoded.join([self._encode_words(ids[rows], mask[rows]) for rows in batches])

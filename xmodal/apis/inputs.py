@@ -84,7 +84,10 @@ def _source(image: ImageLike, name: str) -> tuple[str, bytes | None]:
         return name, image
     if isinstance(image, Image.Image):
         try:  # as a file is read: turned upright, without transparency
-            image = np.asarray(ImageOps.exif_transpose(image).convert('RGB'))
+            image = ImageOps.exif_transpose(image)
+            if image.mode.startswith('I;16'):  # Pillow would cut off all values above 255
+                image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+            image = np.asarray(image.convert('RGB'))
         except OSError as error:  # Pillow reads the pixels only now
             raise BrokenImageError(f'{name}: {error}') from error
     is_array = isinstance(image, np.ndarray)

@@ -5,12 +5,33 @@ from functools import partial
 from inspect import signature
 
 from mmcv.transforms import Compose
-from mmengine.config import ConfigDict
+from mmengine.config import Config, ConfigDict
 from torch import nn
 
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import build_pipeline
+from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS
+
+
+def loader_of_images(config: Config) -> ConfigDict:
+    """The loader of a config's test set, which reads images.
+
+    Raises:
+        ValueError: if there is none, or it reads region features.
+    """
+    loader = config.get('test_dataloader')
+    if loader is None:
+        raise ConfigError(
+            f'{config.filename} has no test_dataloader, which says how images and texts are '
+            'prepared: give a config of this model that has a test, or add one'
+        )
+    if 'pipeline' not in loader.dataset:
+        raise ValueError(
+            f'{config.filename}: test_dataloader.dataset is a {loader.dataset.type} without a '
+            'pipeline: it reads precomputed features, not image files. Use tools/test.py'
+        )
+    return loader
 
 
 def image_pipeline(dataset: ConfigDict, model: nn.Module) -> Compose:
