@@ -252,9 +252,13 @@ def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_pat
     (index.folder / 'catalogue.sqlite').write_bytes(b'damaged' * 1000)
     with pytest.raises(FileError, match='catalogue.sqlite cannot be used'):
         make().search([Query('a ring')], where=Filter(path='a'))
-    for text in ('', 'a and not ', ' and not b'):
+    for text in ('', 'a and not ', ' and not b', 'and not b', 'a and not'):
         with pytest.raises(ValueError, match='expected a text'):
             Query.parse(text)
+    for more in ('and not', 'and also'):
+        with pytest.raises(ValueError, match=f"one text after 'and not', found 'b {more} c'"):
+            Query.parse(f'a and not b {more} c')
+    assert Query.parse('a and also b and not c') == Query('a and also b', without='c')
 
 
 @pytest.mark.parametrize('kind', ['flat', 'hnsw', 'ivfpq'])

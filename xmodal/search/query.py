@@ -32,12 +32,14 @@ class Query(NamedTuple):
         """Reads 'A and not B' as A without B.
 
         Raises:
-            ValueError: when there is neither a text nor an image, or nothing before or after 'and
-                not'.
+            ValueError: when there is neither a text nor an image, nothing before or after 'and
+                not', or more than one text after it.
         """
-        text, found, without = (text or '').partition(_NOT)
+        text, found, without = f' {text or ""} '.partition(_NOT)
         if found and not (text.strip() and without.strip()):
             raise ValueError("expected a text before and after 'and not'")
+        if _NOT in without or _ALSO in without:
+            raise ValueError(f"expected one text after 'and not', found '{without.strip()}'")
         if not text.strip() and image is None:
             raise ValueError('the query is empty: expected a text, an image, or both')
         return cls(text.strip() or None, image, without.strip() or None)
