@@ -288,6 +288,24 @@ def test_engines_find_what_all_products_find(kind, monkeypatch, width=16):
         assert overlap >= (95 if few > 20 and kind != 'flat' else 100)
 
 
+def test_an_engine_of_codes_needs_as_many_images_as_codes(make, photos):
+    first, *_ = files(photos)
+    for number in range(16 - len(files(photos))):
+        shutil.copy(first, photos / f'copy{number}.png')
+    index = make()
+    index.update(photos, engine='ivfpq', progress=False)
+    assert len(index.search([Query('a ring')], 20)[0]) == 16
+    for few in (15, 3, 1):
+        for file in files(photos)[few:]:
+            file.unlink()
+        with pytest.raises(
+            ValueError, match=f'ivfpq needs at least 16 images, and there are {few}'
+        ):
+            index.update(photos, engine='ivfpq', progress=False)
+        index.update(photos, progress=False)
+        assert len(index.search([Query('a ring')], 20)[0]) == few
+
+
 def test_the_catalogue_is_plain_sqlite(make, photos):
     index = make()
     index.update(photos, progress=False)

@@ -11,6 +11,7 @@ from xmodal.search.vectors import DiskRows
 
 FLAT_UP_TO = 300_000
 SAMPLE = 64  # training vectors of a list of IVF
+LEAST = 16  # vectors that 4-bit codes are trained on: one for each code
 SECOND_PASS = 400  # candidates of a rough search that are compared exactly
 FEW = 20_000  # images that a filter lets through: all of them are compared exactly
 _ADDED = 1 << 16  # vectors that are added at once
@@ -117,10 +118,14 @@ def train(matrix: np.ndarray, ids: np.ndarray, kind: str):
     """An empty structure of FAISS that knows a sample of the vectors; arguments as of an engine.
 
     Raises:
-        ValueError: when there is no such kind.
+        ValueError: when there is no such kind, or it needs more vectors.
     """
     if kind not in KINDS:
         raise ValueError(f'engine={kind!r}, expected one of {", ".join(KINDS)}')
+    if kind == 'ivfpq' and len(ids) < LEAST:
+        raise ValueError(
+            f'--engine=ivfpq needs at least {LEAST} images, and there are {len(ids)}: leave it out'
+        )
     index = _structure(kind, matrix, len(ids))
     if not index.is_trained:
         size = min(len(ids), 16_384 if kind == 'hnsw' else SAMPLE * index.nlist)
