@@ -53,6 +53,23 @@ def test_a_query_finds_and_shows_images(client):
     assert client.post('/api/search', params={'like': first['id']}).json()[0] == first
 
 
+def test_words_of_what_is_not_looked_for_have_no_heat_maps(client):
+    def words(text):
+        answer = client.get('/api/words/0', params={'text': text})
+        return answer.json() if answer.status_code == 200 else answer.status_code
+
+    assert words('a red ring and not a blue disc') == words('a red ring') != words('a red disc')
+    assert words(' ') == words('and not a disc') == 400
+
+
+@pytest.mark.parametrize('name', ['manifest.json', 'engine.faiss', 'vectors.f16'])
+def test_a_damaged_index_is_not_taken_for_an_image_and_names_no_path(client, tmp_path, name):
+    (tmp_path / 'index' / name).unlink()
+    answer = client.post('/api/search', params={'text': 'a'})
+    assert answer.status_code == 500 and 'the index is not complete' in answer.json()['detail']
+    assert str(tmp_path) not in answer.text
+
+
 @pytest.mark.parametrize(
     'path',
     [f'/{kind}/{name}' for kind in ('thumbnail', 'image', 'api/words')

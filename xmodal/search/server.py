@@ -10,7 +10,8 @@ from threading import BoundedSemaphore
 import cv2
 import numpy as np
 
-from xmodal.datasets.image_file import decode_image
+from xmodal.datasets.image_file import BrokenImageError, decode_image
+from xmodal.errors import FileError
 from xmodal.search.catalogue import Filter, IndexedImage
 from xmodal.search.index import ImageIndex
 from xmodal.search.output import thumbnail
@@ -55,8 +56,12 @@ def make_app(index: ImageIndex) -> FastAPI:
     @app.exception_handler(OSError)
     async def refuse(request: Request, error: Exception) -> JSONResponse:
         """What cannot be done is said, without the paths of this machine."""
-        is_image = isinstance(error, OSError)
-        return JSONResponse({'detail': 'the image cannot be read' if is_image else str(error)}, 400)
+        if isinstance(error, BrokenImageError):
+            return JSONResponse({'detail': 'the image cannot be read'}, 400)
+        if isinstance(error, FileError | OSError):
+            detail = 'the index is not complete or damaged: give tools/search.py index again'
+            return JSONResponse({'detail': detail}, 500)
+        return JSONResponse({'detail': str(error)}, 400)
 
     def indexed(number: int) -> IndexedImage:
         found = index.catalogue.images([number]) if abs(number) < 1 << 62 else []
@@ -120,7 +125,8 @@ def make_app(index: ImageIndex) -> FastAPI:
             raise HTTPException(413, f'a query has at most {MAX_TEXT} characters')
         found = indexed(number)
         with turn:
-            maps = index.heat_maps(found, text)[: MAX_WORDS + 1]
+            # Words after 'and not' are not looked for.
+            maps = index.heat_maps(found, Query.parse(text).text)[: MAX_WORDS + 1]
         image = thumbnail(found, 480)
         return [{'word': w, 'image': to_uri(overlay_heatmap(image, heat))} for w, heat in maps]
 
