@@ -83,6 +83,7 @@ def open_index(args: argparse.Namespace) -> tuple:
     """The index with its model, and what the manifest says about the model."""
     from xmodal.apis import ImageIndex, Inferencer
     from xmodal.engine.device import device_of_process
+    from xmodal.engine.work_dir import latest_checkpoint
     from xmodal.search.manifest import MANIFEST, read_manifest
 
     if args.command != 'index':
@@ -99,10 +100,10 @@ def open_index(args: argparse.Namespace) -> tuple:
         args.config = manifest['config']
         args.checkpoint = args.checkpoint or manifest['checkpoint']
     if args.checkpoint is None and Path(args.config).suffix == '.py':
-        last = Path('work_dirs', Path(args.config).stem, 'last_checkpoint')
-        if not last.exists():
-            raise FileNotFoundError(f'{last} is missing: give --checkpoint')
-        args.checkpoint = last.read_text().strip()
+        folder = Path('work_dirs', Path(args.config).stem)
+        if (last := latest_checkpoint(folder)) is None:
+            raise FileNotFoundError(f'{folder}/last_checkpoint is missing: give --checkpoint')
+        args.checkpoint = str(last)
     inferencer = Inferencer(args.config, args.checkpoint, device_of_process(args.device))
     scorer = inferencer.config.get('test_cfg', {}).get('scorer', {})
     about = {'config': args.config, 'checkpoint': args.checkpoint}

@@ -98,6 +98,16 @@ def test_an_image_and_filters_are_queries_too(indexed, call):
     assert json.loads(call('query', 'a ring', '--min-width', '33', '--json')) == []
 
 
+def test_the_last_checkpoint_of_a_folder_that_was_moved_is_found(call, photos, tmp_path):
+    run = tmp_path / 'work_dirs/tiny'
+    run.mkdir(parents=True)
+    (tmp_path / 'weights.pth').rename(run / 'epoch_2.pth')
+    (run / 'last_checkpoint').write_text('/another/machine/work_dirs/tiny/epoch_2.pth')
+    call('index', 'photos', '--config', 'tiny.py', '--workers', '0')
+    facts = json.loads(call('info', '--json'))
+    assert facts['images'] == 3 and facts['checkpoint'] == 'work_dirs/tiny/epoch_2.pth'
+
+
 def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, tmp_path, capsys):
     index = ImageIndex('work_dirs/index', inferencer)
     index.update(photos, progress=False)
