@@ -1,6 +1,7 @@
 """Exported parts compute what the model computes, for other numbers of images and words."""
 
 import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from xmodal.apis import get_model
 from xmodal.apis.models import locate
 from xmodal.engine.launch import read_config
 from xmodal.export import parts_of
+from xmodal.export.onnx import OnnxModel
 from xmodal.export.towers import Part
 from xmodal.functional import relative_distance
 from xmodal.registry import MODELS
@@ -105,8 +107,6 @@ def onnx_folder(model, programs, tmp_path_factory):
 
 
 def test_onnx_computes_what_the_model_computes(onnx_folder, expected):
-    from xmodal.export.onnx import OnnxModel
-
     inputs, image, text, logits = expected
     inputs = {name: value.numpy() for name, value in inputs.items()}
     runtime = OnnxModel(onnx_folder, threads=1)
@@ -129,8 +129,6 @@ def test_onnx_computes_what_the_model_computes(onnx_folder, expected):
 
 
 def test_eight_bits_are_near(onnx_folder, expected):
-    from xmodal.export.onnx import OnnxModel
-
     inputs, image, _, _ = expected
     _, embedding = OnnxModel(onnx_folder, int8=True, threads=1).encode_images(
         inputs['images'].numpy()
@@ -146,6 +144,21 @@ def test_the_exported_tokenizer_is_the_models(onnx_folder, model):
 
     tokenizer = Tokenizer.from_file(str(onnx_folder / 'tokenizer.json'))
     assert tokenizer.encode(TEXTS[0]).ids == model.data_preprocessor.tokenizer(TEXTS[0]).input_ids
+
+
+def test_parts_that_are_not_there_are_sentences(tmp_path, monkeypatch):
+    """Runs without the packages of ONNX."""
+    runtime = ModuleType('onnxruntime')
+    runtime.SessionOptions, runtime.InferenceSession = SimpleNamespace, lambda *a, **k: a[0]
+    monkeypatch.setitem(sys.modules, 'onnxruntime', runtime)
+    for name in ('image', 'text'):
+        (tmp_path / f'{name}.onnx').touch()
+    with pytest.raises(FileNotFoundError, match='image.int8.onnx is missing: .* onnx --int8 makes'):
+        OnnxModel(tmp_path, int8=True)
+    with pytest.raises(FileNotFoundError, match='nowhere/image.onnx is missing: .* onnx makes'):
+        OnnxModel(tmp_path / 'nowhere')
+    with pytest.raises(ValueError, match='the model has no matcher: its parts are image, text'):
+        OnnxModel(tmp_path).match(*[np.zeros(1)] * 3)
 
 
 def test_an_exported_distance_is_the_shortest_path():

@@ -84,6 +84,7 @@ class OnnxModel:
         threads: of a part; None for all cores.
 
     Raises:
+        FileNotFoundError: when the folder has no such files.
         ModuleNotFoundError: when ``onnxruntime`` is missing.
     """
 
@@ -96,6 +97,11 @@ class OnnxModel:
         if threads is not None:
             options.intra_op_num_threads = threads
         suffix = '.int8.onnx' if int8 else '.onnx'
+        if not (image := Path(folder) / f'image{suffix}').is_file():
+            option = ' --int8' if int8 else ''
+            raise FileNotFoundError(
+                f'{image} is missing: tools/export.py --to onnx{option} makes it'
+            )
         self._parts = {
             name: InferenceSession(file, options, providers=['CPUExecutionProvider'])
             for name in ('image', 'text', 'matcher')
@@ -103,7 +109,13 @@ class OnnxModel:
         }
 
     def run(self, part: str, inputs: dict[str, np.ndarray]) -> Sequence[np.ndarray]:
-        """The outputs of a part, ``'image'``, ``'text'`` or ``'matcher'``, for its inputs."""
+        """The outputs of a part, ``'image'``, ``'text'`` or ``'matcher'``, for its inputs.
+
+        Raises:
+            ValueError: when the model has no such part, as one without a fusion encoder.
+        """
+        if part not in self._parts:
+            raise ValueError(f'the model has no {part}: its parts are {", ".join(self._parts)}')
         return self._parts[part].run(None, inputs)
 
     def encode_images(self, images: np.ndarray) -> Sequence[np.ndarray]:
