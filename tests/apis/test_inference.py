@@ -8,6 +8,7 @@ import pytest
 import torch
 from mmengine.config import Config
 from PIL import Image
+from safetensors.torch import load_file
 
 from xmodal.apis import Inferencer, load_model
 from xmodal.apis.inputs import image_fields
@@ -16,6 +17,7 @@ from xmodal.engine.launch import build_runner
 from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.errors import ConfigError
 from xmodal.models.necks import NoPosition
+from xmodal.zoo.folder import find_folder
 
 
 @pytest.fixture
@@ -262,6 +264,28 @@ def test_any_number_of_images_of_any_kind_is_encoded_in_batches(prepare, tiny_wo
     with ThreadPoolExecutor(4) as pool:
         for embedding in pool.map(lambda _: inferencer.encode_images(images).embedding, range(8)):
             assert embedding.equal(image.embedding)
+
+
+def test_as_many_images_at_once_as_the_model_takes(prepare, tiny_world):
+    first, second, *_ = sorted(tiny_world.glob('images/test/*/*.png'))
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    for call in (inferencer.similarity, inferencer.match, inferencer.heatmap):
+        with pytest.raises(TypeError, match=r'images\[0\] is a list of 2, .* takes one image'):
+            call([[first, second]], ['a ring'])
+    _, inferencer = prepare('acerpe/nlvr2_shapes')
+    with pytest.raises(TypeError, match=r'images\[1\] is one image, .* takes a list of several'):
+        inferencer.predict([[first, second], first], ['one', 'two'])
+
+
+def test_the_folder_of_a_model_takes_another_checkpoint(tmp_path):
+    folder = find_folder('acerpe-shapes')
+    weights = load_file(folder / 'model.safetensors')
+    torch.save({name: value + 1 for name, value in weights.items()}, tmp_path / 'other.pth')
+    inferencer = Inferencer(str(folder), tmp_path / 'other.pth')
+    name, parameter = next(inferencer.model.named_parameters())
+    torch.testing.assert_close(parameter.data, (weights[name] + 1).float())
+    with pytest.raises(ValueError, match="no model 'acerpe-shape', .* did you mean acerpe-shapes"):
+        Inferencer('acerpe-shape', tmp_path / 'other.pth')
 
 
 @pytest.mark.parametrize('form', ['png', 'tif'])

@@ -12,7 +12,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
-from xmodal.apis.models import load_model, locate
+from xmodal.apis.models import is_config_file, load_model, locate
 from xmodal.apis.preprocessing import image_pipeline, loader_of_images, text_cleaner
 from xmodal.engine.launch import read_config
 from xmodal.registry import FUNCTIONS
@@ -39,9 +39,9 @@ class Inferencer:
 
     Args:
         config: a config or a config file; its test data set defines the preprocessing of images
-            and texts. Without a checkpoint: a name of the zoo, a folder of a model, or one on the
-            Hugging Face hub; see :func:`xmodal.get_model`.
-        checkpoint: a checkpoint file.
+            and texts. Or a name of the zoo, a folder of a model, or one on the Hugging Face hub;
+            see :func:`xmodal.get_model`.
+        checkpoint: a checkpoint file; None for the weights of the name.
         device: device of the model.
         batch_size: images, texts, or pairs, that are in the model at once, of lists of any length.
         progress: shows a bar.
@@ -59,8 +59,9 @@ class Inferencer:
         batch_size: int = 64,
         progress: bool = False,
     ) -> None:
-        if checkpoint is None:
-            config, checkpoint = locate(config)
+        is_name = not isinstance(config, Config) and not is_config_file(config)
+        if checkpoint is None or is_name:
+            config, checkpoint = locate(config, checkpoint or True)
         config = config if isinstance(config, Config) else read_config(config)
         loader = loader_of_images(config)
         self.config = config
@@ -234,7 +235,8 @@ class Inferencer:
         samples = []
         for index, text in enumerate(tqdm(texts, 'images', disable=not self.progress)):
             results = {'image_id': index, 'sample_index': index, 'text': text}
-            results |= image_fields(images[index], f'images[{index}]')
+            loading = self.pipeline.transforms[0]
+            results |= image_fields(images[index], f'images[{index}]', loading)
             samples.append(self.pipeline(results))
             if len(samples) == self.batch_size or index == len(texts) - 1:
                 yield self.collate(samples)

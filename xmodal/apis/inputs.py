@@ -5,9 +5,11 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from mmcv.transforms import BaseTransform
 from PIL import Image, ImageOps
 
 from xmodal.datasets.image_file import BrokenImageError
+from xmodal.datasets.transforms import ForEachImage, LoadImage
 from xmodal.fields import shorten
 
 #: A file, an encoded image, RGB pixels uint8 (H, W, 3), or an image of Pillow.
@@ -61,14 +63,26 @@ def _require_list(name: str, values: object, is_one: bool) -> None:
         raise TypeError(f'{name} is {shorten(values)}, expected a list')
 
 
-def image_fields(image: ImageLike | Sequence[ImageLike], name: str) -> dict:
+def image_fields(
+    image: ImageLike | Sequence[ImageLike], name: str, loading: BaseTransform | None = None
+) -> dict:
     """The fields of a sample that ``LoadImage`` reads, for an image or several.
 
     Args:
         image: an image, or a list of images for a model that takes several.
         name: what errors call it where it is no file.
+        loading: the first transform of the model's pipeline; one of regions takes either.
+
+    Raises:
+        TypeError: for several images where the model takes one, of which it would take the first;
+            for one image where it takes several; for what is no image.
     """
-    if isinstance(image, list | tuple):
+    is_list = isinstance(image, list | tuple)
+    if is_list and isinstance(loading, LoadImage):
+        raise TypeError(f'{name} is a list of {len(image)}, and the model takes one image at once')
+    if not is_list and isinstance(loading, ForEachImage):
+        raise TypeError(f'{name} is one image, and the model takes a list of several at once')
+    if is_list:
         pairs = [_source(each, f'{name}[{index}]') for index, each in enumerate(image)]
         paths, contents = zip(*pairs, strict=True) if pairs else ([name], [None])
         return {'img_path': paths[0], 'img_paths': list(paths), 'imgs_bytes': list(contents)}

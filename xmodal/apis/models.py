@@ -75,6 +75,11 @@ def locate(name: str | Path, pretrained: bool | str | Path = True) -> tuple[Conf
     raise no_model(str(name))
 
 
+def is_config_file(name: str | Path) -> bool:
+    """Whether it is the path of a config, which may be missing, and not the name of a model."""
+    return Path(name).suffix == '.py' or Path(name).is_file()
+
+
 def checkpoint_of(name: str | Path) -> str | Path:
     """A file as it is; the checkpoint of a name of the zoo, or of a folder of a model.
 
