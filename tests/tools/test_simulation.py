@@ -7,6 +7,7 @@ import pytest
 
 from tools.analysis import simulate_verdicts
 from xmodal.ablation.simulation import resampled_groups, simulated_model
+from xmodal.errors import ConfigError
 from xmodal.evaluation.queries import QueryResults, write_queries
 
 IMAGES = 60
@@ -67,9 +68,8 @@ def test_a_single_result_other_queries_and_too_few_looks_are_refused(tmp_path, m
     assert '--until-decided MAX needs --seeds of fewer than MAX' in capsys.readouterr().err
     files = [str(tmp_path / f'{seed}.npz') for seed in range(2)]
     monkeypatch.setattr(sys, 'argv', ['simulate_verdicts.py', files[0]])
-    with pytest.raises(SystemExit):
+    with pytest.raises(ConfigError, match='needs the results of two seeds or more'):
         simulate_verdicts.main()
-    assert 'needs the results of two seeds or more' in capsys.readouterr().err
     renamed = {
         kind: queries._replace(ids=queries.ids[::-1]) for kind, queries in trained_model(1).items()
     }

@@ -22,6 +22,7 @@ from xmodal.ablation.spending import look_levels
 from xmodal.ablation.verdict import MARGIN, Verdict, judge
 from xmodal.engine.command_line import at_least, not_negative
 from xmodal.engine.errors import run_or_explain
+from xmodal.errors import ConfigError
 from xmodal.evaluation.queries import Queries, read_queries
 
 
@@ -40,10 +41,6 @@ def parse_args() -> argparse.Namespace:
         '--until-decided', type=at_least(3), metavar='MAX', help='add seeds one at a time'
     )
     args = parser.parse_args()
-    if len(args.files) < 2:
-        parser.error(
-            'one file: a simulated row that differs needs the results of two seeds or more'
-        )
     if args.until_decided and args.until_decided <= max(args.seeds):
         parser.error('--until-decided MAX needs --seeds of fewer than MAX')
     return args
@@ -73,6 +70,10 @@ def simulated_verdict(
 def main() -> None:
     """Simulates and prints how often each verdict was given."""
     args = parse_args()
+    if len(args.files) < 2:
+        raise ConfigError(
+            f'{args.files[0]}: a simulated row that differs needs the results of two seeds or more'
+        )
     results = [read_queries(file) for file in args.files]
     require_same_queries(results, args.metrics)
     random = np.random.default_rng(0)
