@@ -16,6 +16,7 @@ from xmodal.engine.launch import build_runner
 
 WIDTH, FEATURES, SIDE = 32, 256, 3
 NAMES = [f'{index:012d}' for index in range(6)]
+IDS = {'flickr8k': [f'photo_{index}' for index in range(6)], 'coco_mini': NAMES}
 
 
 def write(file, content):
@@ -31,15 +32,15 @@ def data(tmp_path):
     edges = np.arange(SIDE) * 60 / SIDE
     top, left = (x.ravel() for x in np.meshgrid(edges, edges, indexing='ij'))
     boxes = np.stack([left, top, left + 60 / SIDE, top + 60 / SIDE], 1).astype(np.float32)
-    for folder in ('flickr8k', 'coco_mini'):
+    for folder, ids in IDS.items():
         (root / folder / 'images').mkdir(parents=True)
         for store in ('lite0', 'lite0_lite2'):
             with RegionStoreWriter(root / folder / store, 'made up') as writer:
-                for name in NAMES:
+                for name in ids:
                     features = rng.normal(size=(SIDE**2, FEATURES)).astype(np.float32)
                     writer.append(DetectedImage(name, 60, 60, features, boxes, None))
                 writer.finish()
-        for name in NAMES:
+        for name in ids:
             (root / folder / f'images/{name}.jpg').touch()
     vqa = root / 'coco_mini/vqa_v2_mini'
     for part, images in (('train', range(4)), ('test', range(4, 6))):
@@ -52,10 +53,10 @@ def data(tmp_path):
         write(vqa / f'questions_{part}.json', dict(questions=asked))
         write(vqa / f'annotations_{part}.json', dict(annotations=annotated))
     write(vqa / 'all_answers.json', ['red', 'blue'])
-    for folder in ('flickr8k', 'coco_mini'):
+    for folder, ids in IDS.items():
         records = [
             {'image': f'{folder}/images/{name}.jpg', 'caption': ['a red disc', 'a blue bar']}
-            for name in NAMES
+            for name in ids
         ]
         write(root / folder / 'albef/train.json', records)
     questions = dict(caption_questions=['what color is the disc?'])
@@ -64,7 +65,7 @@ def data(tmp_path):
         root / 'coco_mini/caption_questions.json',
         [dict(img_id=name, sentf=questions, labelf=labels) for name in NAMES],
     )
-    box = dict(image=f'{NAMES[0]}.jpg', width=60, height=60, f8k_split='dev')
+    box = dict(image='photo_0.jpg', width=60, height=60, f8k_split='dev')
     phrases = [('a red disc', [1, 1, 20, 20]), ('a blue bar', [31, 1, 60, 40])]
     write(
         root / 'flickr8k/entities_mini.json',
