@@ -26,6 +26,11 @@ def block_of(size: int) -> int:
     return max(16, triton.next_power_of_2(size))
 
 
+def warps_of(block: int) -> int:
+    """The warps of a program that has this many rows."""
+    return min(4, block // WARP_ROWS)
+
+
 def attend(scores: Tensor, gram: Tensor, mask: Tensor | None, length: int, smooth: float) -> Tensor:
     """Weights of the regions for every word, such that their sum of regions has norm 1.
 
@@ -55,7 +60,7 @@ def attend(scores: Tensor, gram: Tensor, mask: Tensor | None, length: int, smoot
         CAPTIONS=CAPTIONS,
         BLOCK_L=block_l,
         BLOCK_R=block_of(regions),
-        num_warps=min(4, block_l // WARP_ROWS),
+        num_warps=warps_of(block_l),
     )
     return weights
 

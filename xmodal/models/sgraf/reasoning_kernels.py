@@ -9,9 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from xmodal.models.sgraf.node_kernels import EPS, block_of, inverse_length
-
-WARP_ROWS = 16  # the fastest on an H200 for captions of COCO's length
+from xmodal.models.sgraf.node_kernels import EPS, block_of, inverse_length, warps_of
 
 
 def reason(queries: Tensor, nodes: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
@@ -43,7 +41,7 @@ def reason(queries: Tensor, nodes: Tensor, values: Tensor, bias: Tensor | None) 
         DIM=dim,
         BLOCK_T=block_of(targets),
         BLOCK_N=block_n,
-        num_warps=min(4, block_n // WARP_ROWS),
+        num_warps=warps_of(block_n),
     )
     return result
 
@@ -73,7 +71,7 @@ def filter_nodes(
         count,
         DIM=dim,
         BLOCK_N=block_n,
-        num_warps=min(4, block_n // WARP_ROWS),
+        num_warps=warps_of(block_n),
     )
     return logits
 
