@@ -87,6 +87,7 @@ def shrink(tiny_world, tmp_path) -> Callable[[str], Config]:
         config.train_dataloader.global_batch_size = 8
         config.load_from = None
         config.work_dir = str(tmp_path / 'run')
+        config.experiment_name = tmp_path.name  # runs of one name and second share their logs
         return config
 
     return load
