@@ -53,6 +53,12 @@ def test_a_question_has_the_fields_that_the_evaluation_needs(read):
     }
 
 
+def test_the_target_is_the_answer_as_it_is_written(read):
+    """Also with scores for weights: only VQA's evaluation rewrites answers."""
+    sample = read({'1': question(answer='the T-shirt')}, weights='score')[0]
+    assert (sample['answers'], sample['answer_weights']) == (['the T-shirt'], [1.0])
+
+
 def test_images_of_a_test_of_vqa_are_left_out(read, tmp_path):
     (tmp_path / 'images.json').write_text(json.dumps([{'image_id': 7, 'coco_id': 70}]))
     (tmp_path / 'vqa.json').write_text(json.dumps({'questions': [{'image_id': 70}]}))

@@ -93,3 +93,11 @@ def test_the_tool_measures_the_mean_by_the_config_s_metrics(tmp_path, monkeypatc
     assert metrics['all/i2t/R@1'] == metrics['all/t2i/R@1'] == 100
     assert metrics['thirds/rsum'] == 600 and metrics['thirds/rsum_std'] == 0
     assert 'Retrieval among 3 images and 4 texts' in capsys.readouterr().out
+
+
+def test_a_folder_for_the_metrics_is_refused_before_anything_is_read(monkeypatch, tmp_path, capsys):
+    arguments = ['none.npz', '--config', 'none.py', '--metrics', str(tmp_path)]
+    monkeypatch.setattr(sys, 'argv', ['ensemble.py', *arguments])
+    with pytest.raises(SystemExit):
+        ensemble.main()
+    assert f'--metrics {tmp_path} is a folder' in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The index finds what a search over all vectors finds, and survives what happens to files."""
 
+import os
 import shutil
 import sqlite3
 import tarfile
@@ -144,7 +145,23 @@ def test_an_update_encodes_what_is_new_alone(make, photos, monkeypatch):
     assert index.search([Query('a ring')], 9, Filter(min_width=33, path='new.png')) == [[]]
     read.clear()
     index.update(photos, progress=False)
-    assert read == []
+    assert [entry.path for entry in read] == [str(photos / 'broken.png')]
+
+
+def test_a_broken_image_that_can_be_read_again_is_added_though_its_file_has_not_changed(
+    make, photos
+):
+    file = files(photos)[0]
+    content, times = file.read_bytes(), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    file.write_bytes(bytes(len(content)))
+    os.utime(file, ns=times)
+    index = make()
+    index.update(photos, progress=False)
+    assert str(file) not in contents(index) and len(index.catalogue.broken()) == 1
+    file.write_bytes(content)
+    os.utime(file, ns=times)
+    index.update(photos, progress=False)
+    assert str(file) in contents(index) and not index.catalogue.broken()
 
 
 @pytest.mark.parametrize('at', range(5))

@@ -31,7 +31,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--metrics', type=Path, help='JSON file for the metrics; replaced if it exists'
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.metrics and args.metrics.is_dir():
+        parser.error(f'--metrics {args.metrics} is a folder: give a file in it')
+    return args
 
 
 def main() -> None:

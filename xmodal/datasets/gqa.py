@@ -45,6 +45,7 @@ class GqaDataset(VisualGenomeImagesDataset):
                 question_id=question_id,
                 answers=[] if answer is None else [answer],
                 answer_type='' if structural is None else gqa_answer_type(structural),
+                target=None if answer is None else {answer: 1.0},  # unchanged, unlike VQA's
             )
             gqa = {
                 'structural': structural,

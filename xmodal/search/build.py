@@ -203,5 +203,7 @@ def enter(batch: Packed, rows: np.ndarray, catalogue: Catalogue, vectors: Vector
 def changed(entries: Sequence[Entry], seen: Seen) -> tuple[list[Entry], list[str]]:
     """The entries to encode, by size and time, and the paths that are gone."""
     paths = {entry.path for entry in entries}
-    new = [e for e in entries if seen.get(e.path, (None,))[:2] != (e.size, e.mtime)]
+    # A broken image, without a hash, is tried again: a disk or a permission may have failed.
+    known = {path: (size, mtime) for path, (size, mtime, digest) in seen.items() if digest}
+    new = [entry for entry in entries if known.get(entry.path) != (entry.size, entry.mtime)]
     return new, [path for path in seen if path not in paths]

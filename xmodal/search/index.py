@@ -80,8 +80,8 @@ class ImageIndex:
     ) -> None:
         """Makes the index equal to a source: adds, encodes anew and forgets images.
 
-        Images whose file has the same size and time are not read; those with the same content
-        are not encoded. After a kill it goes on where it was.
+        Images whose file has the same size and time are not read, broken ones excepted; those
+        with the same content are not encoded. After a kill it goes on where it was.
 
         Args:
             source: see :func:`~xmodal.search.sources.find_entries`.

@@ -17,7 +17,7 @@ def patch_maps(values: Tensor, image: Tokens) -> Tensor:
     largest value of the boxes over it, and with 0 where there is none.
 
     Args:
-        values: (B, …, L), not negative.
+        values: (B, …, L).
         image: tokens of B images: (B, 1 + M, D) with a grid of h × w = M patches, or regions with
             boxes, (B, R, D).
 
@@ -40,7 +40,9 @@ def patch_maps(values: Tensor, image: Tokens) -> Tensor:
         return values.unflatten(-1, (side, side))
     covered = _cover(image.boxes, SIDE) & image.full_mask()[..., None]
     covered = covered.view(len(covered), *[1] * (values.ndim - 2), *covered.shape[1:])
-    painted = values[..., None].masked_fill(~covered, 0).amax(-2)
+    lowest = False if values.dtype == torch.bool else -torch.inf
+    painted = values[..., None].masked_fill(~covered, lowest).amax(-2)
+    painted = painted.masked_fill(~covered.any(-2), 0)
     return painted.unflatten(-1, (SIDE, SIDE))
 
 
