@@ -22,7 +22,7 @@ class PretrainStep(NamedTuple):
         teacher_text: texts as the momentum teacher encodes them; without a teacher, ``text``.
         batch_keys: the teacher's embeddings of this batch, B of them.
         keys: the teacher's embeddings to contrast with: of all ranks' batches, then the queue's.
-        distillation_weight: α, the share of the teacher's soft targets.
+        distillation_weight: α, the share of the teacher's soft targets; 0 without a teacher.
     """
 
     batch: ImageTextBatch

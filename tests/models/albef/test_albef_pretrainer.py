@@ -47,6 +47,17 @@ def test_under_bfloat16_autocast_losses_and_gradients_are_finite(build, batch, s
     assert all(gradient.isfinite().all() for gradient in gradients)
 
 
+@torch.no_grad()
+def test_without_a_teacher_no_target_is_soft(build, batch):
+    model, data = build(heads=['itc'], momentum=None).eval(), batch()
+    losses = []
+    for weight in (0.0, 0.4):  # what the hook sets, which does not look for a teacher
+        model.distillation_weight = weight
+        step, _ = model.prepare_step(data)
+        losses.append(model.heads.loss(model, step)['loss_itc'])
+    assert losses[0].equal(losses[1])
+
+
 @pytest.mark.parametrize(
     'heads', [['itc'], ['ace'], ['mlm'], ['mim'], ['itc', 'itm'], ['ace', 'itm', 'mlm', 'mim']]
 )
