@@ -274,6 +274,14 @@ def test_answers_are_generated_word_by_word_up_to_sep(make_model, question_batch
         assert sample.top_answers == [(sample.predicted, pytest.approx(probability, rel=1e-3))]
 
 
+@pytest.mark.parametrize('answers', [ANSWERS, None])
+def test_weights_that_are_not_finite_give_no_answer(make_model, question_batch, answers):
+    model = make_model(answers=answers, max_answer_length=5).eval()
+    torch.nn.init.constant_(model.backbone.fusion.layers[0].self_norm.weight, torch.nan)
+    with torch.no_grad(), pytest.raises(ValueError, match='answers are not finite: the weights'):
+        model(**question_batch(model), mode='predict')
+
+
 def test_it_overfits_a_few_samples(make_model, question_batch):
     listed = ['word1', 'word2', 'word3 word4', 'word5']
     model = make_model(answers=listed, momentum=None, spread=None)
