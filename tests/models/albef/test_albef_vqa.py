@@ -363,3 +363,31 @@ def test_an_unusable_answer_list_is_an_error(config, tmp_path, content, error, m
     options = dict(type='AlbefVQA', answer_list=str(file), max_answer_length=2)
     with pytest.raises(error, match=message):
         MODELS.build({**base, **options})
+
+
+NARROW = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+WIDE = {**NARROW, 'hidden_size': WIDTH}
+
+
+@pytest.mark.parametrize(
+    ('text_encoder', 'adapter', 'message'),
+    [
+        (
+            dict(type='TransformersTextEncoder', config=dict(WIDE, model_type='bert')),
+            None,
+            "found backbone.text_encoder.type='TransformersTextEncoder'.*or AlbefVectorVQA",
+        ),
+        (
+            dict(type='BertTextEncoder', config=dict(NARROW, vocab_size=40)),
+            dict(type='TokenAdapter'),
+            'words are 16 wide and fusion.embed_dims=32',
+        ),
+    ],
+)
+def test_a_text_encoder_that_the_decoder_cannot_copy_is_an_error(
+    config, text_encoder, adapter, message
+):
+    base = config()
+    backbone = {**base['backbone'], 'text_encoder': text_encoder, 'text_adapter': adapter}
+    with pytest.raises(ValueError, match=message):
+        AlbefVQA(base['data_preprocessor'], backbone)

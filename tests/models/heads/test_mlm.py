@@ -116,3 +116,11 @@ def test_without_a_target_the_loss_and_its_gradient_are_zero():
     assert loss == 0
     assert (table.grad == 0).all()
     assert all((p.grad == 0).all() for p in head.parameters())
+
+
+def test_word_vectors_of_another_width_than_the_fused_words_are_an_error(config):
+    narrow = config(heads=['itc', 'mlm'])
+    narrow['backbone']['text_encoder']['config']['hidden_size'] = 16
+    narrow['backbone']['text_adapter'] = dict(type='TokenAdapter')
+    with pytest.raises(ValueError, match=r'fused words, 32 wide .*word vectors .*, 16 wide'):
+        MODELS.build(narrow)

@@ -54,6 +54,10 @@ class AnswerDecoder(nn.Module):
     Args:
         text_encoder: whose embeddings are copied.
         fusion: whose layers are copied.
+
+    Raises:
+        ValueError: when the text encoder is no BERT, or its words have another width than the
+            fusion encoder.
     """
 
     SOURCES = {
@@ -64,6 +68,18 @@ class AnswerDecoder(nn.Module):
 
     def __init__(self, text_encoder: BertTextEncoder, fusion: FusionEncoder) -> None:
         super().__init__()
+        if not isinstance(text_encoder, BertTextEncoder):
+            raise ValueError(
+                "the answers' decoder copies the embeddings of a BertTextEncoder, found backbone."
+                f"text_encoder.type='{type(text_encoder).__name__}': take a BertTextEncoder, or "
+                'AlbefVectorVQA, which takes any text encoder'
+            )
+        if text_encoder.config.hidden_size != fusion.embed_dims:
+            raise ValueError(
+                f"backbone.text_encoder's words are {text_encoder.config.hidden_size} wide and "
+                f"fusion.embed_dims={fusion.embed_dims}: the answers' decoder copies both and "
+                'needs one width, without backbone.text_adapter; AlbefVectorVQA takes any'
+            )
         self.embeddings = deepcopy(text_encoder.bert.embeddings)
         with torch.device('meta'):  # without random numbers
             layers = [AnswerDecoderLayer(**fusion.layer_options) for _ in fusion.layers]

@@ -70,11 +70,18 @@ class MLMHead(PretrainHead):
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def check(self, model: nn.Module) -> None:
-        """Refuses a tokenizer without [MASK], as CLIP's and SigLIP's, and unknown words."""
+        """Refuses a tokenizer without [MASK], word vectors of another width, and unknown words."""
         if model.data_preprocessor.mask_id is None:
             raise ValueError(
                 'the tokenizer has no [MASK], which masked language modelling puts in place of '
                 'words: set heads.mlm=None, or take a BERT as text encoder'
+            )
+        widths = self.transform.out_features, model.backbone.text_encoder.word_embeddings.shape[1]
+        if widths[0] != widths[1]:
+            raise ValueError(
+                f'heads.mlm compares fused words, {widths[0]} wide (fusion.embed_dims), with the '
+                f'word vectors of backbone.text_encoder, {widths[1]} wide: set heads.mlm=None, or '
+                'give both one width, without backbone.text_adapter'
             )
         ids = word_ids(model, self.focus, 'heads.mlm.focus')
         self.focus_ids = torch.tensor(ids, dtype=torch.long, device=self.focus_ids.device)
