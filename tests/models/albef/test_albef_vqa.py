@@ -365,6 +365,15 @@ def test_an_unusable_answer_list_is_an_error(config, tmp_path, content, error, m
         MODELS.build({**base, **options})
 
 
+def test_beside_a_frozen_text_encoder_and_fusion_the_decoder_learns(config):
+    base = config()
+    for part in ('text_encoder', 'fusion'):
+        base['backbone'][part]['frozen'] = True
+    model = AlbefVQA(base['data_preprocessor'], base['backbone'])
+    assert not any(x.requires_grad for x in model.backbone.text_encoder.parameters())
+    assert all(x.requires_grad for x in model.decoder.parameters())
+
+
 NARROW = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
 WIDE = {**NARROW, 'hidden_size': WIDTH}
 

@@ -80,7 +80,8 @@ class AnswerDecoder(nn.Module):
                 f"fusion.embed_dims={fusion.embed_dims}: the answers' decoder copies both and "
                 'needs one width, without backbone.text_adapter; AlbefVectorVQA takes any'
             )
-        self.embeddings = deepcopy(text_encoder.bert.embeddings)
+        # They learn, as the layers do, beside a text encoder that is frozen or has LoRA.
+        self.embeddings = deepcopy(text_encoder.bert.embeddings).requires_grad_()
         with torch.device('meta'):  # without random numbers
             layers = [AnswerDecoderLayer(**fusion.layer_options) for _ in fusion.layers]
         self.layers = nn.ModuleList(layers)
