@@ -1,5 +1,6 @@
 """LoRA by ``peft``: small trained matrices beside the frozen ones of any part of a model."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
@@ -52,7 +53,8 @@ def with_lora(build: Callable) -> Callable:
 def merge_lora(model: nn.Module) -> None:
     """Replaces every pair of matrices by their product in the weights: W + (α / r) B A."""
     for name, layer in _find(model).items():
-        layer.merge()
+        if not layer.merged:  # one layer may have several names
+            layer.merge()
         model.set_submodule(name, layer.get_base_layer())
 
 
@@ -67,13 +69,37 @@ def to_lora_names(state_dict: dict[str, Tensor], expected: Iterable[str]) -> dic
     return {names.get(name, name): value for name, value in state_dict.items()}
 
 
+def to_plain_name(name: str) -> str:
+    """The name that a weight of a part with LoRA has in one without.
+
+    Raises:
+        ValueError: for one of the matrices.
+    """
+    if '.lora_' in name:
+        raise ValueError(
+            f'{name} is a matrix of LoRA, and only whole weights can be copied: merge it into them '
+            'first (tools/model_converters/final_weights.py)'
+        )
+    return name.replace(_KEPT, '')
+
+
 def _has(config: object) -> bool:
     return isinstance(config, dict) and 'lora' in config
 
 
 def _find(module: nn.Module) -> dict[str, nn.Module]:
-    """The layers with matrices beside them; none without importing peft."""
-    return {name: layer for name, layer in module.named_modules() if isinstance(layer, _Marked)}
+    """The layers with matrices beside them, by all their names; none without importing peft."""
+    modules = module.named_modules(remove_duplicate=False)
+    return {name: layer for name, layer in modules if isinstance(layer, _Marked)}
+
+
+def _shared(module: nn.Module) -> list[list[str]]:
+    """The names of each linear layer that has several."""
+    names = defaultdict(list)
+    for name, layer in module.named_modules(remove_duplicate=False):
+        if isinstance(layer, nn.Linear):
+            names[layer].append(name)
+    return [of_layer for of_layer in names.values() if len(of_layer) > 1]
 
 
 class _Marked:
@@ -106,6 +132,7 @@ def _insert(module: nn.Module, kind: str, options: dict) -> None:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError as error:
         raise ConfigError(f"lora of {kind} needs peft: pip install 'xmodal[lora]'") from error
+    shared = _shared(module)
     layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
     hint = f'its linear layers: {sorted({name.rpartition(".")[2] for name in layers})}'
     if not isinstance(options, dict) or not options.get('target_modules'):
@@ -120,6 +147,9 @@ def _insert(module: nn.Module, kind: str, options: dict) -> None:
         inject_adapter_in_model(lora, module)
     except (TypeError, ValueError) as error:
         raise ConfigError(f'lora={options} of {kind} is refused: {error}; {hint}') from error
+    for first, *others in shared:  # peft replaces a layer under the first of its names alone
+        for name in others:
+            module.set_submodule(name, module.get_submodule(first))
     for part in module.modules():
         if isinstance(part, _BatchNorm):
             part.is_frozen = True

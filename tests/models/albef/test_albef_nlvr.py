@@ -1,10 +1,13 @@
 """Reasoning over several images, and text assignment."""
 
+from importlib.util import find_spec
+
 import pytest
 import torch
 from labelled import labelled
 from torch.nn.functional import cross_entropy
 
+from xmodal.lora import merge_lora
 from xmodal.registry import MODELS
 
 
@@ -122,6 +125,22 @@ def test_with_a_copy_of_the_layers_for_each_image_all_weights_learn_and_the_teac
     for name, online in model.online_modules().state_dict().items():
         expected = before[f'module.{name}'] * 0.995 + online * 0.005
         torch.testing.assert_close(model.teacher.module.state_dict()[name], expected)
+
+
+@pytest.mark.skipif(not find_spec('peft'), reason='LoRA needs the extra lora')
+@torch.no_grad()
+def test_lora_leaves_keys_and_values_shared_by_both_copies_of_a_layer(build, several_images):
+    lora = dict(r=2, target_modules=['k_proj', 'fc1'])
+    model = build(streams='text', fusion=dict(share_two_images=False, lora=lora)).eval()
+    layers, data = model.backbone.fusion.layers, several_images()
+    first, second = (layer.cross_attention.k_proj for layer in layers[:2])
+    assert first is second and layers[0].feed_forward.fc1 is not layers[1].feed_forward.fc1
+    torch.nn.init.normal_(first.lora_B.default.weight)
+    expected = model(data)
+    merge_lora(model)
+    first, second = (layer.cross_attention.k_proj for layer in layers[:2])
+    assert first is second and type(first) is torch.nn.Linear
+    torch.testing.assert_close(model(data), expected, rtol=1e-4, atol=1e-5)
 
 
 # text assignment
