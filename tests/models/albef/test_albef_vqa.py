@@ -2,11 +2,13 @@
 
 import json
 from functools import lru_cache
+from importlib.util import find_spec
 
 import pytest
 import torch
 from transformers import BertConfig, BertLMHeadModel
 
+from xmodal.lora import to_lora_names
 from xmodal.models import AlbefVQA
 from xmodal.models.albef.vqa import _encode_question
 from xmodal.registry import MODELS
@@ -372,6 +374,34 @@ def test_beside_a_frozen_text_encoder_and_fusion_the_decoder_learns(config):
     model = AlbefVQA(base['data_preprocessor'], base['backbone'])
     assert not any(x.requires_grad for x in model.backbone.text_encoder.parameters())
     assert all(x.requires_grad for x in model.decoder.parameters())
+
+
+@pytest.mark.skipif(not find_spec('peft'), reason='LoRA needs the extra lora')
+def test_beside_lora_in_fusion_the_decoder_has_whole_weights(config, build):
+    base, pretrained = config(), build(momentum=None)
+    base['backbone']['fusion']['lora'] = dict(r=2, target_modules=['q_proj', 'fc1'])
+    model = AlbefVQA(base['data_preprocessor'], base['backbone'])
+    for parameter in pretrained.parameters():
+        torch.nn.init.normal_(parameter)
+    weights = to_lora_names(pretrained.state_dict(), model.state_dict())
+    assert not any(
+        'lora_' not in name
+        for name in model.load_state_dict(dict(weights), strict=False).missing_keys
+    )
+    expected = pretrained.backbone.fusion.layers.state_dict()
+    for layers in (model.decoder.layers, model.teacher.module['decoder'].layers):
+        torch.testing.assert_close(dict(layers.state_dict()), dict(expected), rtol=0, atol=0)
+    assert all(x.requires_grad for x in model.decoder.parameters())
+
+    torch.nn.init.ones_(model.backbone.fusion.layers[0].feed_forward.fc1.lora_B.default.weight)
+    model.decoder.copy_from(model.backbone.text_encoder, model.backbone.fusion)
+    fc1 = model.backbone.fusion.layers[0].feed_forward.fc1
+    torch.testing.assert_close(model.decoder.layers[0].feed_forward.fc1.weight, fc1.weight)
+
+    whole = model.state_dict()
+    without_decoder = {name: x for name, x in whole.items() if 'decoder.' not in name}
+    with pytest.raises(ValueError, match='is a matrix of LoRA.*merge it'):
+        model.load_state_dict(without_decoder, strict=False)
 
 
 NARROW = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)

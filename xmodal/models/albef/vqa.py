@@ -8,6 +8,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.datasets.answers import read_answer_list
+from xmodal.lora import to_plain_name
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.albef.model import AlbefModel
 from xmodal.models.base import set_answers
@@ -218,12 +219,16 @@ class AlbefVQA(AlbefModel):
 def fill_missing_decoder(
     model: AlbefVQA, state_dict: dict[str, Tensor], prefix: str = '', *_
 ) -> None:
-    """Starts a decoder that ``state_dict`` lacks from the parts that it is copied from."""
+    """Starts a decoder that ``state_dict`` lacks from the parts that it is copied from.
+
+    Raises:
+        ValueError: when these have matrices of LoRA.
+    """
     if any(name.startswith(f'{prefix}decoder.') for name in state_dict):
         return
     for part, source in model.decoder.SOURCES.items():
         for name in [name for name in state_dict if name.startswith(prefix + source)]:
-            rest = name.removeprefix(prefix + source)
+            rest = to_plain_name(name).removeprefix(prefix + source)
             state_dict[f'{prefix}decoder.{part}{rest}'] = state_dict[name]
 
 

@@ -5,6 +5,7 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 
+from xmodal.lora import merge_lora
 from xmodal.models.backbones.text import BertTextEncoder
 from xmodal.models.fusion.encoder import FusionEncoder
 from xmodal.models.fusion.layer import FusionLayer
@@ -85,13 +86,13 @@ class AnswerDecoder(nn.Module):
         with torch.device('meta'):  # without random numbers
             layers = [AnswerDecoderLayer(**fusion.layer_options) for _ in fusion.layers]
         self.layers = nn.ModuleList(layers)
-        self.layers.load_state_dict(deepcopy(fusion.layers.state_dict()), assign=True)
+        self.layers.load_state_dict(_layer_weights(fusion), assign=True)
         self.words = MLMHead(fusion.embed_dims, text_encoder.vocab_size)
 
     def copy_from(self, text_encoder: BertTextEncoder, fusion: FusionEncoder) -> None:
         """Copies their weights."""
         self.embeddings.load_state_dict(text_encoder.bert.embeddings.state_dict())
-        self.layers.load_state_dict(fusion.layers.state_dict())
+        self.layers.load_state_dict(_layer_weights(fusion))
 
     def forward(self, answer_ids: Tensor, question: Tokens) -> Tensor:
         """Word pieces (B, K, L) to tokens (B, K, L, D), causal within an answer."""
@@ -105,3 +106,10 @@ class AnswerDecoder(nn.Module):
     def logits(self, tokens: Tensor) -> Tensor:
         """Tokens (…, D) to logits of the next word, (…, vocabulary)."""
         return self.words(tokens, self.embeddings.word_embeddings.weight)
+
+
+def _layer_weights(fusion: FusionEncoder) -> dict[str, Tensor]:
+    """Copies of the weights of the layers, with LoRA merged into them."""
+    layers = deepcopy(fusion.layers)
+    merge_lora(layers)
+    return layers.state_dict()
