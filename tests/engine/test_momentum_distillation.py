@@ -1,7 +1,9 @@
-"""The weight of the momentum teacher's soft targets, iteration by iteration."""
+"""The momentum teacher's hook: the weight of its soft targets, iteration by iteration."""
 
 import pytest
 from runs import call_at, train
+
+from xmodal.errors import ConfigError
 
 
 def weights_of(config, **options):
@@ -27,3 +29,11 @@ def test_the_weight_rises_over_two_epochs_as_in_lavis(tiny_config):
 
 def test_without_a_ramp_the_first_iteration_has_the_whole_weight(tiny_config):
     assert weights_of(tiny_config, ramp_epochs=0) == [0.4] * 8
+
+
+def test_a_teacher_that_no_hook_moves_is_an_error(tiny_config):
+    tiny_config.custom_hooks = []  # as of a config with hooks of its own in place of the inherited
+    with pytest.raises(ConfigError, match='custom_hooks has no MomentumDist.*momentum=None'):
+        train(tiny_config)
+    tiny_config.model.momentum = None
+    assert train(tiny_config, **{'train_cfg.max_epochs': 1}).model.teacher is None

@@ -127,7 +127,7 @@ def test_a_share_of_broken_images_above_the_limit_ends_the_run_with_the_list(
 
 def test_heads_begin_when_the_config_says(tiny_config):
     seen = []
-    tiny_config.custom_hooks = [
+    tiny_config.custom_hooks += [
         dict(type='DelayedHeadsHook', epochs=dict(itm=1, mlm=1)),
         call_at(0, lambda r: seen.append(r.model.heads.active)),
         call_at(4, lambda r: seen.append(r.model.heads.active)),

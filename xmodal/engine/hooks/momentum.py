@@ -1,9 +1,13 @@
 """The momentum teacher, and the weight of its soft targets."""
 
+from collections.abc import Iterable
+
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
+from torch import nn
 
 from xmodal.engine.wrappers import unwrap
+from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
 
@@ -48,3 +52,22 @@ class MomentumDistillationHook(Hook):
         """Updates the teacher if the optimizer updated the student."""
         if runner.optim_wrapper.stepped:
             unwrap(runner.model).update_momentum()
+
+
+def require_moved_teacher(model: nn.Module, hooks: Iterable[Hook]) -> None:
+    """Refuses a momentum teacher that no :class:`MomentumDistillationHook` moves.
+
+    Its keys would be those of the initial weights to the end of the run.
+
+    Raises:
+        ConfigError: says what to add.
+    """
+    model = unwrap(model)
+    has_teacher = hasattr(model, 'update_momentum') and model.teacher is not None
+    if has_teacher and not any(isinstance(hook, MomentumDistillationHook) for hook in hooks):
+        raise ConfigError(
+            'the model has a momentum teacher, and custom_hooks has no MomentumDistillationHook, '
+            'without which it stays at the initial weights: add '
+            "dict(type='MomentumDistillationHook', alpha=0.4) (alpha=0 for hard targets), or set "
+            'model.momentum=None'
+        )
