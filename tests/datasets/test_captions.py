@@ -1,7 +1,9 @@
 """Readers of image-caption datasets, samplers and broken images."""
 
+import importlib
 import json
 import os
+import sys
 from collections import Counter
 
 import cv2
@@ -142,6 +144,35 @@ def test_a_git_lfs_pointer_is_recognised(write, tmp_path):
     for reader in (AlbefJsonDataset, CocoCaptionDataset):
         with pytest.raises(ValueError, match=r'list\.json .*it is a Git LFS pointer'):
             reader(**cfg)
+
+
+READER = """
+from xmodal.datasets.captions import CaptionDataset
+from xmodal.datasets.index import Entry
+
+class OwnDataset(CaptionDataset):
+    def read_entries(self, file):
+        yield Entry('0.png', {captions})
+"""
+
+
+def test_a_reader_of_a_plug_in_that_has_changed_gets_a_new_index(write, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, 'dont_write_bytecode', True)
+    config, found = write([GOOD]), []
+    for captions in ("['before']", "['after the change']", "['before']", "file['caption']"):
+        (tmp_path / 'own_reader.py').write_text(READER.format(captions=captions))
+        sys.modules.pop('own_reader', None)
+        importlib.invalidate_caches()
+        module = importlib.import_module('own_reader')
+        if 'file' in captions:
+            with pytest.raises(ValueError, match='by OwnDataset .*Expected a file that its read_e'):
+                module.OwnDataset(**config)
+        else:
+            found.append(summary(module.OwnDataset(**config)[0])[2])
+    sys.modules.pop('own_reader')
+    assert found == ['before', 'after the change', 'before']
+    assert len(list(tmp_path.glob('*.xmodal_index'))) == 2
 
 
 def test_a_changed_file_gets_a_new_index(write):

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
 from xmodal.datasets.coco import image_names, known_image
-from xmodal.datasets.index import Entry, open_index
+from xmodal.datasets.index import Entry, identify, open_index
 from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.text import clean_caption
 from xmodal.fields import read_object
@@ -40,7 +40,7 @@ class CaptionDataset(SampleDataset):
     """
 
     #: The layout of an annotation file, for error messages; set by subclasses.
-    layout = ''
+    layout = 'a file that its read_entries can read'
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class CaptionDataset(SampleDataset):
         self.max_words = max_words
         files = find_files(self, ann_file, data_root)
         options = {
-            'reader': type(self).__name__,
+            'reader': identify(type(self), CaptionDataset),
             'max_words': max_words,
             'by_image': test_mode,
             **self.index_options(),

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 from array import array
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -88,6 +89,30 @@ class CaptionIndex:
     def image_of(self, caption: int) -> int:
         """The index of the image that a caption belongs to."""
         return int(np.searchsorted(self._first_caption, caption, 'right')) - 1
+
+
+def identify(reader: type, base: type) -> str:
+    """The name of a reader, with a digest of the code of modules outside of this package.
+
+    What an index holds depends on that code, which its author changes; an index of the code before
+    would be taken without a word. The package's own readers have ``_VERSION``.
+
+    Args:
+        reader: the class that reads the annotation files.
+        base: the class of this package that it extends.
+    """
+    kinds = reader.__mro__[: reader.__mro__.index(base)]
+    modules = dict.fromkeys(kind.__module__ for kind in kinds)
+    package = __name__.partition('.')[0]
+    sources = [
+        Path(file).read_bytes()
+        for module in modules
+        if module.partition('.')[0] != package
+        and (file := getattr(sys.modules.get(module), '__file__', None))
+    ]
+    if not sources:
+        return reader.__name__
+    return f'{reader.__name__} {hashlib.sha256(b"".join(sources)).hexdigest()}'
 
 
 def open_index(

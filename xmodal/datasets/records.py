@@ -53,7 +53,7 @@ class RecordDataset(SampleDataset):
     """
 
     #: The layout of an annotation file, for error messages; set by subclasses.
-    layout = ''
+    layout = 'a file that its read_records can read'
 
     def __init__(
         self,
