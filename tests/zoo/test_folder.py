@@ -108,6 +108,18 @@ def test_the_card_of_a_run_shows_its_training(trained, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ('key', 'kind'), [('dataset.type', 'dataset'), ('collate_fn.type', 'function')]
+)
+def test_a_plug_in_that_nobody_has_imported_is_named(trained, tmp_path, key, kind):
+    config, model, _ = trained
+    config.merge_from_dict({f'test_dataloader.{key}': 'OwnPart'})
+    config.test_dataloader.dataset.pop('max_words', None)
+    folder = save_pretrained(model, config, tmp_path / 'model')
+    with pytest.raises(ConfigError, match=f"type='OwnPart' is not a registered {kind}.* imported"):
+        Inferencer(folder)
+
+
+@pytest.mark.parametrize(
     ('line', 'message'),
     [
         ('import os', 'line 1 is no assignment'),

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
 from xmodal.apis.models import is_config_file, load_model, locate
 from xmodal.apis.preprocessing import image_pipeline, loader_of_images, text_cleaner
+from xmodal.build_functions import find_component
 from xmodal.engine.launch import read_config
 from xmodal.registry import FUNCTIONS
 from xmodal.structures import DataSample, Encoded, Tokens
@@ -67,7 +68,7 @@ class Inferencer:
         self.config = config
         self.model = load_model(config, checkpoint, device)
         self.pipeline = image_pipeline(loader.dataset, self.model)
-        self.collate = FUNCTIONS.get(loader.collate_fn.type)
+        self.collate = find_component(loader.collate_fn.type, FUNCTIONS)
         self.clean_text = text_cleaner(loader.dataset)
         self.batch_size, self.progress = batch_size, progress
         self._lock = Lock()  # a tokenizer has a state while it works

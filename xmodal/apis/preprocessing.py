@@ -8,6 +8,7 @@ from mmcv.transforms import Compose
 from mmengine.config import Config, ConfigDict
 from torch import nn
 
+from xmodal.build_functions import find_component
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import build_pipeline
 from xmodal.errors import ConfigError
@@ -69,7 +70,7 @@ def text_cleaner(dataset: ConfigDict) -> Callable[[str], str]:
     """Returns the function that cleans texts as a data set does, with its limit of words."""
     if 'max_words' in dataset:
         return partial(clean_caption, max_words=dataset.max_words)
-    for base in DATASETS.get(dataset.type).__mro__:
+    for base in find_component(dataset.type, DATASETS).__mro__:
         if limit := signature(base.__init__).parameters.get('max_words'):
             return partial(clean_caption, max_words=limit.default)
     return clean_caption
