@@ -28,7 +28,7 @@ def parse_args() -> argparse.Namespace:
         '--metrics',
         type=Path,
         help='for the model card: what tools/test.py --metrics wrote (default: of the last test '
-        'below the folder of the run)',
+        'with --work-dir RUN/test)',
     )
     parser.add_argument('--half', action='store_true', help='folder, hub: weights in float16')
     parser.add_argument('--int8', action='store_true', help='onnx: also with weights in 8 bits')

@@ -119,6 +119,17 @@ def test_a_plug_in_that_nobody_has_imported_is_named(trained, tmp_path, key, kin
         Inferencer(folder)
 
 
+def test_a_run_too_short_for_a_curve_is_exported_without(trained, tmp_path):
+    config, model, _ = trained
+    (tmp_path / '1/vis_data').mkdir(parents=True)
+    (tmp_path / '1/vis_data/scalars.json').write_text('{"step": 1, "loss": 9.0}\n')
+    config.dump(tmp_path / 'tiny.py')
+    torch.save({'state_dict': model.state_dict(), 'meta': {'epoch': 1}}, tmp_path / 'epoch_1.pth')
+    exported = read_run(str(tmp_path), tmp_path / 'epoch_1.pth')
+    folder = save_pretrained(model, config, tmp_path / 'model', card=exported.card)
+    assert 'training.png' not in (folder / 'README.md').read_text()
+
+
 @pytest.mark.parametrize(
     ('line', 'message'),
     [

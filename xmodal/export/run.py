@@ -36,7 +36,7 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
     Args:
         name: folder of a run, or what :func:`xmodal.get_model` takes.
         checkpoint: of the run; None for the last one.
-        metrics_file: of a test; None for that of the last test below the folder.
+        metrics_file: of a test; None for that of the last test in its folder ``test``.
 
     Raises:
         FileNotFoundError: when the folder has no config or no checkpoint.
@@ -55,7 +55,8 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
         metrics_file = metrics_file or (tests[-1] if tests else None)
         card = _describe(config, checkpoint)
         if any(folder.glob('*/vis_data/scalars.json')):
-            card['figures'] = {'Training': draw_curves(select_curves(read_scalars(folder)))}
+            curves = select_curves(read_scalars(folder))
+            card['figures'] = {'Training': draw_curves(curves)} if curves else {}
     else:
         config, weights = locate(name)
         checkpoint = checkpoint or weights
