@@ -19,6 +19,7 @@ model = dict(
         image_encoder=dict(arch='vit_base_patch16_224', pretrained=True),
         text_encoder=dict(config='sizes', pretrained='weights'),
         fusion=dict(pretrained=None),
+        of_a_plug_in=dict(type='OwnEncoder', pretrained=True),
     ),
     heads=dict(answers=dict(answer_list='answers.json'), itm=None),
 )
@@ -33,7 +34,9 @@ train_dataloader = dict(dataset=dict(type='WeightedConcatDataset', datasets=[
     ),
 ]))
 val_dataloader = dict(dataset=dict(type='PrecompDataset', data_root='precomp', split='dev'))
-test_dataloader = dict(dataset=dict(type='KarpathyDataset', data_root='data', ann_file='k.json'))
+test_dataloader = dict(dataset=dict(
+    type='KarpathyDataset', data_root='data', data_prefix=None, ann_file='k.json',
+))
 test_evaluator = [dict(type='GqaMetric', choices='choices.json', scene_graphs='graphs.json')]
 test_cfg = dict(loops=dict(classes=dict(
     templates='templates.json',

@@ -71,7 +71,9 @@ def _missing_data(config: object) -> Iterator[str]:
             split = section['split']
             yield from _absent(Path(root, f'{split}_{part}') for part in ('ims.npy', 'caps.txt'))
         elif 'data_prefix' in section:
-            yield from _absent(Path(root, folder) for folder in section['data_prefix'].values())
+            yield from _absent(
+                Path(root, folder) for folder in (section['data_prefix'] or {}).values()
+            )
         elif root and 'ann_file' not in section:
             yield from _absent([root])
 
@@ -87,7 +89,8 @@ def _missing_weights(model: dict) -> Iterator[str]:
     for _, section in sections(model):
         weights, sizes = section.get('pretrained'), section.get('config')
         if weights is True:
-            weights = timm.get_pretrained_cfg(section['arch']).hf_hub_id
+            known = timm.get_pretrained_cfg(section.get('arch', ''))  # None of a plug-in's own
+            weights = known and known.hf_hub_id
         yield from _absent_model(weights, 'weights', _WEIGHTS)
         yield from _absent_model(sizes, 'sizes', ('config.json',))
 
