@@ -16,7 +16,9 @@ from xmodal.datasets.image_file import decode_image, read_image
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.errors import ConfigError
+from xmodal.models import AlbefPretrainer
 from xmodal.models.necks import NoPosition
+from xmodal.registry import MODELS
 from xmodal.zoo.folder import find_folder
 
 
@@ -226,8 +228,18 @@ def test_a_single_text_or_path_in_place_of_a_list_is_an_error(prepare, tiny_worl
             call(str(image), ['a ring'])
 
 
-def test_a_model_for_inference_has_no_teacher(shrink, tmp_path):
+@MODELS.register_module()
+class OwnPretrainer(AlbefPretrainer):
+    """A model of a plug-in, which passes on what it does not know."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+
+
+@pytest.mark.parametrize('kind', ['AlbefPretrainer', 'OwnPretrainer'])
+def test_a_model_for_inference_has_no_teacher(shrink, tmp_path, kind):
     config = shrink('configs/acerpe/pretrain_shapes_paper.py')
+    config.model.type = kind
     trained = build_runner(config).model
     torch.save(trained.state_dict(), tmp_path / 'trained.pth')
     model = load_model(config, tmp_path / 'trained.pth')

@@ -1,11 +1,11 @@
 """Models by name."""
 
-from inspect import signature
 from pathlib import Path
 
 from mmengine.config import Config
 from torch import nn
 
+from xmodal.arguments import accepted_parameters
 from xmodal.build_functions import find_component
 from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
@@ -94,6 +94,7 @@ def checkpoint_of(name: str | Path) -> str | Path:
 def _build(config: Config) -> nn.Module:
     """The model of a config, without the momentum teacher."""
     options = dict(config.model)
-    if 'momentum' in signature(find_component(config.model.type, MODELS)).parameters:
+    parameters, _ = accepted_parameters(find_component(config.model.type, MODELS))
+    if 'momentum' in parameters:
         options['momentum'] = None
     return MODELS.build(options)

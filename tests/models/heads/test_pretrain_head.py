@@ -31,6 +31,21 @@ class SizedHead(PretrainHead):
         self.sizes, self.scale = (embed_dims, vocab_size), scale
 
 
+@MODELS.register_module()
+class OptionedHead(SizedHead):
+    """Passes what it does not know on, as a plug-in that extends a head of the package does."""
+
+    def __init__(self, option, **options):
+        super().__init__(**options)
+        self.option = option
+
+
+def test_a_constructor_gets_the_sizes_that_the_class_asks_for_which_it_extends():
+    heads = PretrainHeads(dict(own=dict(type='OptionedHead', option=2, scale=0.5)), SIZES)
+    head = heads['own']
+    assert (head.sizes, head.scale, head.option) == ((8, 40), 0.5, 2)
+
+
 def test_a_constructor_gets_the_sizes_that_it_asks_for():
     heads = PretrainHeads(
         dict(sized=dict(type='SizedHead', scale=0.5), constant=dict(type='ConstantHead')), SIZES

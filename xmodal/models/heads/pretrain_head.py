@@ -1,10 +1,10 @@
 """The protocol of a pre-training objective, built in or a user's."""
 
 from collections.abc import Mapping
-from inspect import signature
 
 from torch import Tensor, nn
 
+from xmodal.arguments import accepted_parameters
 from xmodal.models.fusion import FusionRequest, fuse_requests
 from xmodal.registry import MODELS
 from xmodal.structures import Fused, LxmertStep, PretrainStep, Shown
@@ -130,7 +130,7 @@ def _build_head(
     name: str, config: dict, kind: type | None, sizes: Mapping[str, int]
 ) -> PretrainHead:
     """A head, with the sizes that its constructor asks for."""
-    parameters = signature(kind).parameters if kind else {}
+    parameters, _ = accepted_parameters(kind) if kind else ({}, True)
     wanted = {key: value for key, value in sizes.items() if key in parameters}
     head = MODELS.build({**config, **wanted})
     if not isinstance(head, PretrainHead):
