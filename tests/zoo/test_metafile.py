@@ -36,6 +36,7 @@ def test_models_are_found_by_a_pattern_a_task_and_a_paper():
     assert 'acerpe-shapes' in xmodal.list_models('*shapes')
     assert 'acerpe-shapes' in xmodal.list_models('acerpe_pretrain_*')
     assert all(fnmatchcase(name, 'albef-*') for name in xmodal.list_models('albef-*'))
+    assert xmodal.list_models('ALBEF-*') == xmodal.list_models('albef-*') != []
     weighted = [m.get('Alias', m['Name']) for m in MODELS if 'Weights' in m]
     assert xmodal.list_models(pretrained=True) == weighted and 'acerpe-shapes' in weighted
     assert xmodal.list_models('no such name') == []
@@ -55,7 +56,12 @@ def test_short_and_full_names_are_one_model():
 
 @pytest.mark.parametrize(
     ('name', 'near'),
-    [('acerpe-shape', 'acerpe-shapes'), ('albef4m', 'albef-4m'), ('lxmrt', 'lxmert')],
+    [
+        ('acerpe-shape', 'acerpe-shapes'),
+        ('albef4m', 'albef-4m'),
+        ('lxmrt', 'lxmert'),
+        ('ALBEF-4M', 'albef-4m'),
+    ],
 )
 def test_a_wrong_name_is_an_error_with_near_ones(name, near):
     with pytest.raises(ValueError, match=f"no model '{name}'.* did you mean .*{near}"):

@@ -121,7 +121,7 @@ def list_models(
     """Names of models.
 
     Args:
-        pattern: of a name, as ``'albef*'``; a part of a name counts as well.
+        pattern: of a name, as ``'albef*'``; a part of a name counts as well. In any case.
         task: as 'retrieval'; a part counts, in any case.
         paper: as 'ACE-RPE' or 'acerpe'; a part counts, in any case and without hyphens.
         pretrained: only models with weights, shipped or downloaded.
@@ -137,11 +137,11 @@ def list_models(
         if not any(_is_in(part, text(entry)) for entry in entries):
             known = ', '.join(dict.fromkeys(getattr(entry, key) for entry in entries))
             raise ValueError(f"no model has the {key} '{part}', expected a part of one of {known}")
-    pattern = pattern if any(sign in pattern for sign in '*?[') else f'*{pattern}*'
+    pattern = (pattern if any(sign in pattern for sign in '*?[') else f'*{pattern}*').lower()
     return [
         entry.name
         for entry in entries
-        if any(fnmatchcase(name, pattern) for name in entry.names)
+        if any(fnmatchcase(name.lower(), pattern) for name in entry.names)
         and _is_in(task, entry.task)
         and _is_in(paper, _paper(entry))
         and (entry.weights or not pretrained)
@@ -170,7 +170,7 @@ def no_model(name: str) -> ValueError:
     if Path(name).is_file():
         return ValueError(f'{name} is a config: give its checkpoint, too')
     names = [n for entry in read_entries(CONFIGS) for n in (entry.name, entry.full_name)]
-    near = get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.5)
+    near = get_close_matches(name.lower(), dict.fromkeys(names), n=3, cutoff=0.5)
     hint = f'did you mean {" or ".join(near)}?' if near else 'xmodal.list_models() has all names'
     return ValueError(
         f"there is no model '{name}', no folder of one and no file of this name: {hint}"
