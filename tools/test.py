@@ -60,6 +60,11 @@ def main() -> None:
     from xmodal.zoo import find_entry, no_model
 
     entry = find_entry(args.config)
+    if entry is None and Path(args.config, 'config.py').is_file():
+        raise ConfigError(
+            f'{args.config} is the folder of a model, not a config with data to test it on: '
+            f'tools/test.py CONFIG {args.config}'
+        )
     if entry is None and not args.config.endswith('.py'):
         raise no_model(args.config)
     if args.checkpoint is None and entry is None:

@@ -102,6 +102,10 @@ def test_tools_take_names_as_checkpoints(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, 'argv', ['test.py', 'configs/acerpe/pretrain_4m.py'])
     with pytest.raises(ValueError, match='which checkpoint.*pretrain_4m.py CHECKPOINT'):
         test_tool.main()
+    (tmp_path / 'config.py').write_text('')
+    monkeypatch.setattr(sys, 'argv', ['test.py', str(tmp_path)])
+    with pytest.raises(ValueError, match=f'is the folder of a model.*CONFIG {tmp_path}'):
+        test_tool.main()
     monkeypatch.setattr(sys, 'argv', ['test.py', 'acerpe-shape'])
     with pytest.raises(ValueError, match="no model 'acerpe-shape'.* did you mean acerpe-shapes"):
         test_tool.main()
