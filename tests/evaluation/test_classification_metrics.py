@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from xmodal.errors import ConfigError
 from xmodal.evaluation.classification import (
     EntailmentMetric,
     ReasoningMetric,
@@ -12,11 +13,25 @@ from xmodal.evaluation.classification import (
     class_accuracies,
     consistency,
 )
+from xmodal.evaluation.task import TaskMetric
 
 
 def test_accuracy_is_computed_overall_and_for_each_class_that_occurs():
     actual = class_accuracies([0, 0, 2, 0, 2], [0, 0, 0, 2, 2], ('a', 'b', 'c'))
     assert actual == {'accuracy': 60, 'accuracy_a': pytest.approx(200 / 3), 'accuracy_c': 50}
+
+
+class OwnMetric(TaskMetric):
+    """A metric of a plug-in, without a submission."""
+
+    def compute_metrics(self, records):
+        return {}
+
+
+def test_predictions_that_a_metric_cannot_write_are_refused_before_the_test(tmp_path):
+    with pytest.raises(ConfigError, match='OwnMetric.save_predictions=.*no method submission'):
+        OwnMetric(save_predictions=str(tmp_path / 'new.json'))
+    assert OwnMetric().save_predictions is None
 
 
 def official_nlvr2(predictions, examples):

@@ -10,6 +10,7 @@ import numpy as np
 from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
+from xmodal.errors import ConfigError
 from xmodal.evaluation.queries import Queries, QueryResults
 from xmodal.files import atomic_open, require_new
 from xmodal.structures import MissingFieldError
@@ -35,6 +36,7 @@ class TaskMetric(BaseMetric):
         queries: the results of the last evaluation query by query, where ``keeps_queries`` is set.
 
     Raises:
+        ConfigError: when the metric has no ``submission``.
         FileExistsError: when the file exists already.
     """
 
@@ -45,6 +47,11 @@ class TaskMetric(BaseMetric):
     def __init__(self, save_predictions: str | None = None) -> None:
         super().__init__()
         if save_predictions:
+            if type(self).submission is TaskMetric.submission:
+                raise ConfigError(
+                    f'{type(self).__name__}.save_predictions={save_predictions}: this metric '
+                    'writes no predictions, it has no method submission(records)'
+                )
             require_new('save_predictions', save_predictions)
         self.save_predictions = save_predictions
         self.queries: Queries = {}
