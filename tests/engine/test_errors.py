@@ -49,6 +49,13 @@ def test_a_module_that_does_not_exist_is_named(here):
     assert str(here) in message
 
 
+def test_an_unknown_key_of_custom_imports_is_named(here):
+    message = config_error("custom_imports = dict(imports=['os'], allow_failed=True)")
+    assert (
+        "custom_imports takes no key 'allow_failed', did you mean 'allow_failed_imports'" in message
+    )
+
+
 def test_a_missing_import_of_a_custom_module_is_named(here):
     imports = "custom_imports = dict(imports=['my_broken'])"
     message = config_error(imports, my_broken='import no_such\n')

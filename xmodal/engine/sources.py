@@ -10,8 +10,10 @@ from mmengine.config import Config
 from mmengine.utils import import_modules_from_strings
 
 from xmodal.engine.errors import is_in_package
-from xmodal.errors import ConfigError, origin
+from xmodal.errors import ConfigError, no_key, origin
 from xmodal.packaged import PREFIX, find_file
+
+_IMPORT_KEYS = ('imports', 'allow_failed_imports')
 
 
 def import_custom_modules(config: Config) -> None:
@@ -25,6 +27,9 @@ def import_custom_modules(config: Config) -> None:
             raise ConfigError(
                 f"{config.filename}: custom_imports={imports}, expected dict(imports=['my.module'])"
             )
+        for key in imports:
+            if key not in _IMPORT_KEYS:
+                raise ConfigError(f'{config.filename}: custom_imports {no_key(key, _IMPORT_KEYS)}')
         with explain_source_errors(config.filename):
             import_modules_from_strings(**imports)
 
