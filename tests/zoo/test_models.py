@@ -71,6 +71,10 @@ def test_a_file_of_others_is_converted_once(tiny_albef):
         torch.testing.assert_close(model.encode_image(images).embedding, image)
         torch.testing.assert_close(model.encode_text(input_ids, mask.bool()).embedding, text)
 
+    own = file.with_name('epoch_5.pth')  # of a run that fine-tuned the model
+    torch.save({'meta': {}, 'state_dict': model.state_dict()}, own)
+    assert checkpoints.find_checkpoint(entry, config, own) == own
+
     before = converted.stat().st_mtime_ns
     assert checkpoints.find_checkpoint(entry, config, file) == converted
     assert converted.stat().st_mtime_ns == before

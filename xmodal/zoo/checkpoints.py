@@ -16,7 +16,8 @@ def find_checkpoint(entry: ModelEntry, config: Config, source: str | Path | None
     Args:
         entry: the model.
         config: its config.
-        source: a file that takes the place of the download, as its authors released it.
+        source: a file that takes the place of the download: as its authors released it, or a
+            checkpoint of a run.
 
     Raises:
         FileNotFoundError: when there are no weights; says how to get some.
@@ -43,9 +44,9 @@ def _download(entry: ModelEntry) -> Path:
 
 
 def _convert(entry: ModelEntry, config: Config, source: Path) -> Path:
-    """Converts a foreign file once, for this version and this model."""
+    """Converts a foreign file once, for this version and this model; one of a run stays."""
     # These take seconds to import.
-    from xmodal.checkpoint_file import require_checkpoint
+    from xmodal.checkpoint_file import read_checkpoint, require_checkpoint
     from xmodal.converters import CONVERTERS
     from xmodal.registry import MODELS, register_all
 
@@ -54,6 +55,9 @@ def _convert(entry: ModelEntry, config: Config, source: Path) -> Path:
     identity = f'{__version__} {config.model} {status.st_size} {status.st_mtime_ns}'
     digest = blake2b(identity.encode(), digest_size=6).hexdigest()
     file = cache_folder() / 'converted' / f'{entry.name}-{digest}.pth'
+    # No author's file has this key; a converted one is not read to see that.
+    if not file.exists() and 'state_dict' in read_checkpoint(source):
+        return source
 
     def convert() -> None:
         register_all()
