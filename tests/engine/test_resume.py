@@ -94,6 +94,14 @@ def test_the_sentence_lists_all_that_does_not_fit(trained, tiny_config):
         train(tiny_config, resume=True)
 
 
+@pytest.mark.parametrize('batch', [4, 16])
+def test_a_run_does_not_go_on_with_epochs_of_another_length(trained, tiny_config, batch):
+    changes = {'train_dataloader.global_batch_size': batch, 'train_cfg.max_epochs': 3}
+    now = 32 // batch
+    with pytest.raises(ValueError, match=rf'4 iterations in an epoch, and an epoch now has {now}:'):
+        train(tiny_config, resume=True, **changes)
+
+
 def test_a_resumed_run_takes_the_newest_whole_checkpoint(trained, tiny_config, capsys):
     (trained.parent / 'last_checkpoint').write_bytes(b'\0\0')
     assert train(tiny_config, resume=True).iter == 8

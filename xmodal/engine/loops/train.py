@@ -10,6 +10,10 @@ from xmodal.registry import LOOPS
 #: Where the message hub has the last epoch whose validation began. A checkpoint that is saved in
 #: the validation, because it is the best, knows the metrics.
 VALIDATED = 'last_validated_epoch'
+_ADVICE = (
+    'resume with the data, batch size, accumulation and number of processes of the interrupted '
+    'run, or start from its weights with load_from'
+)
 
 
 @LOOPS.register_module()
@@ -27,7 +31,12 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
     """
 
     def run(self) -> nn.Module:
-        """Trains, from where the run is."""
+        """Trains, from where the run is.
+
+        Raises:
+            ValueError: when it goes on with epochs of another length.
+        """
+        self._require_same_epochs()
         self.runner.call_hook('before_train')
         is_after_epoch = self._epoch and self._iter == self._epoch * len(self.dataloader)
         validated = self.runner.message_hub.runtime_info.get(VALIDATED)
@@ -38,6 +47,20 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
             self._validate_if_due()
         self.runner.call_hook('after_train')
         return self.runner.model
+
+    def _require_same_epochs(self) -> None:
+        """Refuses to go on where an epoch had another number of iterations.
+
+        With half as many, the first epoch of before would count as two, and one would be left out.
+        """
+        saved, iterations = self.runner.message_hub.runtime_info, len(self.dataloader)
+        if self._iter and {'max_iters', 'max_epochs'} <= saved.keys():
+            before = saved['max_iters'] // saved['max_epochs']
+            if before != iterations:
+                raise ValueError(
+                    f'the checkpoint is of a run with {before} iterations in an epoch, and an '
+                    f'epoch now has {iterations}: {_ADVICE}'
+                )
 
     def _validate_if_due(self) -> None:
         """Validates after the epochs of ``val_interval``, and after the last one."""
@@ -56,9 +79,7 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         if not 0 <= seen <= iterations:
             raise ValueError(
                 f'the checkpoint is at iteration {self._iter} of epoch {self._epoch + 1}, but an '
-                f'epoch now has {iterations} iterations: resume with the data, batch size, '
-                'accumulation and number of processes of the interrupted run, or start from its '
-                'weights with load_from'
+                f'epoch now has {iterations} iterations: {_ADVICE}'
             )
         self.runner.optim_wrapper.initialize_count_status(self.runner.model, seen, iterations)
         loaded = 0  # of the batches that were seen, those that are loaded again
