@@ -7,6 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 import torch
+from mmengine.config import ConfigDict
 from runs import load, train
 from torch.utils.data import DataLoader
 
@@ -50,6 +51,10 @@ def other_optimizer(content):
         group['momentum'] = 0.9
 
 
+def other_end(content):
+    content['param_schedulers'][0]['end'] = 12
+
+
 UNFIT = {
     f'1 tensors have another shape ({MATRIX} is [1, ': cut_matrix,
     f'lacks 1 of ### tensors of the model ({MATRIX})': lambda c: c['state_dict'].pop(MATRIX),
@@ -60,6 +65,7 @@ UNFIT = {
     'it has no optimizer': lambda c: c.pop('optimizer'),
     'it has 0 schedules, and this run 1': lambda c: c.pop('param_schedulers'),
     'it has 2 schedules, and this run 1': lambda c: c['param_schedulers'].append({}),
+    'other values (LinearLR.end is 12 there and 50 here)': other_end,
     'it has no message_hub': lambda c: c.pop('message_hub'),
     "has a list as 'meta', expected a dict": rename_meta,
     'its meta has no number iter': lambda c: c['meta'].pop('iter'),
@@ -91,6 +97,14 @@ def test_the_sentence_lists_all_that_does_not_fit(trained, tiny_config):
     content['param_schedulers'] = []
     write_checkpoint(trained, content)
     with pytest.raises(ValueError, match=r'temperature.*another shape.*0 schedules.*by load_from'):
+        train(tiny_config, resume=True)
+
+
+def test_a_run_does_not_go_on_with_another_end_of_its_decay(tiny_config):
+    decay = dict(type='CosineAnnealingLR', by_epoch=True, convert_to_iter_based=True)
+    tiny_config.param_scheduler = [ConfigDict(decay)]
+    train(tiny_config, **{'train_cfg.max_epochs': 1})
+    with pytest.raises(ValueError, match=r'CosineAnnealingLR\.T_max is 4 there and 8 here'):
         train(tiny_config, resume=True)
 
 

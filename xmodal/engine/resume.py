@@ -6,12 +6,15 @@ from pathlib import Path
 from mmengine.optim import OptimWrapper, _ParamScheduler
 from torch import Tensor
 
-from xmodal.engine.checkpoint import listed
+from xmodal.engine.checkpoint import listed, to_plain
+from xmodal.errors import shortened
 
 _PARTS = ('state_dict', 'optimizer', 'message_hub', 'meta')
 _POSITION = ('epoch', 'iter', 'seed')
 # What an optimizer remembers of every element of a parameter: Adam, SGD, BertAdam.
 _MOMENTS = ('exp_avg', 'exp_avg_sq', 'momentum_buffer', 'mean', 'square')
+# What a schedule says of where it is; the rest is from the config, base_values the learning rates.
+_MOVING = {'last_step', '_global_step', '_last_value', 'verbose'}
 
 
 def require_whole_run(
@@ -103,8 +106,22 @@ def _wrong_optimizer(found: dict, wrapper: OptimWrapper) -> Iterator[str]:
 def _wrong_schedules(found: list[dict], schedules: list[_ParamScheduler]) -> Iterator[str]:
     if not isinstance(found, list) or len(found) != len(schedules):
         yield f'it has {len(found)} schedules, and this run {len(schedules)}'
-    elif not all(map(_is_same_kind, found, (schedule.state_dict() for schedule in schedules))):
-        yield 'its schedules are of another kind'
+        return
+    for state, schedule in zip(found, schedules, strict=True):
+        expected = to_plain(schedule.state_dict())
+        if not _is_same_kind(state, expected):
+            yield 'its schedules are of another kind'
+            return
+        # The checkpoint's would be taken, whatever the config says.
+        differing = [
+            f'{type(schedule).__name__}.{key} is {shortened(state[key])} there and '
+            f'{shortened(expected[key])} here'
+            for key in state.keys() & expected.keys() - _MOVING
+            if state[key] != expected[key]
+        ]
+        if differing:
+            yield f'its schedules have other values ({listed(sorted(differing))})'
+            return
 
 
 def _is_same_kind(found: Iterable[str], expected: Iterable[str]) -> bool:
