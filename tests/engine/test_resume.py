@@ -3,18 +3,33 @@
 import os
 from contextlib import nullcontext
 from pathlib import Path
+from typing import ClassVar
 from unittest.mock import MagicMock
 
 import pytest
 import torch
 from mmengine.config import ConfigDict
-from runs import load, train
+from mmengine.hooks import Hook
+from runs import call_at, load, stop, train
 from torch.utils.data import DataLoader
 
 from xmodal.checkpoint_file import write_checkpoint
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops import ResumableEpochTrainLoop
 from xmodal.errors import ConfigError
+from xmodal.registry import HOOKS
+
+
+@HOOKS.register_module(force=True)
+class NoteSamples(Hook):
+    """Keeps which samples an iteration sees."""
+
+    by_iteration: ClassVar[dict] = {}
+
+    def before_train_iter(self, runner, batch_idx, data_batch=None):
+        samples = data_batch['data_samples']
+        self.by_iteration[runner.iter] = [sample.sample_index for sample in samples]
+
 
 MATRIX = 'backbone.image_proj.weight'
 TEACHERS = f'teacher.module.{MATRIX}'
@@ -106,6 +121,22 @@ def test_a_run_does_not_go_on_with_another_end_of_its_decay(tiny_config):
     train(tiny_config, **{'train_cfg.max_epochs': 1})
     with pytest.raises(ValueError, match=r'CosineAnnealingLR\.T_max is 4 there and 8 here'):
         train(tiny_config, resume=True)
+
+
+def test_a_run_without_a_seed_sees_each_sample_once_an_epoch_when_it_is_resumed(tiny_config):
+    changes = {
+        'train_cfg.max_epochs': 1,
+        'randomness.seed': None,
+        'default_hooks.checkpoint.by_epoch': False,
+        'default_hooks.checkpoint.interval': 2,
+        'custom_hooks': [*tiny_config.custom_hooks, dict(type='NoteSamples')],
+    }
+    NoteSamples.by_iteration.clear()
+    interrupted = {'custom_hooks': [*changes['custom_hooks'], call_at(3, stop)]}
+    with pytest.raises(KeyboardInterrupt):
+        train(tiny_config, **(changes | interrupted))
+    train(tiny_config, resume=True, **changes)
+    assert sorted(sum(NoteSamples.by_iteration.values(), [])) == list(range(32))
 
 
 @pytest.mark.parametrize('batch', [4, 16])

@@ -172,6 +172,14 @@ class XModalRunner(Runner):
         with name_in_errors(self.work_dir):
             return super().test()
 
+    def resume(self, *args, **kwargs) -> None:
+        """Resumes a run, also the order of its samples, which its seed gives, not the config's."""
+        seed = self.seed
+        super().resume(*args, **kwargs)
+        sampler = self.train_dataloader.sampler
+        if getattr(sampler, 'seed', None) == seed:  # and not one that the config gives the sampler
+            sampler.seed = self.seed
+
     def load_or_resume(self) -> None:
         """Loads the config's checkpoint; to resume without one, the latest of the work dir."""
         if self._resume and not self._load_from:
