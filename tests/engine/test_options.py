@@ -1,7 +1,10 @@
 """Options of a run that change its cost and not its numbers."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from mmengine.config import ConfigDict
 from runs import assert_equal, load, train
 
 from xmodal.engine.launch import build_runner
@@ -55,6 +58,22 @@ def test_a_schedule_that_would_begin_after_a_short_run_is_left_out(tiny_config):
     assert fall.begin > 1
     runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
     assert [type(schedule).__name__ for schedule in runner.param_schedulers] == [warm_up.type]
+
+
+@pytest.mark.parametrize('warm_up', [0.2, 0.25, 0.5])
+def test_a_warm_up_shorter_than_two_iterations_is_left_out(tiny_config, warm_up):
+    linear = dict(type='LinearLR', by_epoch=True, convert_to_iter_based=True)
+    tiny_config.param_scheduler = [
+        ConfigDict(linear, start_factor=1e-6, end=warm_up),
+        ConfigDict(linear, end_factor=0.0, start_factor=1.0, begin=warm_up),
+    ]
+    runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    rates, _ = runner.message_hub.log_scalars['train/lr'].data
+    # Of four iterations: the whole rate to start with, or two steps up to it, then down to 0.
+    expected = {0.2: [1, 2 / 3, 1 / 3, 0], 0.25: [1, 1, 1 / 2, 0], 0.5: [1e-6, 1, 1, 0]}[warm_up]
+    assert rates == pytest.approx([1e-3 * rate for rate in expected], abs=1e-12)
+    (log,) = Path(runner.log_dir).glob('*.log')
+    assert ('LinearLR (begin=0, end=' in log.read_text()) is (warm_up < 0.5)
 
 
 def test_a_compiled_run_learns_the_same(tiny_config, tmp_path):

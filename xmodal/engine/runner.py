@@ -5,7 +5,6 @@ from pathlib import Path
 import torch
 from mmengine.device import get_device
 from mmengine.dist import get_world_size, is_main_process, master_only
-from mmengine.optim import _ParamScheduler
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
 from torch.utils.data import DataLoader
@@ -19,6 +18,7 @@ from xmodal.engine.keys import check_dataloader
 from xmodal.engine.layers import prepare_layers
 from xmodal.engine.legacy import current_names
 from xmodal.engine.optim.ratios import keep_ratios
+from xmodal.engine.optim.reached import acts
 from xmodal.engine.processes import end_with_launcher
 from xmodal.engine.resume import require_whole_run
 from xmodal.engine.sharding import ShardedModel, equalize_batches
@@ -127,18 +127,12 @@ class XModalRunner(Runner):
         return super().build_test_loop(loop)
 
     def build_param_scheduler(self, scheduler: list | dict) -> list:
-        """Builds the schedules, except those that would begin after the end of a short run."""
+        """Builds the schedules, except those that would not act: they begin late, or are short."""
         schedules = [scheduler] if isinstance(scheduler, dict) else scheduler
-        reached = [s for s in schedules if self._is_reached(s)]
+        kept = [s for s in schedules if acts(s, self.train_loop, self.logger)]
         return super().build_param_scheduler(
-            [keep_ratios(s, self.optim_wrapper) if isinstance(s, dict) else s for s in reached]
+            [keep_ratios(s, self.optim_wrapper) if isinstance(s, dict) else s for s in kept]
         )
-
-    def _is_reached(self, schedule: dict | _ParamScheduler) -> bool:
-        if isinstance(schedule, _ParamScheduler):  # built already, when a run is resumed
-            return True
-        end = self.max_epochs if schedule.get('by_epoch', True) else self.max_iters
-        return schedule.get('begin', 0) < end
 
     def train(self) -> nn.Module:
         """Trains."""
