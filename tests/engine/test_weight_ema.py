@@ -131,3 +131,14 @@ def test_a_checkpoint_without_averages_and_a_wrong_decay_are_sentences(config, t
         train(config, resume=True)
     with pytest.raises(ConfigError, match=r'WeightEMAHook\.decay=1\.5, expected'):
         HOOKS.build(dict(type='WeightEMAHook', decay=1.5))
+
+
+def test_a_test_of_a_checkpoint_without_averages_ends_before_it_evaluates(config, monkeypatch):
+    plain = config.copy()
+    plain.custom_hooks = config.custom_hooks[:-1]
+    train(plain, **{'train_cfg.max_epochs': 1})
+    config.update(load_from=f'{config.work_dir}/epoch_1.pth', experiment_name='test')
+    runner = build_runner(config)
+    monkeypatch.setattr(runner.test_loop, 'evaluate', lambda model: pytest.fail('evaluated'))
+    with pytest.raises(ValueError, match='no averages of weights.*remove WeightEMAHook'):
+        runner.test()

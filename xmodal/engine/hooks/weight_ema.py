@@ -87,10 +87,17 @@ class WeightEMAHook(Hook):
         """Adds the metrics of the average."""
         self._evaluate(runner, runner.val_loop, metrics)
 
-    def after_test_epoch(self, runner: Runner, metrics: dict[str, float] | None = None) -> None:
-        """Adds the metrics of the average in the checkpoint that is tested."""
+    def before_test(self, runner: Runner) -> None:
+        """Takes the average in the checkpoint that is tested.
+
+        Raises:
+            ValueError: when the checkpoint has none, or one of other weights.
+        """
         if not self.average and runner._load_from:
             self._read(runner, read_checkpoint(runner._load_from))
+
+    def after_test_epoch(self, runner: Runner, metrics: dict[str, float] | None = None) -> None:
+        """Adds the metrics of the average."""
         self._evaluate(runner, runner.test_loop, metrics)
 
     def _read(self, runner: Runner, checkpoint: dict) -> None:
