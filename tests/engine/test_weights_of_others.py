@@ -111,6 +111,13 @@ def test_the_best_checkpoint_stays_until_the_next_is_whole(tiny_config, monkeypa
     assert [path.name for path in Path(runner.work_dir).glob('best_*')] == saved[-1]
 
 
+def test_a_best_metric_that_the_validation_does_not_have_is_a_sentence(tiny_config):
+    tiny_config.default_hooks.checkpoint.update(save_best='recall', rule='greater')
+    tiny_config.train_cfg.update(max_epochs=1, val_interval=1)
+    with pytest.raises(ConfigError, match=r"save_best names 'recall', .* i2t/R@1, .*mean_recall"):
+        train(tiny_config)
+
+
 def test_a_key_that_checkpoints_do_not_know_is_an_error_at_once(tiny_config):
     tiny_config.default_hooks.checkpoint.intervall = 2
     with pytest.raises(ConfigError, match=r"checkpoint takes no key 'intervall', .* 'interval'\?"):

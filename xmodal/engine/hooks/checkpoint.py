@@ -75,9 +75,19 @@ class ExactCheckpointHook(CheckpointHook):
         return Path(self.out_dir, self.filename_tmpl.format(step))
 
     def _save_best_checkpoint(self, runner: Runner, metrics: dict) -> None:
-        """Deletes the former best checkpoint after the new one is complete, not before."""
+        """Deletes the former best checkpoint after the new one is complete, not before.
+
+        Raises:
+            ConfigError: when the validation has no metric of the name.
+        """
         if not self.save_best:
             return
+        for name in self.key_indicators:
+            if name != 'auto' and name not in metrics:
+                raise ConfigError(
+                    f"default_hooks.checkpoint.save_best names '{name}', and the metrics of the "
+                    f'validation are {", ".join(metrics)}'
+                )
         # MMEngine keeps one path, or a path for each of several metrics.
         has_many = len(self.key_indicators) > 1
         paths = self.best_ckpt_path_dict if has_many else vars(self)
