@@ -11,10 +11,10 @@ set -m # signals reach the launcher through this script alone
 "$tools/torchrun.sh" "$2" "$tools/train.py" "$1" --launcher pytorch "${@:3}" &
 launcher=$!
 # Signals go to the processes only: they save and exit with 0, and so does the launcher. If the
-# launcher got the signal itself, it would report a failure.
+# launcher got the signal itself, it would report a failure. It does before it has started them.
 interrupted=
-trap 'pkill -TERM -P $launcher' TERM
-trap 'interrupted=1; pkill -INT -P $launcher' INT
+trap 'pkill -TERM -P $launcher || kill -TERM $launcher || :' TERM
+trap 'interrupted=1; pkill -INT -P $launcher || kill -TERM $launcher || :' INT
 status=0
 wait $launcher || status=$?
 while kill -0 $launcher 2>/dev/null; do # a signal ended the wait

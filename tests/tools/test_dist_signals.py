@@ -63,3 +63,18 @@ def test_after_ctrl_c_all_save_and_the_script_ends_with_130(training):
     assert not processes_with(str(run))
     checkpoint = Path((run / 'last_checkpoint').read_text())
     assert checkpoint.name.startswith('iter_') and checkpoint.is_file()
+
+
+@pytest.mark.parametrize('number, status', [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_that_comes_before_the_processes_ends_the_launcher(tmp_path, number, status):
+    python = tmp_path / 'python'  # in the place of a launcher that has started nothing yet
+    python.write_text(f'#!/bin/sh\ntouch {tmp_path}/started\nexec sleep 100\n')
+    python.chmod(0o755)
+    script = subprocess.Popen(
+        ['tools/dist_train.sh', 'config.py', '2'], env=os.environ | {'PYTHON': str(python)}
+    )
+    wait_for((tmp_path / 'started').is_file)
+    (launcher,) = Path(f'/proc/{script.pid}/task/{script.pid}/children').read_text().split()
+    script.send_signal(number)
+    assert script.wait(timeout=10) == status
+    assert not Path(f'/proc/{launcher}').exists()
