@@ -1,5 +1,6 @@
 """Batches with numbers that are not finite, and what they must leave as it was."""
 
+import pytest
 import torch
 from runs import call_at, train
 from torch import nn
@@ -51,6 +52,20 @@ def test_a_finite_loss_without_a_finite_gradient_moves_nothing():
     assert model.weight.equal(before) and model.weight.grad is None
     wrapper.update_params(model(torch.ones(3, 2)).sum())
     assert wrapper.stepped and wrapper.skipped_in_a_row == 0 and not model.weight.equal(before)
+
+
+@pytest.mark.parametrize('bad', [0, 1, 2])
+def test_a_loss_that_is_not_finite_skips_the_whole_step_that_it_is_a_part_of(bad):
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(model.weight, 1.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    wrapper = SafeAmpOptimWrapper(optimizer=optimizer, accumulative_counts=3)
+    weights = []
+    for index in range(6):
+        wrapper.update_params(model(torch.full((1, 1), torch.nan if index == bad else 0.5)).sum())
+        weights.append(model.weight.item())
+        assert wrapper.stepped is (index == 5)
+    assert weights == [*[1.0] * 5, pytest.approx(0.5)] and wrapper.skipped == 1
 
 
 def test_a_step_that_the_scaler_of_float16_leaves_out_is_none():

@@ -20,8 +20,8 @@ from xmodal.registry import OPTIM_WRAPPERS
 class SafeAmpOptimWrapper(OptimWrapper):
     """MMEngine's OptimWrapper with autocast on CPU and GPU.
 
-    If the loss or a gradient is not finite on any rank, all ranks skip the step and drop the
-    accumulated gradients.
+    If the loss or a gradient is not finite on any rank, all ranks skip the step and drop its
+    gradients, also those that are accumulated before and after.
 
     Args:
         dtype: 'bfloat16', 'float16' (CUDA only, with a gradient scaler) or None for float32.
@@ -50,7 +50,7 @@ class SafeAmpOptimWrapper(OptimWrapper):
             )
         self.dtype = getattr(torch, dtype) if dtype else None
         self.scaler = torch.amp.GradScaler('cuda', enabled=dtype == 'float16')
-        self.stepped = False
+        self.stepped = self._is_spoilt = False
         self.skipped = self.skipped_in_a_row = 0
 
     @contextmanager
@@ -82,8 +82,10 @@ class SafeAmpOptimWrapper(OptimWrapper):
         is_due = self.should_update()
         norm = self._gradient_norm() if is_due else None
         is_skipped = is_wrong = not finite or not _is_finite(norm)
-        if is_skipped:
+        self._is_spoilt |= is_wrong  # until the step is due: the rest would be a part of its mean
+        if self._is_spoilt:
             self.zero_grad()
+            self._is_spoilt = not is_due
         elif is_due:
             before = self.scaler.get_scale()
             self.step(norm, **(step_kwargs or {}))
