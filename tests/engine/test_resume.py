@@ -10,12 +10,15 @@ import pytest
 import torch
 from mmengine.config import ConfigDict
 from mmengine.hooks import Hook
+from mmengine.optim import scheduler
 from runs import call_at, load, stop, train
 from torch.utils.data import DataLoader
 
 from xmodal.checkpoint_file import write_checkpoint
+from xmodal.engine.checkpoint import to_plain
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops import ResumableEpochTrainLoop
+from xmodal.engine.resume import _wrong_schedules
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
@@ -137,6 +140,29 @@ def test_a_run_without_a_seed_sees_each_sample_once_an_epoch_when_it_is_resumed(
         train(tiny_config, **(changes | interrupted))
     train(tiny_config, resume=True, **changes)
     assert sorted(sum(NoteSamples.by_iteration.values(), [])) == list(range(32))
+
+
+SCHEDULES = {
+    'LinearLR': dict(end=5),
+    'CosineAnnealingLR': dict(T_max=5),
+    'MultiStepLR': dict(milestones=[2, 4]),
+    'OneCycleLR': dict(eta_max=1.0, total_steps=9),
+    'CosineRestartLR': dict(periods=[2, 3], restart_weights=[1, 0.5], eta_min=0.0),
+    'ReduceOnPlateauLR': dict(monitor='loss', patience=1, cooldown=2),
+}
+
+
+@pytest.mark.parametrize('name', SCHEDULES)
+def test_where_a_schedule_is_has_nothing_to_do_with_its_values(name):
+    def built():
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
+        return getattr(scheduler, name)(optimizer, **SCHEDULES[name])
+
+    moved = built()
+    for _ in range(4):
+        moved.optimizer.step()
+        moved.step(*[{'loss': 1.0}] * (name == 'ReduceOnPlateauLR'))
+    assert list(_wrong_schedules([to_plain(moved.state_dict())], [built()])) == []
 
 
 @pytest.mark.parametrize('batch', [4, 16])

@@ -14,7 +14,10 @@ _POSITION = ('epoch', 'iter', 'seed')
 # What an optimizer remembers of every element of a parameter: Adam, SGD, BertAdam.
 _MOMENTS = ('exp_avg', 'exp_avg_sq', 'momentum_buffer', 'mean', 'square')
 # What a schedule says of where it is; the rest is from the config, base_values the learning rates.
-_MOVING = {'last_step', '_global_step', '_last_value', 'verbose'}
+_MOVING = {
+    *('last_step', '_global_step', '_last_value', 'verbose'),
+    *('best', 'num_bad_epochs', 'cooldown_counter'),  # of ReduceOnPlateauLR
+}
 
 
 def require_whole_run(
