@@ -38,7 +38,8 @@ class WebDatasetShards(IterableDataset):
     not show all of them; which ones are left out changes with the epoch.
 
     Training resumes exactly at the start of an epoch. Within an epoch it skips the samples that
-    were seen without decoding them. This is exact when no image was broken.
+    were seen without decoding them. This is exact when no image was broken, with the number of
+    ranks and workers of before.
 
     Pairs whose caption is empty after cleaning are skipped.
 
