@@ -84,7 +84,7 @@ def run_rank(
         64,
         sampler=sampler,
         num_workers=args.workers,
-        persistent_workers=True,
+        persistent_workers=args.workers > 0,
         collate_fn=lambda _: os.getpid(),
     )
     batches = iter(loader)  # kept alive, with its shuffled indices
