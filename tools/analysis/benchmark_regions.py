@@ -97,6 +97,12 @@ def write(folder: Path, count: int, dtype: str) -> None:
         writer.finish()
 
 
+def bytes_in_arrays(store: RegionStore) -> int:
+    """Returns the bytes of all regions as LXMERT's arrays: float32, labels in int64."""
+    labels = 2 * (8 + 4)  # of object and attribute, each with its confidence
+    return store.num_regions * (4 * store.feature_dims + 4 * 4 + labels)
+
+
 def read(dataset: Dataset, args: argparse.Namespace) -> tuple[dict[str, int], float]:
     """Reads all batches; returns the memory of all processes afterwards, and images per second."""
     loader = DataLoader(
@@ -129,16 +135,15 @@ def main() -> None:
         opened = proportional_memory([os.getpid()])
         memory, rate = read(dataset, args)
         on_disk = sum(file.stat().st_size for file in folder.iterdir())
-        images = len(dataset.store)
+        images, held = len(dataset.store), bytes_in_arrays(dataset.store)
     title = f'{images:,} images, {args.workers} workers, {count:,} reads'
     table = make_table(title, '', 'measured')
-    held = images * REGIONS * (4 * WIDTH + 40) * (1 + args.workers)
     rows = {
         'store on disk': f'{on_disk / 1e9:.2f} GB',
         'memory for opening it': f'{(opened["Pss_Anon"] - before["Pss_Anon"]) / 1e6:.1f} MB',
         'memory of all processes': f'{memory["Pss_Anon"] / 1e9:.2f} GB',
         'pages of files in memory': f'{memory["Pss_File"] / 1e9:.2f} GB',
-        'if every process held all images': f'{held / 1e9:.2f} GB',
+        'if every process held all images': f'{held * (1 + args.workers) / 1e9:.2f} GB',
         'images/s, in batches': f'{rate:.0f}',
     }
     for name, value in rows.items():
