@@ -62,8 +62,8 @@ def parse_args() -> argparse.Namespace:
     plan.add_argument(
         '--build', type=positive, default=22.6, help='CPU seconds to build a million vectors'
     )
-    for command, count in ((vectors, 100_000), (images, 10_000)):
-        command.add_argument('--count', type=at_least(1), default=count, help='how many')
+    for command, least, count in ((vectors, BEST, 100_000), (images, 1, 10_000)):
+        command.add_argument('--count', type=at_least(least), default=count, help='how many')
         command.add_argument('--folder', help='for temporary files (default: of the system)')
     return parser.parse_args()
 
@@ -134,7 +134,7 @@ def _size(folder: Path, name: str) -> int:
 
 def measure_vectors(args: argparse.Namespace, folder: Path) -> None:
     """Draws, builds and asks."""
-    (queries,) = draw(args.queries, args.width, seed=2)
+    queries = np.concatenate([*draw(args.queries, args.width, seed=2)])
     best = write_vectors(folder / 'vectors.f16', args.count, queries)
     matrix = np.memmap(folder / 'vectors.f16', np.float16, 'r', shape=(args.count, args.width))
     start = time.process_time()
