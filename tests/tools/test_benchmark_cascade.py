@@ -45,3 +45,12 @@ def test_queries_of_the_same_best_are_counted_whatever_the_order_within(run, tmp
     shares = [figures[f'{name}: queries of the same top 10'] for name in tool.DIRECTIONS]
     assert [share['value'] for share in shares] == pytest.approx([11 / 12, 23 / 24])
     assert [share['holds'] for share in shares] == [False, False]
+
+
+def test_scores_of_another_test_set_are_refused(run, tmp_path):
+    for name, first in (('exact', 'a'), ('cascade', 'b')):
+        captions = np.array([first, *'c' * 23])
+        matrix = ScoreMatrix(np.eye(12, 24), np.arange(24) // 2, np.arange(12), captions)
+        write_scores(tmp_path / f'{name}.npz', matrix)
+    with pytest.raises(ValueError, match='not of the same test set: their captions differ'):
+        run('--scores', tmp_path / 'exact.npz', tmp_path / 'cascade.npz')

@@ -42,7 +42,7 @@ from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.loops import CascadeScorer
-from xmodal.evaluation import read_scores
+from xmodal.evaluation.scores import read_scores, require_same_test
 from xmodal.models.sgraf import narrow, score_all_pairs, score_pairs
 from xmodal.registry import register_all
 from xmodal.structures import PackedTexts, Tokens
@@ -67,8 +67,14 @@ def parse_args() -> argparse.Namespace:
 
 
 def compare(exact: Path, cascade: Path, figures: Figures) -> None:
-    """Prints the share of queries of the same best."""
-    ours, theirs = (torch.from_numpy(read_scores(file).scores) for file in (cascade, exact))
+    """Prints the share of queries of the same best.
+
+    Raises:
+        ValueError: when the files are not of the same test set.
+    """
+    matrices = read_scores(cascade), read_scores(exact)
+    require_same_test(exact, matrices[1], cascade, matrices[0])
+    ours, theirs = (torch.from_numpy(matrix.scores) for matrix in matrices)
     for name, found, expected in zip(DIRECTIONS, (ours, ours.T), (theirs, theirs.T), strict=True):
         best = [x.topk(BEST, 1).indices.sort(1).values for x in (found, expected)]
         share = float((best[0] == best[1]).all(1).float().mean())

@@ -87,16 +87,16 @@ def average_scores(files: list[str | Path]) -> ScoreMatrix:
     totals = {name: getattr(first, name).astype(np.float64) for name in names}
     for file in files[1:]:
         other = read_scores(file)
-        _require_same_test(files[0], first, file, other)
+        require_same_test(files[0], first, file, other)
         for name, total in totals.items():
             total += getattr(other, name)
     return first._replace(**{name: total / len(files) for name, total in totals.items()})
 
 
-def _require_same_test(
+def require_same_test(
     first_file: str | Path, first: ScoreMatrix, file: str | Path, other: ScoreMatrix
 ) -> None:
-    """Raises ValueError where the scores of two files can't be averaged."""
+    """Raises ValueError where the scores of two files can't be averaged or compared."""
     for name in ('image_ids', 'captions', 'text_to_image'):
         values, expected = getattr(other, name), getattr(first, name)
         if not np.array_equal(values, expected):
