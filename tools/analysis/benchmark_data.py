@@ -35,7 +35,7 @@ from xmodal.benchmark import (
 )
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.image_pipelines import albef, of_config, torchvision_v2
-from xmodal.datasets.collate import stack_images
+from xmodal.build_functions import find_component
 from xmodal.datasets.image_file import IMAGE_SUFFIXES
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.command_line import at_least
@@ -43,7 +43,7 @@ from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.memory import recompute_gelu
 from xmodal.errors import ConfigError
-from xmodal.registry import DATASETS, MODELS, register_all
+from xmodal.registry import DATASETS, FUNCTIONS, MODELS, register_all
 
 BATCH = 32  # images that other pipelines normalise one by one
 
@@ -66,6 +66,8 @@ def parse_args() -> argparse.Namespace:
     args = parser.parse_args()
     if args.images is None and (args.peer or args.json):
         parser.error('--peer and --json need --images')
+    if args.train_steps > args.batches:
+        parser.error(f'--train-steps {args.train_steps}, expected at most --batches {args.batches}')
     return args
 
 
@@ -96,13 +98,23 @@ class Step:
 
 
 def time_config(args: argparse.Namespace) -> dict[str, float]:
-    """Returns the median seconds of each stage and step, and the ``size`` of a batch."""
+    """Returns the median seconds of each stage and step, and the ``size`` of a batch.
+
+    Raises:
+        ConfigError: when no batch is left after the warm-up.
+    """
     config = read_config(args.config, 'train_dataloader')
     loader_config = config.train_dataloader
     dataset = DATASETS.build(loader_config.dataset)
     size = loader_config.get('global_batch_size') or loader_config.batch_size
     sampler = None if isinstance(dataset, IterableDataset) else EpochSampler(dataset, seed=0)
-    loader = DataLoader(dataset, size, sampler=sampler, collate_fn=stack_images, drop_last=True)
+    collate = find_component(loader_config.collate_fn.type, FUNCTIONS)
+    loader = DataLoader(dataset, size, sampler=sampler, collate_fn=collate, drop_last=True)
+    if len(loader) <= WARM_UP:
+        raise ConfigError(
+            f'{args.config}: train_dataloader has {len(loader)} whole batches of {size}, expected '
+            f'more than the {WARM_UP} of the warm-up: give a config with smaller batches'
+        )
     preprocessor = MODELS.build(config.model.data_preprocessor)
     step = Step(config) if args.train_steps else None
     threads = torch.get_num_threads()
