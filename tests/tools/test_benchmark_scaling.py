@@ -189,6 +189,7 @@ def test_a_process_that_ends_is_a_sentence():
         (f'sizes {SHAPES}', '--factors: 48 words, expected 2 to 32'),
         (f'sizes {SHAPES} --factors 0.6', '--factors: image size 57, expected a multiple of 16'),
         (f'sizes {SHAPES} --factors 0.4', '--factors: batch 2 becomes 0, expected 1'),
+        (f'sketches {SAF} --factors 1', '--factors: partitions stays 16, expected another size'),
         (f'sketches {SHAPES}', 'model.similarity.global_pooling.pooling is None, expected'),
         (f'processes {SHAPES} --units Blok', r"--units names \['Blok'\]"),
     ],

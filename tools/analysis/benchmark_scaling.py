@@ -78,12 +78,14 @@ def others(args: argparse.Namespace, base: Mapping[str, int]) -> dict[str, list[
     """The sizes to compare with those of the base.
 
     Raises:
-        ConfigError: where a size would be less than 1.
+        ConfigError: where a size would be less than 1, or none would differ from the base.
     """
     sizes = {what: [int(own * factor) for factor in args.factors] for what, own in base.items()}
     for what, values in sizes.items():
         if min(values) < 1:
             raise ConfigError(f'--factors: {what} {base[what]} becomes {min(values)}, expected 1')
+        if set(values) == {base[what]}:
+            raise ConfigError(f'--factors: {what} stays {base[what]}, expected another size')
     return sizes
 
 
