@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from xmodal.models.heads import AnswerTableHead
 from xmodal.models.heads.answer_list import AnswerTable
@@ -107,6 +108,17 @@ def test_another_table_gets_the_weights_of_equal_answers_and_zeros_for_new_ones(
     reloaded = make_head(['2', 'dog', 'Grey', 'no', 'a teddy bear'], linear=linear)
     reloaded.load_state_dict(target.state_dict())
     assert reloaded(pooled).equal(actual)
+
+
+@pytest.mark.parametrize('linear', [False, True])
+def test_a_head_of_another_number_of_layers_is_refused_and_says_what_to_do(make_head, linear):
+    # 16 answers: the first of two layers, from 8 to 16, has the shape of the only one.
+    source = nn.ModuleDict({'answers': make_head(list('abcdefghijklmnop'), linear=not linear)})
+    target = nn.ModuleDict({'answers': make_head(list('ponmlkjihgfedcba'), linear=linear)})
+    layers = 'two layers there and one here' if linear else 'one layer there and two here'
+    advice = rf"set linear={not linear} .* load_from_ignore=\['answers'\]"
+    with pytest.raises(ValueError, match=rf'answers\.classifier has {layers}: {advice}'):
+        target.load_state_dict(source.state_dict(), strict=False)
 
 
 def test_a_linear_head_gives_all_answers_the_same_score_at_first(tmp_path):

@@ -166,7 +166,19 @@ class AnswerTableHead(PretrainHead):
 
 
 def _reorder_answers(head: AnswerTableHead, state_dict: dict[str, Tensor], prefix: str, *_) -> None:
-    """Brings the last layer of a checkpoint into the order of the head's table, by the answers."""
+    """Brings the last layer of a checkpoint into the order of the head's table, by the answers.
+
+    Raises:
+        ValueError: when the checkpoint has another number of layers, whose first has the same name.
+    """
+    first, norm = (f'{prefix}classifier.{index}.weight' for index in (0, 2))
+    is_linear = len(head.classifier) == 1
+    if first in state_dict and (norm not in state_dict) != is_linear:
+        raise ValueError(
+            f'{prefix}classifier has {"two layers" if is_linear else "one layer"} there and '
+            f'{"one" if is_linear else "two"} here: set linear={not is_linear} of the '
+            f"AnswerTableHead, or let it start anew, load_from_ignore=['{prefix.rstrip('.')}']"
+        )
     last = f'{prefix}classifier.{len(head.classifier) - 1}'
     key, names = f'{prefix}_extra_state', [f'{last}.{x}' for x in ('weight', 'bias')]
     if key not in state_dict or any(name not in state_dict for name in names):
