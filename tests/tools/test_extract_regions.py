@@ -1,6 +1,7 @@
 """Features of photographs, computed once by the extractor that a config names."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -78,8 +79,11 @@ def test_the_store_has_what_the_extractor_says_of_each_image(photos, monkeypatch
         torch.testing.assert_close(found.boxes, boxes, atol=1e-5, rtol=0)
 
 
-def test_a_killed_command_run_again_gives_the_same_store(photos, monkeypatch, tmp_path):
+@pytest.mark.parametrize('has_bar', [True, False])
+def test_a_killed_command_run_again_gives_the_same_store(photos, monkeypatch, tmp_path, has_bar):
     config, images, folder = photos
+    bar = partial(extract_regions.tqdm, disable=not has_bar)  # as by TQDM_DISABLE
+    monkeypatch.setattr(extract_regions, 'tqdm', bar)
     run(monkeypatch, config, images, '--out', tmp_path / 'whole')
     append = RegionStoreWriter.append
 

@@ -162,7 +162,8 @@ def write(
                 else:
                     writer.append(image)
             bar.update(len(batch))
-            writer.checkpoint([bar.n, broken])
+            start += len(batch)  # not of the bar, which TQDM_DISABLE stops from counting
+            writer.checkpoint([start, broken])
     writer.finish()
     return broken
 
