@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import pytest
 
+from xmodal.errors import FileError
 from xmodal.evaluation import GqaMetric, GqaQuestion, gqa_scores
 
 ANSWERS = ('yes', 'no', 'red', 'blue', 'dog')
@@ -145,6 +146,32 @@ def test_without_types_only_the_accuracy_is_computed_and_an_empty_label_is_wrong
 
 def test_without_answers_nothing_is_scored():
     assert evaluate(GqaMetric(), [sample(0, 'red', [])]) == {}
+
+
+@pytest.mark.parametrize(
+    ('choices', 'message'),
+    [
+        ([], 'expected an object|found'),
+        ({'0': {'question': 'what?'}}, "'valid'|valid"),
+        ({'0': {'valid': 'red', 'plausible': ['red']}}, 'valid'),
+        ({'7': {'valid': ['red'], 'plausible': ['red']}}, 'no choices of 1 of 1 .* 0: is it of'),
+    ],
+)
+def test_a_file_that_has_other_choices_or_none_is_named(tmp_path, choices, message):
+    file = tmp_path / 'choices.json'
+    file.write_text(json.dumps(choices))
+    samples = [sample(0, 'red', ['red']), sample(1, 'no', ['yes'], balanced=False)]
+    with pytest.raises(FileError, match=rf'choices\.json cannot be read.*({message})'):
+        evaluate(GqaMetric(choices=str(file)), samples)
+
+
+def test_choices_of_a_file_are_those_of_the_balanced_questions(tmp_path):
+    file = tmp_path / 'choices.json'
+    kinds = {'valid': ['blue'], 'plausible': ['red', 'blue']}
+    file.write_text(json.dumps({'0': kinds, 'of another': {}}))
+    samples = [sample(0, 'red', ['blue']), sample(1, 'no', ['yes'], balanced=False)]
+    scores = evaluate(GqaMetric(choices=str(file)), samples)
+    assert (scores['gqa/validity'], scores['gqa/plausibility']) == (0, 100)
 
 
 def test_a_missing_file_of_choices_is_an_error_at_once():

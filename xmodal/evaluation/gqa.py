@@ -1,7 +1,7 @@
 """GQA: the metrics of its official evaluation."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -10,7 +10,8 @@ from xmodal.datasets.gqa import gqa_answer_type
 from xmodal.evaluation.classification import check_identifiers
 from xmodal.evaluation.gqa_grounding import SceneGraphs
 from xmodal.evaluation.task import TaskMetric, in_percent, where
-from xmodal.files import read_json
+from xmodal.fields import read_object
+from xmodal.files import reads
 from xmodal.registry import METRICS
 
 
@@ -128,6 +129,27 @@ def _distribution(predicted: Mapping[str, str], questions: Mapping[str, GqaQuest
     return total / len(questions)
 
 
+@reads('{"question id": {"valid": ["answer", …], "plausible": ["answer", …]}, …}')
+def read_choices(file: str | Path, names: Collection[str]) -> Choices:
+    """The choices of some questions in ``{val,testdev}_choices.json``.
+
+    Args:
+        file: the file, which may have other questions as well.
+        names: ids of the questions.
+
+    Raises:
+        FileError: when the file has another layout, or lacks one of the questions.
+    """
+    content = read_object(file)
+    if missing := [name for name in names if name not in content]:
+        raise ValueError(
+            f'it has no choices of {len(missing)} of {len(names)} balanced questions, for instance '
+            f'{missing[0]}: is it of the split of dataset.ann_file?'
+        )
+    keys = ('valid', 'plausible')
+    return {name: {key: content.object(name).texts(key) for key in keys} for name in names}
+
+
 def _question(record: dict) -> GqaQuestion:
     """The question of a record of :class:`GqaMetric`."""
     return GqaQuestion(next(iter(record['answers']), None), **record['gqa'])
@@ -199,14 +221,15 @@ class GqaMetric(TaskMetric):
         """Scores; none if no answer is known.
 
         Raises:
-            ValueError: when two questions have the same id.
+            ValueError: when two questions have the same id, or ``choices`` cannot be read.
         """
         if not any(record['answers'] for record in records):
             return {}
         questions = {record['question_id']: _question(record) for record in records}
         if len(questions) < len(records):
             raise ValueError(f'{len(records)} questions have {len(questions)} different ids')
-        choices = read_json(self.choices) if self.choices else None
+        balanced = [name for name, question in questions.items() if question.balanced]
+        choices = read_choices(self.choices, balanced) if self.choices else None
         predicted = {record['question_id']: record['predicted'] for record in records}
         grounding = None
         if self.scene_graphs:
