@@ -107,6 +107,12 @@ def test_a_sampler_that_repeats_images_for_several_ranks_is_refused(monkeypatch)
         RetrievalLoop(RUNNER, loader, dict(type='RetrievalMetric'), dict(type='AllPairsScorer'))
 
 
+def test_folds_that_do_not_divide_the_images_are_refused_before_anything_is_scored():
+    evaluator = [dict(type='RetrievalMetric'), dict(type='RetrievalMetric', folds=5, prefix='1k')]
+    with pytest.raises(ValueError, match=r'12 images .* 5 folds, .*RetrievalMetric\.folds'):
+        RetrievalLoop(RUNNER, DataLoader(range(12)), evaluator, dict(type='AllPairsScorer'))
+
+
 def test_every_caption_is_scored_with_every_image_once_in_the_order_of_the_images(
     evaluate, features, tmp_path
 ):

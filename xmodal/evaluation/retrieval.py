@@ -81,8 +81,11 @@ def fold_of_images(num_images: int, folds: int) -> Tensor:
     Raises:
         ValueError: when the number of images is not a multiple of the folds.
     """
-    if num_images % folds:
-        raise ValueError(f'{num_images} images do not divide into {folds} folds')
+    if folds < 1 or num_images % folds:
+        raise ValueError(
+            f'{num_images} images do not divide into {folds} folds, which RetrievalMetric.folds of '
+            'the evaluator asks for: give a divisor of the number of images, or folds=1'
+        )
     return torch.arange(num_images) // (num_images // folds)
 
 

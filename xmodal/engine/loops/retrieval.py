@@ -11,7 +11,7 @@ from tqdm import tqdm
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.engine.loops.evaluation import EvaluationLoop
 from xmodal.errors import ConfigError
-from xmodal.evaluation.retrieval import Gallery
+from xmodal.evaluation.retrieval import Gallery, fold_of_images
 from xmodal.evaluation.retrieval_results import evaluate_gallery, write_rankings
 from xmodal.evaluation.scores import ScoreMatrix, write_scores
 from xmodal.files import require_new
@@ -35,6 +35,7 @@ class RetrievalLoop(EvaluationLoop):
 
     Raises:
         ConfigError: when the sampler repeats images for several ranks.
+        ValueError: when the images do not divide into the folds of a metric.
         FileExistsError: when one of the files exists already.
     """
 
@@ -60,6 +61,8 @@ class RetrievalLoop(EvaluationLoop):
             require_new('save_rankings', save_rankings)
         self.evaluator = runner.build_evaluator(evaluator)
         self.folds = {getattr(metric, 'folds', 1) for metric in self.evaluator.metrics}
+        for folds in self.folds:  # now, and not after the training or the scoring of all pairs
+            fold_of_images(len(self.dataloader.dataset), folds)
         self.scorer = TASK_UTILS.build(scorer)
         self.save_rankings, self.save_scores = save_rankings, save_scores
 
