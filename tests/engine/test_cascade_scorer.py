@@ -74,3 +74,8 @@ def test_with_all_pairs_as_candidates_the_scores_are_exact(model, encoded):
     exact = score_all_pairs(model.similarity, encoded.image_tokens, encoded.texts)
     gallery = CascadeScorer(topk=100, dim=1).score(model, encoded)
     torch.testing.assert_close(gallery.scores.float(), exact, atol=1e-5, rtol=1e-5)
+
+
+def test_a_cascade_without_candidates_is_refused():
+    with pytest.raises(ValueError, match=r'scorer\.topk=0 .* at least 1: AllPairsScorer'):
+        CascadeScorer(topk=0)

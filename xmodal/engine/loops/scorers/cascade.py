@@ -24,10 +24,18 @@ class CascadeScorer(AllPairsScorer):
     Args:
         topk: k, number of candidates of each query; of its fold, where a metric has folds.
         dim: width of the narrow similarity vectors. More cost more, and need fewer candidates.
+
+    Raises:
+        ValueError: when ``topk`` leaves no candidate.
     """
 
     def __init__(self, topk: int = 64, dim: int = 16) -> None:
         super().__init__('bfloat16')
+        if topk < 1:
+            raise ValueError(
+                f'scorer.topk={topk} of a CascadeScorer, expected at least 1: AllPairsScorer '
+                'scores all pairs in one stage'
+            )
         self.topk, self.dim = topk, dim
 
     def score(
