@@ -182,3 +182,10 @@ def test_in_fine_tuning_only_the_image_stream_of_the_last_layer_gets_no_gradient
     model(region_batch(), questions(*['yes'] * 4), mode='loss')['loss_answers'].backward()
     idle = {name for name, parameter in model.named_parameters() if parameter.grad is None}
     assert idle and all(name.startswith('backbone.fusion.layers.1.image_layer') for name in idle)
+
+
+def test_two_images_of_a_question_are_refused(build_vqa, region_batch):
+    batch = region_batch(size=4)
+    batch = batch._replace(input_ids=batch.input_ids[:2], attention_mask=batch.attention_mask[:2])
+    with pytest.raises(ValueError, match='4 images for 2 texts, expected one for each'):
+        build_vqa().predict(batch, labelled(['', '']))

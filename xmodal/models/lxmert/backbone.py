@@ -53,7 +53,17 @@ class LxmertBackbone(CrossModalBackbone):
         return self.fusion(image, text, self.position, **need)
 
     def fuse_batch(self, batch: ImageTextBatch, **need) -> Fused:
-        """Encodes and fuses regions and texts row by row."""
+        """Encodes and fuses regions and texts row by row.
+
+        Raises:
+            ValueError: when there is not one image for each text.
+        """
+        num_images, num_texts = len(batch.images.features), len(batch.input_ids)
+        if num_images != num_texts:
+            raise ValueError(
+                f'{num_images} images for {num_texts} texts, expected one for each: models of '
+                'several images are LxmertNLVR'
+            )
         image = self.encode_image(batch.images)
         text = self.encode_text(batch.input_ids, batch.attention_mask)
         return self.fuse(image, text, **need)
