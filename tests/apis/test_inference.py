@@ -204,6 +204,22 @@ def test_a_model_without_anchors_is_an_error_that_names_its_position(prepare, na
         inferencer.anchors(path, 'a ring')
 
 
+@pytest.mark.parametrize(
+    ('name', 'call', 'lacks'),
+    [
+        ('lxmert/vqa_shapes', 'similarity', 'LxmertVQA has no encode_image'),
+        ('lxmert/vqa_shapes', 'encode_texts', 'LxmertVQA has no encode_text'),
+        ('emkum/none_shapes', 'match', 'EmkumModel has no match_logits'),
+    ],
+)
+def test_a_call_for_models_of_other_tasks_says_which_take_it(prepare, name, call, lacks):
+    runner, inferencer = prepare(name)
+    path = runner.test_dataloader.dataset.get_data_info(0, None)['img_path']
+    arguments = ([path], ['a ring'])[call == 'encode_texts' :]
+    with pytest.raises(ValueError, match=rf'{lacks}\(\): .*predict\(\) is for those of other'):
+        getattr(inferencer, call)(*arguments)
+
+
 def test_unsupported_calls_are_errors(prepare, tiny_world):
     _, inferencer = prepare('acerpe/pretrain_shapes')
     with pytest.raises(ValueError, match="mode='predict', expected one of"):

@@ -12,7 +12,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
-from xmodal.apis.models import is_config_file, load_model, locate
+from xmodal.apis.models import is_config_file, load_model, locate, method_of
 from xmodal.apis.preprocessing import image_pipeline, loader_of_images, text_cleaner
 from xmodal.build_functions import find_component
 from xmodal.engine.launch import read_config
@@ -91,8 +91,8 @@ class Inferencer:
     @torch.no_grad()
     def encode_batch(self, data: dict) -> Encoded:
         """Encodes images that ``collate`` has joined from samples of the ``pipeline``."""
-        prepared = self.model.data_preprocessor.prepare_images(data['inputs'])
-        encoded = self.model.encode_image(prepared)
+        encode = method_of(self.model, 'encode_image')
+        encoded = encode(self.model.data_preprocessor.prepare_images(data['inputs']))
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.image_vectors(encoded))
         return encoded
@@ -114,7 +114,7 @@ class Inferencer:
     def _encode_words(self, ids: Tensor, mask: Tensor) -> Encoded:
         """Encodes texts of words (T, L), padded to the longest of more texts."""
         longest = int(mask.sum(1).max())
-        encoded = self.model.encode_text(ids[:, :longest], mask[:, :longest])
+        encoded = method_of(self.model, 'encode_text')(ids[:, :longest], mask[:, :longest])
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.text_vectors(encoded))
         return encoded
@@ -143,13 +143,14 @@ class Inferencer:
 
         It is the softmax of both ITM logits, whatever score the ITM head ranks by.
         """
+        match_logits = method_of(self.model, 'match_logits')
         image, text = self.encode(images, texts)
         shape = len(images), len(texts)
         pairs = torch.ones(shape, device=image.embedding.device).nonzero()
         if not len(pairs):
             return image.embedding.new_zeros(shape)
         parts = tqdm(pairs.split(self.batch_size), 'pairs', disable=not self.progress)
-        logits = [self.model.match_logits(image.tokens, text.tokens, part) for part in parts]
+        logits = [match_logits(image.tokens, text.tokens, part) for part in parts]
         return torch.cat(logits).softmax(1)[:, 1].view(shape)
 
     def heatmap(

@@ -1,5 +1,6 @@
 """Models by name."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from mmengine.config import Config
@@ -89,6 +90,22 @@ def checkpoint_of(name: str | Path) -> str | Path:
         return name
     is_known = find_entry(str(name)) or (Path(name) / WEIGHTS).is_file()
     return locate(name)[1] if is_known else name
+
+
+def method_of(model: nn.Module, name: str) -> Callable:
+    """A method that an inferencer calls, which models of some tasks do not have.
+
+    Raises:
+        ValueError: says which methods of an inferencer are for which models.
+    """
+    if hasattr(model, name):
+        return getattr(model, name)
+    raise ValueError(
+        f'{type(model).__name__} has no {name}(): similarity(), match(), heatmap() and anchors() '
+        'of an Inferencer are for models that were pre-trained, or fine-tuned for retrieval or '
+        'grounding, of which matching models and EMKUM have the first; predict() is for those of '
+        'other tasks and takes images with their texts'
+    )
 
 
 def _build(config: Config) -> nn.Module:
