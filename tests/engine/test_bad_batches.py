@@ -68,6 +68,26 @@ def test_a_loss_that_is_not_finite_skips_the_whole_step_that_it_is_a_part_of(bad
     assert weights == [*[1.0] * 5, pytest.approx(0.5)] and wrapper.skipped == 1
 
 
+@pytest.mark.parametrize('bad', [[0], [1, 2], [0, 1, 2]])
+def test_steps_are_counted_and_not_the_batches_that_spoil_them(bad):
+    model = nn.Linear(1, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    wrapper = SafeAmpOptimWrapper(optimizer=optimizer, accumulative_counts=3)
+    counts = []
+    for index in range(9):
+        is_bad = index < 6 and index % 3 in bad
+        wrapper.update_params(model(torch.full((1, 1), torch.nan if is_bad else 0.5)).sum())
+        counts.append((wrapper.skipped, wrapper.skipped_in_a_row))
+        assert wrapper.not_finite is is_bad
+    assert counts[2::3] == [(1, 1), (2, 2), (2, 0)]  # after each of three steps
+
+
+def test_a_run_ends_when_a_part_of_each_step_is_not_finite(tiny_config):
+    tiny_config.custom_hooks += [call_at(iteration, spoil_images) for iteration in (0, 2, 4)]
+    with pytest.raises(RuntimeError, match='not finite at iteration 5 .* 3 in a row'):
+        train(tiny_config, **{'optim_wrapper.accumulative_counts': 2})
+
+
 def test_a_step_that_the_scaler_of_float16_leaves_out_is_none():
     model = nn.Linear(1, 1, bias=False)
     nn.init.constant_(model.weight, 1.0)

@@ -50,9 +50,9 @@ class NonFiniteHook(Hook):
         outputs: dict | None = None,
     ) -> None:
         """Reports a skipped step, and ends the run at the limit."""
-        skipped = runner.optim_wrapper.skipped_in_a_row
-        if not skipped:
+        if not runner.optim_wrapper.not_finite:
             return
+        skipped = runner.optim_wrapper.skipped_in_a_row
         for value, before in zip(self._statistics, self._before, strict=True):
             value.copy_(before)
         losses = ', '.join(f'{k} {float(v.detach()):g}' for k, v in outputs.items() if 'loss' in k)

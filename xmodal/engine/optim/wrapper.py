@@ -30,9 +30,11 @@ class SafeAmpOptimWrapper(OptimWrapper):
 
     Attributes:
         stepped: whether the last iteration updated the parameters.
+        not_finite: whether the last iteration had a loss or gradient that is not finite, without
+            gradients of float16 that only overflowed at a scale above 1.
         skipped: number of skipped steps so far.
-        skipped_in_a_row: number of consecutive skipped steps up to now, without those of float16
-            whose gradients only overflowed at a scale above 1.
+        skipped_in_a_row: number of consecutive steps up to now with such an iteration, that of the
+            last iteration included.
 
     Raises:
         ConfigError: for another ``dtype``, or float16 without a GPU.
@@ -50,7 +52,7 @@ class SafeAmpOptimWrapper(OptimWrapper):
             )
         self.dtype = getattr(torch, dtype) if dtype else None
         self.scaler = torch.amp.GradScaler('cuda', enabled=dtype == 'float16')
-        self.stepped = self._is_spoilt = False
+        self.stepped = self.not_finite = self._is_spoilt = False
         self.skipped = self.skipped_in_a_row = 0
 
     @contextmanager
@@ -81,11 +83,10 @@ class SafeAmpOptimWrapper(OptimWrapper):
         self.stepped = False
         is_due = self.should_update()
         norm = self._gradient_norm() if is_due else None
-        is_skipped = is_wrong = not finite or not _is_finite(norm)
-        self._is_spoilt |= is_wrong  # until the step is due: the rest would be a part of its mean
-        if self._is_spoilt:
+        self.not_finite = not finite or not _is_finite(norm)
+        was_spoilt = self._is_spoilt
+        if was_spoilt or self.not_finite:
             self.zero_grad()
-            self._is_spoilt = not is_due
         elif is_due:
             before = self.scaler.get_scale()
             self.step(norm, **(step_kwargs or {}))
@@ -94,10 +95,16 @@ class SafeAmpOptimWrapper(OptimWrapper):
             # Lower where the scaler of float16 has left the step out. It does so until it has found
             # its scale, which is above 1.
             self.stepped = after >= before
-            is_skipped = not self.stepped
-            is_wrong = is_skipped and after < 1
-        self.skipped += is_skipped
-        self.skipped_in_a_row = self.skipped_in_a_row + 1 if is_wrong else 0
+            self.not_finite = not self.stepped and after < 1
+        # Until the step is due: the rest would be a part of its mean.
+        self._is_spoilt = was_spoilt or self.not_finite
+        if self._is_spoilt:
+            self.skipped_in_a_row += not was_spoilt
+        elif is_due:
+            self.skipped_in_a_row = 0
+        if is_due:
+            self.skipped += not self.stepped
+            self._is_spoilt = False
         self.message_hub.update_scalar('train/skipped_steps', self.skipped)
 
     def _gradient_norm(self) -> Tensor | None:
