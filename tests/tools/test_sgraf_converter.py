@@ -14,6 +14,8 @@ from tools.model_converters import sgraf
 from xmodal import converters
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
+from xmodal.zoo.checkpoints import find_checkpoint
+from xmodal.zoo.metafile import ModelEntry
 
 WORDS, REGIONS, FEATURES, WIDTH, DIM = 12, 4, 10, 8, 6
 
@@ -186,6 +188,21 @@ def test_converted_weights_compute_what_sgraf_computes(source, config_file, tmp_
         for t, length in enumerate(lengths):
             expected = similarity(l2norm(image['fc'](features[i])), text(ids[t, :length]))
             torch.testing.assert_close(actual[i, t], expected[0], atol=1e-5, rtol=1e-5)
+
+
+def test_a_downloaded_file_takes_the_place_of_the_model(
+    source, config_file, tmp_path, monkeypatch
+):
+    monkeypatch.setenv('XMODAL_HOME', str(tmp_path / 'cache'))
+    config = config_file()
+    entry = ModelEntry('tiny', 'tiny', str(config), 'retrieval', 'SGRAF', '', converter='sgraf')
+    config = Config.fromfile(config)
+    converted = find_checkpoint(entry, config, tmp_path / 'model_best.pth.tar')
+    weights = torch.load(converted, weights_only=True)['state_dict']
+    assert weights.keys() == MODELS.build(config.model).state_dict().keys()
+    torch.testing.assert_close(weights['image_encoder.projection.weight'], source[0]['fc'].weight)
+    torch.save({'state_dict': weights}, tmp_path / 'own.pth')
+    assert find_checkpoint(entry, config, tmp_path / 'own.pth') == tmp_path / 'own.pth'
 
 
 def test_a_config_of_another_model_is_an_error(source, config_file, tmp_path, monkeypatch):

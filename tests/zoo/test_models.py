@@ -7,12 +7,14 @@ import sys
 import pytest
 import torch
 from mmengine.config import Config
+from safetensors.torch import save_file
 
 import xmodal
 from tools import test as test_tool
 from tools.analysis.get_params import replace_files
 from xmodal.apis import checkpoint_of, get_model
 from xmodal.engine.launch import read_config
+from xmodal.files import FileError
 from xmodal.registry import MODELS
 from xmodal.zoo import checkpoints, find_entry
 from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
@@ -81,6 +83,13 @@ def test_a_file_of_others_is_converted_once(tiny_albef):
     config.model.backbone.proj_dims = 4  # another model is another conversion
     with pytest.raises(ValueError, match='has the shape'):
         checkpoints.find_checkpoint(entry, config, file)
+
+
+def test_a_file_of_safetensors_is_converted_as_others_are(tiny_albef, tmp_path):
+    _, _, config, entry = tiny_albef
+    save_file({'lxmert.pooler.dense.weight': torch.zeros(2, 2)}, tmp_path / 'model.safetensors')
+    with pytest.raises(FileError, match='ALBEF'):
+        checkpoints.find_checkpoint(entry, config, tmp_path / 'model.safetensors')
 
 
 def test_a_file_with_code_is_not_run(tiny_albef, tmp_path):

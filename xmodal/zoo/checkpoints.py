@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
+from xmodal.files import FileError
 from xmodal.version import __version__
 from xmodal.zoo.download import cache_folder, download, once
 from xmodal.zoo.metafile import ModelEntry
@@ -46,7 +47,7 @@ def _download(entry: ModelEntry) -> Path:
 def _convert(entry: ModelEntry, config: Config, source: Path) -> Path:
     """Converts a foreign file once, for this version and this model; one of a run stays."""
     # These take seconds to import.
-    from xmodal.checkpoint_file import read_checkpoint, require_checkpoint
+    from xmodal.checkpoint_file import require_checkpoint
     from xmodal.converters import CONVERTERS
     from xmodal.registry import MODELS, register_all
 
@@ -55,8 +56,7 @@ def _convert(entry: ModelEntry, config: Config, source: Path) -> Path:
     identity = f'{__version__} {config.model} {status.st_size} {status.st_mtime_ns}'
     digest = blake2b(identity.encode(), digest_size=6).hexdigest()
     file = cache_folder() / 'converted' / f'{entry.name}-{digest}.pth'
-    # No author's file has this key; a converted one is not read to see that.
-    if not file.exists() and 'state_dict' in read_checkpoint(source):
+    if not file.exists() and _is_own(source):  # a converted one is not read to see that
         return source
 
     def convert() -> None:
@@ -65,3 +65,15 @@ def _convert(entry: ModelEntry, config: Config, source: Path) -> Path:
         CONVERTERS[entry.converter](source, model).write(file, source)
 
     return once(file, convert)
+
+
+def _is_own(file: Path) -> bool:
+    """Whether a file has weights by the names of this package, whatever program wrote it."""
+    from xmodal.checkpoint_file import read_checkpoint
+    from xmodal.engine.legacy import current_names
+
+    try:
+        names = current_names(read_checkpoint(file).get('state_dict', {}))
+    except FileError:  # it may hold more than tensors, as SGRAF's, which its converter can read
+        return False
+    return any(name.startswith(('backbone.', 'data_preprocessor.')) for name in names)
