@@ -1,8 +1,10 @@
 """The momentum teacher's hook: the weight of its soft targets, iteration by iteration."""
 
 import pytest
+import torch
 from runs import call_at, train
 
+from xmodal.engine.hooks.momentum import MomentumDistillationHook, require_moved_teacher
 from xmodal.errors import ConfigError
 
 
@@ -37,3 +39,18 @@ def test_a_teacher_that_no_hook_moves_is_an_error(tiny_config):
         train(tiny_config)
     tiny_config.model.momentum = None
     assert train(tiny_config, **{'train_cfg.max_epochs': 1}).model.teacher is None
+
+
+def test_a_plug_in_that_calls_its_teacher_otherwise_needs_no_hook_of_this_name():
+    model = torch.nn.Linear(1, 1)
+    model.update_momentum = model.forward
+    require_moved_teacher(model, [])
+    model.teacher = torch.nn.Linear(1, 1)
+    with pytest.raises(ConfigError, match='hook of your own that extends it'):
+        require_moved_teacher(model, [])
+
+
+def test_a_hook_that_extends_this_one_moves_the_teacher():
+    model = torch.nn.Linear(1, 1)
+    model.update_momentum, model.teacher = model.forward, torch.nn.Linear(1, 1)
+    require_moved_teacher(model, [type('Own', (MomentumDistillationHook,), {})()])

@@ -165,6 +165,28 @@ def test_where_a_schedule_is_has_nothing_to_do_with_its_values(name):
     assert list(_wrong_schedules([to_plain(moved.state_dict())], [built()])) == []
 
 
+class CountingLR(scheduler.ConstantLR):
+    """A schedule of a plug-in that counts what it has done."""
+
+    calls = 0
+
+    def _get_value(self):
+        self.calls += 1
+        return super()._get_value()
+
+
+@pytest.mark.parametrize(('factor', 'wrong'), [(0.5, False), (0.25, True)])
+def test_what_a_schedule_of_a_plug_in_counts_is_not_among_its_values(factor, wrong):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
+    moved = CountingLR(optimizer, factor=0.5, end=5)
+    optimizer.step()
+    moved.step()
+    now = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
+    found = _wrong_schedules([to_plain(moved.state_dict())], [CountingLR(now, factor, end=5)])
+    expected = 'its schedules have other values (CountingLR.factor is 0.5 there and 0.25 here)'
+    assert list(found) == [expected] * wrong
+
+
 @pytest.mark.parametrize('batch', [4, 16])
 def test_a_run_does_not_go_on_with_epochs_of_another_length(trained, tiny_config, batch):
     changes = {'train_dataloader.global_batch_size': batch, 'train_cfg.max_epochs': 3}

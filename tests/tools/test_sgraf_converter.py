@@ -190,9 +190,7 @@ def test_converted_weights_compute_what_sgraf_computes(source, config_file, tmp_
             torch.testing.assert_close(actual[i, t], expected[0], atol=1e-5, rtol=1e-5)
 
 
-def test_a_downloaded_file_takes_the_place_of_the_model(
-    source, config_file, tmp_path, monkeypatch
-):
+def test_a_downloaded_file_takes_the_place_of_the_model(source, config_file, tmp_path, monkeypatch):
     monkeypatch.setenv('XMODAL_HOME', str(tmp_path / 'cache'))
     config = config_file()
     entry = ModelEntry('tiny', 'tiny', str(config), 'retrieval', 'SGRAF', '', converter='sgraf')

@@ -6,6 +6,7 @@ from pathlib import Path
 from mmengine.optim import OptimWrapper, _ParamScheduler
 from torch import Tensor
 
+from xmodal.arguments import accepted_parameters
 from xmodal.engine.checkpoint import listed, to_plain
 from xmodal.errors import shortened
 
@@ -119,12 +120,20 @@ def _wrong_schedules(found: list[dict], schedules: list[_ParamScheduler]) -> Ite
         differing = [
             f'{type(schedule).__name__}.{key} is {shortened(state[key])} there and '
             f'{shortened(expected[key])} here'
-            for key in state.keys() & expected.keys() - _MOVING
+            for key in state.keys() & expected.keys() & _fixed(schedule)
             if state[key] != expected[key]
         ]
         if differing:
             yield f'its schedules have other values ({listed(sorted(differing))})'
             return
+
+
+def _fixed(schedule: _ParamScheduler) -> set[str]:
+    """What a schedule has from the config. A plug-in's may count under any other name."""
+    kind = type(schedule)
+    if kind.__module__.startswith('mmengine.'):
+        return vars(schedule).keys() - _MOVING
+    return {*accepted_parameters(kind)[0], 'base_values'} - _MOVING
 
 
 def _is_same_kind(found: Iterable[str], expected: Iterable[str]) -> bool:

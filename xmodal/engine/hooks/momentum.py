@@ -63,11 +63,12 @@ def require_moved_teacher(model: nn.Module, hooks: Iterable[Hook]) -> None:
         ConfigError: says what to add.
     """
     model = unwrap(model)
-    has_teacher = hasattr(model, 'update_momentum') and model.teacher is not None
+    # A plug-in's model may have either alone, as EMKUM has a teacher that does not move.
+    has_teacher = hasattr(model, 'update_momentum') and getattr(model, 'teacher', None) is not None
     if has_teacher and not any(isinstance(hook, MomentumDistillationHook) for hook in hooks):
         raise ConfigError(
             'the model has a momentum teacher, and custom_hooks has no MomentumDistillationHook, '
             'without which it stays at the initial weights: add '
-            "dict(type='MomentumDistillationHook', alpha=0.4) (alpha=0 for hard targets), or set "
-            'model.momentum=None'
+            "dict(type='MomentumDistillationHook', alpha=0.4) (alpha=0 for hard targets), or a "
+            'hook of your own that extends it, or set model.momentum=None'
         )
