@@ -139,6 +139,7 @@ def grid_config(tiny_world, tmp_path) -> Callable[[str], Config]:
         config.train_cfg.max_epochs = 1
         config.load_from = None
         config.work_dir = str(tmp_path / 'run')
+        config.experiment_name = tmp_path.name
         return config
 
     return load

@@ -21,7 +21,6 @@ def run(tiny_config, monkeypatch):
     tiny_config.train_cfg.max_epochs = 1
     tiny_config.default_hooks.logger.interval = 1
     tiny_config.test_cfg.update(save_rankings=f'{tiny_config.work_dir}/rankings.json')
-    tiny_config.experiment_name = 'report'
     runner = build_runner(tiny_config)
     runner.train()
     runner.test()
