@@ -181,8 +181,17 @@ def test_other_models_are_refused():
     if 'tokenizer' in config.data_preprocessor:
         config.data_preprocessor.tokenizer = dict(pretrained=str(VOCABULARY))
     model = MODELS.build(config)
-    with pytest.raises(ValueError, match='MultiLabelClassifier cannot be exported: expected'):
+    with pytest.raises(
+        ValueError, match='MultiLabelClassifier with .* cannot be exported: expected'
+    ):
         parts_of(model)
+
+
+def test_a_model_of_regions_is_refused_by_its_image_encoder():
+    config = read_config('configs/acerpe/pretrain_shapes_regions.py').model
+    config.data_preprocessor.tokenizer = dict(pretrained=str(VOCABULARY))
+    with pytest.raises(ValueError, match='the image encoder ObjectEncoder cannot be'):
+        parts_of(MODELS.build(config))
 
 
 def test_the_tool_exports_a_model_by_name(tmp_path, monkeypatch, capsys):

@@ -103,12 +103,13 @@ def parts_of(model: nn.Module) -> dict[str, Part]:
         ValueError: for other models, as those of regions, or of questions.
     """
     preprocessor = model.data_preprocessor
-    encoder = getattr(model, 'backbone', model).image_encoder if _has_towers(model) else None
-    size = getattr(encoder, 'image_size', None)
+    encoder = getattr(getattr(model, 'backbone', model), 'image_encoder', None)
+    size = getattr(encoder, 'image_size', None) if _has_towers(model) else None
     if size is None:
         raise ValueError(
-            f'{type(model).__name__} cannot be exported: expected a model with encode_image and '
-            'encode_text that reads pixels, such as AlbefPretrainer or EmkumModel'
+            f'{type(model).__name__} with the image encoder {type(encoder).__name__} cannot be '
+            'exported: expected a model with encode_image and encode_text that reads pixels, such '
+            'as AlbefPretrainer or EmkumModel with TimmImageEncoder'
         )
     images = torch.zeros(2, 3, size, size, dtype=torch.uint8)
     input_ids, mask = preprocessor.tokenize(['a', 'a a a'])
