@@ -37,7 +37,7 @@ class AlbefClassifier(ClassifierMixin, AlbefModel):
 
     def soft_targets(self, batch: ImageTextBatch) -> tuple[Tensor, float] | tuple[()]:
         """The momentum teacher's logits (B, C), and α."""
-        if not (self.teacher and self.distillation_weight):
+        if not self.distillation_weight:
             return ()
         with torch.no_grad():
             return self._classify(self.teacher.module, batch), self.distillation_weight

@@ -110,7 +110,7 @@ class AlbefPretrainer(AlbefModel):
             teacher_text,
             batch_keys,
             gathered.join(self.queue.keys()),
-            self.distillation_weight if self.teacher else 0.0,
+            self.distillation_weight,
         )
         return step, gathered
 

@@ -107,7 +107,7 @@ class AlbefVQA(AlbefModel):
 
         logits = predict(self.backbone, self.decoder)
         teacher_logits = None
-        if self.teacher and self.distillation_weight:
+        if self.distillation_weight:
             with torch.no_grad():
                 teacher = self.teacher.module
                 teacher_logits = predict(teacher['backbone'], teacher['decoder'])

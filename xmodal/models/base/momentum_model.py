@@ -16,13 +16,23 @@ class MomentumModel(CrossModalModel):
 
     Attributes:
         teacher: the momentum teacher, or None.
-        distillation_weight: α, the share of soft targets; a hook raises it during training.
+        distillation_weight: α, the share of soft targets; a hook raises it during training. It is
+            0 without a teacher.
     """
 
     def __init__(self, data_preprocessor: dict) -> None:
         super().__init__(data_preprocessor)
         self.teacher: EMATeacher | None = None
-        self.distillation_weight = 0.0
+        self._distillation_weight = 0.0
+
+    @property
+    def distillation_weight(self) -> float:
+        """α."""
+        return self._distillation_weight if self.teacher else 0.0
+
+    @distillation_weight.setter
+    def distillation_weight(self, weight: float) -> None:
+        self._distillation_weight = weight
 
     def momentum_modules(self) -> dict[str, str]:
         """Paths of the modules that the teacher copies, by their names in the teacher."""

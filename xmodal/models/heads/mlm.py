@@ -76,12 +76,13 @@ class MLMHead(PretrainHead):
                 'the tokenizer has no [MASK], which masked language modelling puts in place of '
                 'words: set heads.mlm=None, or take a BERT as text encoder'
             )
-        widths = self.transform.out_features, model.backbone.text_encoder.word_embeddings.shape[1]
-        if widths[0] != widths[1]:
+        fused = self.transform.out_features
+        words = model.backbone.text_encoder.word_embeddings.shape[1]
+        if fused != words:
             raise ValueError(
-                f'heads.mlm compares fused words, {widths[0]} wide (fusion.embed_dims), with the '
-                f'word vectors of backbone.text_encoder, {widths[1]} wide: set heads.mlm=None, or '
-                'give both one width, without backbone.text_adapter'
+                f'heads.mlm compares fused words, {fused} wide (fusion.embed_dims), with the word '
+                f'vectors of backbone.text_encoder, {words} wide: set heads.mlm=None, or give both '
+                'one width, without backbone.text_adapter'
             )
         ids = word_ids(model, self.focus, 'heads.mlm.focus')
         self.focus_ids = torch.tensor(ids, dtype=torch.long, device=self.focus_ids.device)
@@ -120,7 +121,7 @@ class MLMHead(PretrainHead):
     ) -> dict[str, Tensor]:
         """``loss_mlm``, with the momentum teacher's soft targets by their weight α."""
         masked, teacher_logits = request.drawn, None
-        if model.teacher and step.distillation_weight:
+        if step.distillation_weight:
             teacher, mask = model.teacher.module['backbone'], step.batch.attention_mask
             with torch.no_grad():
                 of_teacher = self._request(teacher, step.teacher_image, masked, mask)
