@@ -10,7 +10,7 @@ Usage::
 import argparse
 from pathlib import Path
 
-from xmodal.engine.command_line import add_common_arguments
+from xmodal.engine.command_line import add_common_arguments, refuse_folder
 from xmodal.engine.errors import run_or_explain
 from xmodal.files import write_json
 
@@ -38,8 +38,7 @@ def parse_args() -> argparse.Namespace:
     )
     add_common_arguments(parser)
     args = parser.parse_args()
-    if args.metrics and args.metrics.is_dir():
-        parser.error(f'--metrics {args.metrics} is a folder: give a file in it')
+    refuse_folder(parser, '--metrics', args.metrics)
     return args
 
 
@@ -58,9 +57,10 @@ def main() -> None:
     from xmodal.errors import ConfigError
     from xmodal.evaluation.queries import queries_file, write_queries
     from xmodal.zoo import find_entry, no_model
+    from xmodal.zoo.folder import CONFIG
 
     entry = find_entry(args.config)
-    if entry is None and Path(args.config, 'config.py').is_file():
+    if entry is None and Path(args.config, CONFIG).is_file():
         raise ConfigError(
             f'{args.config} is the folder of a model, not a config with data to test it on: '
             f'tools/test.py CONFIG {args.config}'

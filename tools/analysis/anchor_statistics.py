@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
+from xmodal.build_functions import find_component
 from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.keys import check_options
@@ -170,7 +171,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
             "config with model.type='AlbefPretrainer', as of pre-training, retrieval or grounding"
         )
     dataset = DATASETS.build(config.test_dataloader.dataset)
-    collate = FUNCTIONS.get(config.test_dataloader.collate_fn.type)
+    collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     objects = {key: value for file in args.instances for key, value in read_objects(file).items()}
     sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
     located = defaultdict(list)

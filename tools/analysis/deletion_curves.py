@@ -21,6 +21,7 @@ from tqdm import tqdm
 from xmodal.ablation.paired import LEVEL
 from xmodal.apis import load_model
 from xmodal.benchmark import make_parser, make_table
+from xmodal.build_functions import find_component
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
@@ -106,7 +107,7 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     if model.matching_head is None:
         raise ConfigError(f"{args.config}: model.heads has no 'itm', so that nothing is explained")
     dataset = DATASETS.build(config.test_dataloader.dataset)
-    collate = FUNCTIONS.get(config.test_dataloader.collate_fn.type)
+    collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     generator = torch.Generator().manual_seed(0)
     areas = defaultdict(list)
     count = min(args.images, len(dataset))

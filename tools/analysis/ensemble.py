@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mmengine.evaluator import Evaluator
 
+from xmodal.engine.command_line import refuse_folder
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation import average_scores, evaluate_gallery
@@ -32,8 +33,7 @@ def parse_args() -> argparse.Namespace:
         '--metrics', type=Path, help='JSON file for the metrics; replaced if it exists'
     )
     args = parser.parse_args()
-    if args.metrics and args.metrics.is_dir():
-        parser.error(f'--metrics {args.metrics} is a folder: give a file in it')
+    refuse_folder(parser, '--metrics', args.metrics)
     return args
 
 

@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 from mmengine.config import DictAction
 
@@ -46,6 +47,12 @@ def _number(text: str, range_: str, is_in_range: Callable[[float], bool]) -> flo
     if not (math.isfinite(number) and is_in_range(number)):
         raise argparse.ArgumentTypeError(f'expected a number {range_}, got {text}')
     return number
+
+
+def refuse_folder(parser: argparse.ArgumentParser, option: str, path: Path | None) -> None:
+    """Ends with the usage where an option that names a file to write names a folder."""
+    if path and path.is_dir():
+        parser.error(f'{option} {path} is a folder: give a file in it')
 
 
 class Options(DictAction):

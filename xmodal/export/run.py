@@ -13,6 +13,7 @@ from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.files import read_json
 from xmodal.visualization.figures import draw_curves, read_scalars, select_curves
+from xmodal.zoo.folder import CONFIG
 from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
 
 
@@ -43,7 +44,7 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
         ValueError: when there is neither a folder nor a model of this name.
     """
     folder, card = Path(name), {}
-    if folder.is_dir() and not (folder / 'config.py').is_file():
+    if folder.is_dir() and not (folder / CONFIG).is_file():
         configs = sorted(folder.glob('*.py'))
         checkpoint = checkpoint or latest_checkpoint(folder)
         if not configs or not checkpoint:

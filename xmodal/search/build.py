@@ -202,8 +202,12 @@ def enter(batch: Packed, rows: np.ndarray, catalogue: Catalogue, vectors: Vector
 
 def changed(entries: Sequence[Entry], seen: Seen) -> tuple[list[Entry], list[str]]:
     """The entries to encode, by size and time, and the paths that are gone."""
+
+    def is_known(entry: Entry) -> bool:
+        size, mtime, digest = seen.get(entry.path, (None, None, None))
+        # A broken image, without a hash, is tried again: a disk or a permission may have failed.
+        return digest is not None and (size, mtime) == (entry.size, entry.mtime)
+
     paths = {entry.path for entry in entries}
-    # A broken image, without a hash, is tried again: a disk or a permission may have failed.
-    known = {path: (size, mtime) for path, (size, mtime, digest) in seen.items() if digest}
-    new = [entry for entry in entries if known.get(entry.path) != (entry.size, entry.mtime)]
+    new = [entry for entry in entries if not is_known(entry)]
     return new, [path for path in seen if path not in paths]

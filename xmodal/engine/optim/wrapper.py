@@ -84,8 +84,7 @@ class SafeAmpOptimWrapper(OptimWrapper):
         is_due = self.should_update()
         norm = self._gradient_norm() if is_due else None
         self.not_finite = not finite or not _is_finite(norm)
-        was_spoilt = self._is_spoilt
-        if was_spoilt or self.not_finite:
+        if self._is_spoilt or self.not_finite:
             self.zero_grad()
         elif is_due:
             before = self.scaler.get_scale()
@@ -96,16 +95,19 @@ class SafeAmpOptimWrapper(OptimWrapper):
             # its scale, which is above 1.
             self.stepped = after >= before
             self.not_finite = not self.stepped and after < 1
+        self._count(is_due)
+        self.message_hub.update_scalar('train/skipped_steps', self.skipped)
+
+    def _count(self, is_due: bool) -> None:
+        """Counts a step that is not taken once, however many of its batches are not finite."""
+        self.skipped_in_a_row += self.not_finite and not self._is_spoilt
         # Until the step is due: the rest would be a part of its mean.
-        self._is_spoilt = was_spoilt or self.not_finite
-        if self._is_spoilt:
-            self.skipped_in_a_row += not was_spoilt
-        elif is_due:
-            self.skipped_in_a_row = 0
+        self._is_spoilt |= self.not_finite
         if is_due:
             self.skipped += not self.stepped
+            if not self._is_spoilt:
+                self.skipped_in_a_row = 0
             self._is_spoilt = False
-        self.message_hub.update_scalar('train/skipped_steps', self.skipped)
 
     def _gradient_norm(self) -> Tensor | None:
         """The norm of the gradients, which may be infinite although the loss is finite (√0).
