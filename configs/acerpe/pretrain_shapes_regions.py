@@ -12,11 +12,11 @@ model = dict(
     ),
 )
 load_from = 'work_dirs/contrast_shapes_regions/epoch_2.pth'
-train_cfg = dict(max_epochs=4)
+train_cfg = dict(max_epochs=6)
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.02, by_epoch=False, end=50),
     dict(
-        type='CosineAnnealingLR', eta_min=1e-5, begin=3, by_epoch=True,
+        type='CosineAnnealingLR', eta_min=1e-5, begin=5, by_epoch=True,
         convert_to_iter_based=True,
     ),
 ]
