@@ -314,19 +314,23 @@ def test_a_pre_trained_checkpoint_initialises_backbone_decoder_and_teacher(make_
     model = make_model()
     result = model.load_state_dict(pretrained.state_dict(), strict=False)
     assert not result.missing_keys
-    backbone, heads = pretrained.backbone.state_dict(), pretrained.heads.state_dict()
-    for name, value in model.decoder.state_dict().items():
-        part, rest = name.split('.', 1)
-        source = {
-            'embeddings': (backbone, 'text_encoder.bert.embeddings.'),
-            'layers': (backbone, 'fusion.layers.'),
-            'words': (heads, 'mlm.'),
-        }[part]
-        assert torch.equal(value, source[0][source[1] + rest]), name
-        assert torch.equal(value, model.teacher.module['decoder'].state_dict()[name])
-    teacher = pretrained.teacher.module['backbone'].state_dict()
+    # As in ALBEF's VQA.py, the teacher's decoder is the teacher's fusion encoder.
+    teacher = pretrained.teacher.module
+    for decoder, backbone, mlm in (
+        (model.decoder, pretrained.backbone, pretrained.heads['mlm']),
+        (model.teacher.module['decoder'], teacher['backbone'], teacher['mlm']),
+    ):
+        for part, source in (
+            (decoder.embeddings, backbone.text_encoder.bert.embeddings),
+            (decoder.layers, backbone.fusion.layers),
+            (decoder.words, mlm),
+        ):
+            expected = source.state_dict()
+            for name, value in part.state_dict().items():
+                assert torch.equal(value, expected[name]), name
+    backbone = teacher['backbone'].state_dict()
     for name, value in model.teacher.module['backbone'].state_dict().items():
-        assert torch.equal(value, teacher[name])
+        assert torch.equal(value, backbone[name])
 
 
 def test_a_checkpoint_with_a_decoder_loads_unchanged(make_model):

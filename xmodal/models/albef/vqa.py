@@ -221,12 +221,22 @@ def fill_missing_decoder(
 ) -> None:
     """Starts a decoder that ``state_dict`` lacks from the parts that it is copied from.
 
+    The teacher's starts from the teacher's parts, where ``state_dict`` has some, as in ALBEF.
+
     Raises:
         ValueError: when these have matrices of LoRA.
     """
+    sources = model.decoder.SOURCES
+    _copy_to_decoder(state_dict, prefix, sources)
+    if model.teacher:  # it knows a head by its name alone
+        names = {part: source.removeprefix('heads.') for part, source in sources.items()}
+        _copy_to_decoder(state_dict, f'{prefix}teacher.module.', names)
+
+
+def _copy_to_decoder(state_dict: dict[str, Tensor], prefix: str, sources: dict[str, str]) -> None:
     if any(name.startswith(f'{prefix}decoder.') for name in state_dict):
         return
-    for part, source in model.decoder.SOURCES.items():
+    for part, source in sources.items():
         for name in [name for name in state_dict if name.startswith(prefix + source)]:
             rest = to_plain_name(name).removeprefix(prefix + source)
             state_dict[f'{prefix}decoder.{part}{rest}'] = state_dict[name]
