@@ -73,6 +73,12 @@ def other_end(content):
     content['param_schedulers'][0]['end'] = 12
 
 
+def other_decay(content):
+    for group in content['optimizer']['param_groups']:
+        group['weight_decay'] *= 0.5
+        group['fused'] = not group['fused']  # the same step, by another kernel
+
+
 UNFIT = {
     f'1 tensors have another shape ({MATRIX} is [1, ': cut_matrix,
     f'lacks 1 of ### tensors of the model ({MATRIX})': lambda c: c['state_dict'].pop(MATRIX),
@@ -91,6 +97,7 @@ UNFIT = {
     'its optimizer has groups of': lambda c: c['optimizer']['param_groups'][0]['params'].pop(),
     "its optimizer's exp_avg of parameter 3 has another shape": cut_moment,
     'its optimizer is of another kind': other_optimizer,
+    'its optimizer has other settings (weight_decay is 0.01 there and 0.02 here)': other_decay,
 }
 
 

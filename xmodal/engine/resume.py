@@ -14,6 +14,11 @@ _PARTS = ('state_dict', 'optimizer', 'message_hub', 'meta')
 _POSITION = ('epoch', 'iter', 'seed')
 # What an optimizer remembers of every element of a parameter: Adam, SGD, BertAdam.
 _MOMENTS = ('exp_avg', 'exp_avg_sq', 'momentum_buffer', 'mean', 'square')
+# Of a group of parameters: what the schedules say, and how its step is computed, but not which.
+_NOT_SETTINGS = {
+    *('params', 'lr', 'initial_lr'),
+    *('foreach', 'fused', 'capturable', 'differentiable'),
+}
 # What a schedule says of where it is; the rest is from the config, base_values the learning rates.
 _MOVING = {
     *('last_step', '_global_step', '_last_value', 'verbose'),
@@ -44,7 +49,7 @@ def require_whole_run(
     if not wrong:
         wrong = [
             *_wrong_weights(checkpoint['state_dict'], weights),
-            *_wrong_optimizer(checkpoint['optimizer'], optim_wrapper),
+            *_wrong_optimizer(checkpoint['optimizer'], optim_wrapper, schedules),
             *_wrong_schedules(checkpoint.get('param_schedulers', []), schedules),
         ]
     if wrong:
@@ -86,7 +91,9 @@ def _size(value: object) -> list[int] | str:
     return (list(value.shape) or [1]) if isinstance(value, Tensor) else type(value).__name__
 
 
-def _wrong_optimizer(found: dict, wrapper: OptimWrapper) -> Iterator[str]:
+def _wrong_optimizer(
+    found: dict, wrapper: OptimWrapper, schedules: list[_ParamScheduler]
+) -> Iterator[str]:
     groups, saved = wrapper.optimizer.param_groups, found.get('param_groups')
     if not isinstance(saved, list) or not isinstance(found.get('state'), dict):
         yield 'its optimizer has no param_groups and state'
@@ -97,6 +104,8 @@ def _wrong_optimizer(found: dict, wrapper: OptimWrapper) -> Iterator[str]:
         return
     if not all(_is_same_kind(*pair) for pair in zip(saved, groups, strict=True)):
         yield 'its optimizer is of another kind'
+    else:
+        yield from _wrong_settings(saved, groups, schedules)
     values = [value for group in groups for value in group['params']]
     indices = [index for group in saved for index in group['params']]
     for index, value in zip(indices, values, strict=True):
@@ -105,6 +114,21 @@ def _wrong_optimizer(found: dict, wrapper: OptimWrapper) -> Iterator[str]:
             if isinstance(state.get(name), Tensor) and _size(state[name]) != _size(value):
                 yield f"its optimizer's {name} of parameter {index} has another shape"
                 return
+
+
+def _wrong_settings(
+    saved: list[dict], groups: list[dict], schedules: list[_ParamScheduler]
+) -> Iterator[str]:
+    """The optimizer would take the checkpoint's, whatever the config says."""
+    scheduled = {f'{start}{s.param_name}' for s in schedules for start in ('', 'initial_')}
+    differing = {  # each once, of however many groups
+        f'{key} is {shortened(before[key])} there and {shortened(group[key])} here'
+        for before, group in zip(to_plain(saved), to_plain(groups), strict=True)
+        for key in before.keys() & group.keys() - _NOT_SETTINGS - scheduled
+        if before[key] != group[key]
+    }
+    if differing:
+        yield f'its optimizer has other settings ({listed(sorted(differing))})'
 
 
 def _wrong_schedules(found: list[dict], schedules: list[_ParamScheduler]) -> Iterator[str]:
