@@ -27,7 +27,12 @@ from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.keys import check_options
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import location_auc, read_objects, words_on_objects
+from xmodal.evaluation.location import (
+    first_captions,
+    location_auc,
+    read_objects,
+    words_on_objects,
+)
 from xmodal.functional import anchor_mask
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -178,10 +183,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
     indices = torch.arange(min(args.images, len(dataset)))
     # Of about equal size: a last batch of one image would have no mismatched pair.
     for part in tqdm(indices.tensor_split(-(-len(indices) // BATCH)), 'images'):
-        samples = [dataset[index] for index in part.tolist()]
-        for sample in samples:
-            sample['data_samples'].keep_first_text()
-        batch = model.data_preprocessor(collate(samples), False)['inputs']
+        batch = first_captions(model, dataset, part.tolist(), collate)
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
         others = text.select(next_of_another(batch.image_ids))

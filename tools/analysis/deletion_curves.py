@@ -25,6 +25,7 @@ from xmodal.build_functions import find_component
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.evaluation.location import first_captions
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Regions, Tokens
@@ -112,10 +113,8 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     areas = defaultdict(list)
     count = min(args.images, len(dataset))
     for start in tqdm(range(0, count, BATCH), 'images'):
-        samples = [dataset[index] for index in range(start, min(start + BATCH, count))]
-        for sample in samples:
-            sample['data_samples'].keep_first_text()
-        batch = model.data_preprocessor(collate(samples), False)['inputs']
+        rows = range(start, min(start + BATCH, count))
+        batch = first_captions(model, dataset, rows, collate)
         if isinstance(batch.images, Regions):
             raise ConfigError(
                 f'{args.config}: test_dataloader.dataset gives regions, which have no patch to '

@@ -1,11 +1,12 @@
 """Whether a map over an image finds an object: the area under the ROC curve of its tokens."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
 from xmodal.datasets.boxes import read_box
 from xmodal.datasets.coco import known_category, known_image
@@ -18,6 +19,17 @@ NamedBox = tuple[set[str], list[float]]
 # What captions call the objects of COCO's largest category, which they seldom call by its name.
 PERSONS = 'man men woman women boy boys girl girls child children people lady guy kid kids player'
 WORDS = {'person': PERSONS.split()}
+
+
+def first_captions(
+    model: nn.Module, dataset: Dataset, rows: Iterable[int], collate: Callable
+) -> ImageTextBatch:
+    """Images of a test set, each with the first of its captions alone."""
+    samples = [dataset[row] for row in rows]
+    for sample in samples:
+        texts = sample['data_samples']
+        texts.text = [texts.text] if isinstance(texts.text, str) else texts.text[:1]
+    return model.data_preprocessor(collate(samples), False)['inputs']
 
 
 def location_auc(scores: Tensor, on_object: Tensor) -> Tensor:

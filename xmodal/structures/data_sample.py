@@ -34,11 +34,6 @@ class DataSample(BaseDataElement):
         MissingFieldError: when a field is read that the sample does not have.
     """
 
-    def keep_first_text(self) -> None:
-        """Leaves the first of several captions, in a list of one; a single text stays as it is."""
-        if isinstance(self.text, list):
-            self.text = self.text[:1]
-
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith('_'):  # which pickle and copy look for
             raise AttributeError(name)

@@ -8,7 +8,12 @@ from mmengine.runner import Runner
 
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
-from xmodal.evaluation.location import location_auc, read_objects, words_on_objects
+from xmodal.evaluation.location import (
+    first_captions,
+    location_auc,
+    read_objects,
+    words_on_objects,
+)
 from xmodal.registry import HOOKS
 
 BATCH = 50
@@ -58,10 +63,8 @@ class AnchorAucHook(Hook):
         count = min(self.images, len(loader.dataset))
         areas = []
         for start in range(0, count, BATCH):
-            samples = [loader.dataset[i] for i in range(start, min(start + BATCH, count))]
-            for sample in samples:
-                sample['data_samples'].keep_first_text()
-            batch = model.data_preprocessor(loader.collate_fn(samples), False)['inputs']
+            rows = range(start, min(start + BATCH, count))
+            batch = first_captions(model, loader.dataset, rows, loader.collate_fn)
             image = model.encode_image(batch.images).tokens
             text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
             first = int(model.backbone.image_encoder.has_cls)
