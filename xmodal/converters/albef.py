@@ -10,7 +10,7 @@ from xmodal.converters.converted import Converted
 from xmodal.files import explain_errors, reads
 from xmodal.models import AlbefClassifier, AlbefVQA
 from xmodal.models.albef.vqa import fill_missing_decoder
-from xmodal.models.fusion import FusionEncoder
+from xmodal.models.fusion import FusionEncoder, copy_layers, count_layers
 from xmodal.models.fusion.pretrained import BERT_NAMES
 
 LAYOUT = "weights of ALBEF, under 'model' or at the top level"
@@ -112,17 +112,12 @@ def fit_layers(renamed: dict[str, Tensor], fusion: FusionEncoder) -> dict[str, T
     Raises:
         ValueError: when the model has another number of layers than the file.
     """
-    pattern = re.compile(rf'(.*{re.escape(_FUSION)})(\d+)(\..+)')
-    layers = {name: match for name in renamed if (match := pattern.fullmatch(name))}
-    in_file = 1 + max((int(match[2]) for match in layers.values()), default=-1)
-    in_model = len(fusion.layers)
+    in_file, in_model = count_layers(renamed), len(fusion.layers)
     if in_file in (0, in_model):
         return renamed
     if in_file == fusion.depth:
-        copied = {name: value for name, value in renamed.items() if name not in layers}
-        for name, match in layers.items():
-            for copy in (0, 1):
-                copied[f'{match[1]}{2 * int(match[2]) + copy}{match[3]}'] = renamed[name]
+        copied = dict(renamed)
+        copy_layers(copied)
         return copied
     if in_file == 2 * fusion.depth:
         raise ValueError(

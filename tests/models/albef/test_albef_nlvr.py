@@ -127,6 +127,22 @@ def test_with_a_copy_of_the_layers_for_each_image_all_weights_learn_and_the_teac
         torch.testing.assert_close(model.teacher.module.state_dict()[name], expected)
 
 
+def test_both_copies_of_a_layer_start_from_the_layer_that_the_images_shared(build):
+    shared = build(streams='text')
+    for parameter in shared.parameters():
+        torch.nn.init.normal_(parameter)
+    weights = shared.state_dict()
+    model = build(streams='text', fusion=dict(share_two_images=False))
+    assert not model.load_state_dict(dict(weights), strict=False).missing_keys
+    for part in ('', 'teacher.module.'):
+        layers = model.get_submodule(f'{part}backbone.fusion.layers')
+        assert len(layers) == 2 * shared.backbone.fusion.depth
+        for index, layer in enumerate(layers):
+            for name, value in layer.state_dict().items():
+                expected = weights[f'{part}backbone.fusion.layers.{index // 2}.{name}']
+                assert torch.equal(value, expected), (part, index, name)
+
+
 @pytest.mark.skipif(not find_spec('peft'), reason='LoRA needs the extra lora')
 @torch.no_grad()
 def test_lora_leaves_keys_and_values_shared_by_both_copies_of_a_layer(build, several_images):

@@ -1,7 +1,10 @@
 """What the models of the ALBEF family share."""
 
+from torch import Tensor
+
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.base import MomentumModel, check_vocabulary
+from xmodal.models.fusion import copy_layers, count_layers
 from xmodal.registry import MODELS
 
 
@@ -20,3 +23,11 @@ class AlbefModel(MomentumModel):
         super().__init__(data_preprocessor)
         self.backbone = MODELS.build({'type': AlbefBackbone, **backbone})
         check_vocabulary(self.data_preprocessor, self.backbone.text_encoder)
+        self.register_load_state_dict_pre_hook(_fit_layers)  # before the teacher's
+
+
+def _fit_layers(model: AlbefModel, state_dict: dict[str, Tensor], *_) -> None:
+    """Copies fusion layers that both images shared, where the model has a copy for each."""
+    fusion = model.backbone.fusion
+    if getattr(fusion, 'copies', 1) == 2 and count_layers(state_dict) == fusion.depth:
+        copy_layers(state_dict)
