@@ -143,6 +143,12 @@ def _insert(module: nn.Module, kind: str, options: dict) -> None:
         raise ConfigError(f'lora of {kind}: {problem}')
     try:
         lora = LoraConfig(**options)
+        # The pretrained weights are loaded after this: what was made from W would be of another W.
+        if lora.use_dora or lora.init_lora_weights not in (True, 'gaussian'):
+            raise ValueError(
+                'expected matrices whose product is zero before training: leave out use_dora, and '
+                "init_lora_weights other than 'gaussian'"
+            )
         lora._register_custom_module({nn.Linear: _linear_class()})
         inject_adapter_in_model(lora, module)
     except (TypeError, ValueError) as error:

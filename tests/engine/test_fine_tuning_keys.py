@@ -268,6 +268,8 @@ def test_a_run_with_lora_starts_from_one_without_resumes_exactly_and_becomes_one
 @pytest.mark.parametrize(
     ('lora', 'message'),
     [
+        (dict(target_modules=['key'], use_dora=True), 'refused: .*leave out use_dora'),
+        (dict(target_modules=['key'], init_lora_weights='pissa'), 'refused: .*product is zero'),
         (dict(target_modules=['nothing']), r"refused: .*its linear layers: \['dense', 'key'"),
         (dict(r=4), r'expected dict\(target_modules'),
         (dict(rank=4, target_modules=['query']), "no key 'rank'"),
