@@ -297,6 +297,23 @@ def test_two_changes_of_one_name_are_refused(paper):
         make_plan(paper, only=['a', 'b'])
 
 
+def test_rows_that_start_from_different_runs_share_none_after_them(paper):
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write(f"""
+presets['small']['stages']['last'] = dict(
+    config='{paper}/task.py', takes=['model.position'], after='task'
+)
+columns = dict(small=dict(last=('last', 'score')))
+""")
+    early = dict(pretrain='none', task='full', last='full')
+    add_rows(paper, dict(early=dict(stages=early), later=dict(stages=early | dict(task='none'))))
+    make_plan(paper, only=['later'])
+    with pytest.raises(
+        ValueError, match="'later' and another one start before stage last diff.*none-to-full"
+    ):
+        make_plan(paper, only=['early', 'later'])
+
+
 def test_what_a_row_changes_in_a_stage_is_taken_by_this_stage(paper):
     scale = dict(model=dict(heads=dict(ace=dict(scale=9.0))))
     add_rows(paper, dict(a=dict(stages=dict(task=scale))))

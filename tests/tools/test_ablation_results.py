@@ -6,7 +6,7 @@ import tarfile
 import threading
 
 import pytest
-from tables_on_disk import make_plan, write_row, write_table
+from tables_on_disk import make_plan, write_row, write_run, write_table
 
 from tools import ablate
 from xmodal.ablation import Plan, read_table, shared_results, unpacked_results
@@ -150,6 +150,25 @@ def test_a_training_that_is_not_tested_yet_is_not_taken_for_another_one(
     with shared_results(plan.runs, tmp_path / 'runs', published):
         assert run.metrics() is None and run.seconds() == {}
     assert 'has a training of yours, not tested' in capsys.readouterr().out
+
+
+def test_a_test_of_my_training_is_not_taken_from_one_of_another_training(tmp_path, capsys):
+    table, file, root = write_table(tmp_path), tmp_path / 'results.tar.xz', tmp_path / 'runs'
+    text = table.read_text().replace("['model'])", "['model']), probe=dict(tests='task')")
+    table.write_text(text.replace("('task', 'other')", "('probe', 'other')"))
+    task, probe = Plan(read_table(table, only=['plain']), 1, root).runs
+    for run in (task, probe):
+        run.claim()
+        write_run(run, [0, 1])
+    with shared_results([task, probe], root, file):
+        pass
+    shutil.rmtree(root)
+    assert 'plain/seed_0/probe/metrics.json' in ' '.join(contents(file))
+    task.claim()
+    task.last_checkpoint.write_text('mine')
+    with shared_results([task, probe], root, file):
+        assert probe.metrics() is None
+    assert f'{probe}: {task.folder} has a training of yours' in capsys.readouterr().out
 
 
 def test_the_time_of_a_training_that_others_start_from_is_published(tmp_path):

@@ -62,9 +62,11 @@ class Plan:
                 run.results = self._results / path
             self._by_folder[folder] = run
         run = self._by_folder[folder]
-        if not run.has_options(options):
+        rests_on_same = run.source is source and run.parts == parts
+        if not rests_on_same or not run.has_options(options):
+            kind = 'change stage' if rests_on_same else 'start before stage'
             raise ValueError(
-                f"row '{row.name}' and another one change stage {stage.name} differently, and both "
+                f"row '{row.name}' and another one {kind} {stage.name} differently, and both "
                 f'changes have the name {overrides}: give one of them in a row of its own'
             )
         return run

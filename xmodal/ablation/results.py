@@ -93,8 +93,8 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
         taken = (target / _name(last, root)).is_file()  # from a file before this one
         if last.is_file() or taken or record not in contents:
             continue
-        if any(run.folder.glob('*.pth')):
-            print(f'not taken from {file}: {run}: {run.folder} has a training of yours, not tested')
+        if (own := _own_training(run)) is not None:
+            print(f'not taken from {file}: {run}: {own} has a training of yours, not tested')
             continue
         made_with = json.loads(contents[record])['settings']
         if changed := differences(made_with, run.settings()):
@@ -106,6 +106,14 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
             if content := contents.get(name):
                 with atomic_write(target / name) as new:
                     new.write_bytes(content)
+
+
+def _own_training(run: Run) -> Path | None:
+    """The folder of a training of the user's whose figures a run would have."""
+    if any(run.folder.glob('*.pth')):
+        return run.folder
+    trained = [] if run.stage.trains else run.needs  # a test's checkpoint, an ensemble's parts
+    return next(filter(None, map(_own_training, trained)), None)
 
 
 def _save(runs: Iterable[Run], root: Path, files: Sequence[Path]) -> list[str]:
