@@ -1,4 +1,4 @@
-# VSE∞ with BERT on Flickr30K: dual_gpo_f30k.py with a tenth of the learning rate for BERT.
+# GPO with BERT on Flickr30K: dual_gpo_f30k.py with a tenth of the learning rate for BERT.
 _base_ = './dual_gpo_f30k.py'
 
 model = dict(
