@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from xmodal.engine.optim.constructor import NoDecayConstructor, leaves_undecayed
-from xmodal.models.backbones import BertTextEncoder, ViTImageEncoder
-from xmodal.models.base import encode
+from xmodal.errors import ConfigError
+from xmodal.models.backbones import BertTextEncoder, TimmImageEncoder, ViTImageEncoder
+from xmodal.models.base import build_token_type, encode
 from xmodal.models.necks import TokenTypeEmbedding
 from xmodal.registry import MODELS
 
@@ -70,6 +71,16 @@ def test_under_autocast_nothing_is_lost_to_bfloat16():
 def test_another_position_is_an_error():
     with pytest.raises(ValueError, match="position='before', expected 'pre_encoder' or"):
         TokenTypeEmbedding(4, position='before')
+
+
+def test_types_before_the_blocks_need_encoders_that_give_what_enters_them():
+    types, encoders = (
+        dict(type='TokenTypeEmbedding'),
+        (TimmImageEncoder('resnet18', 32), text_encoder()),
+    )
+    assert build_token_type(types, WIDTH, *encoders).position == 'post_encoder'
+    with pytest.raises(ConfigError, match="'pre_encoder' .*TimmImageEncoder keeps to itself: take"):
+        build_token_type(types | dict(position='pre_encoder'), WIDTH, *encoders)
 
 
 # encoders

@@ -29,9 +29,12 @@ class Encoder(nn.Module, ABC):
 
     Attributes:
         has_cls: whether its first token is [CLS].
+        has_block_inputs: whether :meth:`embed` gives what enters the first block. Without it, token
+            types can only act on the outputs.
     """
 
     has_cls: bool
+    has_block_inputs = True
 
     def __init_subclass__(cls, **options) -> None:
         """Raises TypeError for a class that does not say whether it ``has_cls``."""

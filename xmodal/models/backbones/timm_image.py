@@ -36,6 +36,7 @@ class TimmImageEncoder(Encoder):
     """
 
     has_cls = True
+    has_block_inputs = False
 
     def __init__(self, arch: str, image_size: int, embed_dims: int | None = None, **grid) -> None:
         super().__init__()

@@ -51,6 +51,7 @@ class TransformersTextEncoder(Encoder):
     """
 
     has_cls = True
+    has_block_inputs = False
 
     def __init__(
         self,

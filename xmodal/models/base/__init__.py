@@ -1,6 +1,6 @@
 """What the models of all families share."""
 
-from xmodal.models.base.backbone import CrossModalBackbone, encode
+from xmodal.models.base.backbone import CrossModalBackbone, build_token_type, encode
 from xmodal.models.base.classifier import ClassifierMixin
 from xmodal.models.base.ema_teacher import EMATeacher
 from xmodal.models.base.image_preprocessor import ImageTextPreprocessor
@@ -22,6 +22,7 @@ __all__ = [
     'MomentumModel',
     'MomentumQueue',
     'RegionTextPreprocessor',
+    'build_token_type',
     'build_tokenizer',
     'check_vocabulary',
     'encode',

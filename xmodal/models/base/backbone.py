@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from xmodal.errors import ConfigError
 from xmodal.models.backbones.encoder import Encoder
 from xmodal.models.necks.token_type import TokenTypeEmbedding
 from xmodal.registry import MODELS
@@ -63,9 +64,8 @@ class CrossModalBackbone(nn.Module):
             )
         sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
         self.position = MODELS.build({**position, **sizes})
-        self.token_type = None
-        if token_type is not None:
-            self.token_type = MODELS.build({**token_type, 'embed_dims': width})
+        encoders = self.image_encoder, self.text_encoder
+        self.token_type = build_token_type(token_type, width, *encoders)
 
     def adapt(self, tokens: Tokens, modality: str) -> Tokens:
         """The tokens of an encoder (B, L, F) in the fusion encoder's width (B, L, D)."""
@@ -93,6 +93,27 @@ def _build_adapter(config: dict | None, encoder: Encoder, embed_dims: int) -> nn
     if config is None:
         return None
     return MODELS.build({**config, 'in_dims': encoder.embed_dims, 'embed_dims': embed_dims})
+
+
+def build_token_type(
+    config: dict | None, embed_dims: int, *encoders: Encoder
+) -> TokenTypeEmbedding | None:
+    """The token types of encoders of one width; None for none.
+
+    Raises:
+        ConfigError: when they act before the blocks of an encoder that does not give what enters
+            them.
+    """
+    if config is None:
+        return None
+    token_type = MODELS.build({**config, 'embed_dims': embed_dims})
+    unfit = [type(e).__name__ for e in encoders if not e.has_block_inputs]
+    if unfit and token_type.position == 'pre_encoder':
+        raise ConfigError(
+            "token_type.position='pre_encoder' acts on what enters an encoder's first block, which "
+            f"{' and '.join(unfit)} keeps to itself: take position='post_encoder'"
+        )
+    return token_type
 
 
 def encode(

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from xmodal.models.backbones.frozen import FrozenTeacher
-from xmodal.models.base import CrossModalModel, check_vocabulary, encode
+from xmodal.models.base import CrossModalModel, build_token_type, check_vocabulary, encode
 from xmodal.models.emkum.shared_block import SharedBlock
 from xmodal.models.heads import DistillationHead
 from xmodal.models.losses import CLIPLoss
@@ -83,9 +83,8 @@ class EmkumModel(CrossModalModel):
         self.shared_block = MODELS.build(
             {'type': SharedBlock, 'embed_dims': widths[0], **shared_block}
         )
-        self.token_type = None
-        if token_type is not None:
-            self.token_type = MODELS.build({**token_type, 'embed_dims': widths[0]})
+        encoders = self.image_encoder, self.text_encoder
+        self.token_type = build_token_type(token_type, widths[0], *encoders)
         self.heads = nn.ModuleDict(
             {'hidden': CLIPLoss(temperature), 'output': CLIPLoss(temperature)}
         )
