@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 from xmodal.datasets.image_file import read_image
 from xmodal.engine.errors import ConfigError
+from xmodal.engine.hooks import AnchorAucHook
 from xmodal.engine.launch import build_runner
 from xmodal.engine.wrappers import unwrap
 
@@ -89,3 +92,11 @@ def test_a_model_without_anchors_is_refused(config, position):
     config.model.backbone.position = dict(type=position)
     with pytest.raises(ConfigError, match="AnchorAucHook needs .*'AnchorRelativePosition'"):
         build_runner(config).train()
+
+
+def test_a_model_that_does_not_relate_images_and_texts_is_refused(tiny_world):
+    model = nn.Module()
+    model.backbone = SimpleNamespace(position=SimpleNamespace(has_similarities=True))
+    hook = AnchorAucHook(str(tiny_world / 'coco/instances_val.json'))
+    with pytest.raises(ConfigError, match='such as an AlbefPretrainer, found Module'):
+        hook.before_train(SimpleNamespace(model=model))

@@ -41,7 +41,13 @@ class AnchorAucHook(Hook):
         Raises:
             ConfigError: when the model has no anchors, or the run no validation.
         """
-        position = getattr(getattr(unwrap(runner.model), 'backbone', None), 'position', None)
+        model = unwrap(runner.model)
+        position = getattr(getattr(model, 'backbone', None), 'position', None)
+        if not hasattr(model, 'relate'):
+            raise ConfigError(
+                'AnchorAucHook needs a model that relates images and texts, such as an '
+                f'AlbefPretrainer, found {type(model).__name__}: leave the hook out'
+            )
         if not getattr(position, 'has_similarities', False):
             raise ConfigError(
                 'AnchorAucHook needs a position with similarities, such as model.backbone.position='
