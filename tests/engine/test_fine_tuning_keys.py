@@ -4,14 +4,16 @@ from copy import deepcopy
 from importlib.util import find_spec
 
 import pytest
+import timm
 import torch
+import transformers
 from runs import assert_same_end, call_at, load, stop, train
 from torch import nn
 from transformers import BertConfig, BertModel
 
 from tools.model_converters import final_weights
 from xmodal.engine.launch import build_runner
-from xmodal.engine.optim.constructor import NoDecayConstructor
+from xmodal.engine.optim.constructor import NoDecayConstructor, leaves_undecayed
 from xmodal.errors import ConfigError
 from xmodal.lora import merge_lora
 from xmodal.models.backbones import BertTextEncoder
@@ -92,6 +94,28 @@ def test_rates_fall_by_beits_formula(family, family_config):
     plain = NoDecayConstructor(cfg)(model).optimizer.param_groups
     assert decays == {x: group['weight_decay'] for group in plain for x in group['params']}
     assert groups[0]['lr'] == 2.0  # the log shows the first group's
+
+
+def test_positions_and_registers_of_other_libraries_do_not_decay():
+    sizes = dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+    size = dict(img_size=32, patch_size=16, embed_dim=8, depth=1, num_heads=2, reg_tokens=2)
+    clip = transformers.CLIPTextModel(transformers.CLIPTextConfig(**sizes))
+    siglip = transformers.SiglipTextModel(transformers.SiglipTextConfig(**sizes))
+    models = {
+        clip: {'position_embedding'},
+        siglip: {'position_embedding'},
+        transformers.MPNetModel(transformers.MPNetConfig(**sizes)): {
+            'position_embeddings', 'relative_attention_bias',
+        },
+        timm.models.VisionTransformer(**size): {'pos_embed', 'cls_token', 'reg_token'},
+    }  # fmt: skip
+    for model, expected in models.items():
+        undecayed = {
+            name.removesuffix('.weight').rpartition('.')[2]
+            for name, parameter in model.named_parameters()
+            if parameter.ndim > 1 and leaves_undecayed(name, parameter)
+        }
+        assert undecayed == expected
 
 
 def test_a_wrong_layer_decay_is_a_sentence(family_config):

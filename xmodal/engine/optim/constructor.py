@@ -15,10 +15,13 @@ from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZE
 _NO_DECAY = (
     'pos_embed',
     'position_embeddings.weight',
+    'position_embedding.weight',  # of CLIP and SigLIP
+    'relative_attention_bias.weight',  # of MPNet
     'token_type_embeddings.weight',
     'image_position',
     'text_position',
     'cls_token',
+    'reg_token',
     'mask_token',
     'table',
     'gamma',
