@@ -1,11 +1,15 @@
 """Image-text matching and its hard negatives."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from xmodal.models.fusion import FusionRequest
 from xmodal.models.heads import ITMHead
 from xmodal.models.heads.negatives import sample_negatives
+from xmodal.structures import Fused, Tokens
 
 
 def test_negatives_are_sampled_by_the_softmax_over_all_but_the_positives():
@@ -85,3 +89,27 @@ def test_pairs_are_ranked_by_the_logit_of_yes_or_by_its_difference_to_no():
     assert ITMHead(4, score='difference').matching_score(logits).tolist() == [-1, 2.5]
     with pytest.raises(ValueError, match=r"itm\.score='no', expected 'yes' or 'difference'"):
         ITMHead(4, score='no')
+
+
+@pytest.mark.parametrize('has_cls', [False, True])
+def test_figures_of_regions_are_of_real_regions_with_and_without_boxes(has_cls):
+    given = []
+    position = SimpleNamespace(
+        statistics=lambda relation, words, regions: given.append(regions) or {}
+    )
+    image_encoder = SimpleNamespace(has_cls=has_cls)
+    backbone = SimpleNamespace(position=position, image_encoder=image_encoder)
+    text = torch.ones(2, 3, dtype=torch.bool)
+    real = torch.tensor([[True, True, True], [True, False, False]])
+    tokens = torch.randn(2, 3, 4)
+    pairs = torch.tensor([[0, 0], [1, 1], [1, 0]])
+    labels, weights = torch.tensor([1, 1, 0]), torch.ones(3)
+    request = FusionRequest(
+        Tokens(tokens, real), Tokens(tokens, text), pairs, None, (labels, weights)
+    )
+    fused = Fused(None, torch.randn(3, 3, 4))
+    ITMHead(4).fused_loss(SimpleNamespace(backbone=backbone), None, request, fused)
+    if has_cls:
+        assert given == [None]
+    else:
+        assert torch.equal(given[0], real[[0, 1, 1]])

@@ -77,7 +77,7 @@ class ITMHead(PretrainHead):
         image, text, pairs = request.image, request.text, request.pairs
         words = text.attention_mask[pairs[:, 1]]
         regions = None  # whose positions are in the relation from the first on, without [CLS]
-        if image.boxes is not None:
+        if not model.backbone.image_encoder.has_cls:
             regions = image.full_mask()[pairs[:, 0]]
         matched = request.drawn[0].bool()
         for name, figure in model.backbone.position.statistics(
