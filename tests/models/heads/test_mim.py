@@ -77,6 +77,9 @@ def test_an_image_encoder_that_masks_no_patches_is_refused():
 
     model = nn.Module()
     model.backbone = nn.Module()
-    model.backbone.image_encoder = Regions()
+    model.backbone.image_encoder, model.backbone.image_adapter = Regions(), None
     with pytest.raises(ValueError, match="heads.mim masks patches, which Regions can't"):
+        make_head().check(model)
+    model.backbone.image_adapter = nn.Linear(2, 2)
+    with pytest.raises(ValueError, match='another width with backbone.image_adapter'):
         make_head().check(model)

@@ -62,8 +62,13 @@ class MIMHead(PretrainHead):
         return patches[:, : height // self.patch_size, : width // self.patch_size].flatten(1)
 
     def check(self, model: nn.Module) -> None:
-        """Raises ValueError where the image encoder masks no patches."""
+        """Raises ValueError where the image encoder masks no patches, or those of another width."""
         encoder = model.backbone.image_encoder
+        if model.backbone.image_adapter is not None:
+            raise ValueError(
+                'heads.mim puts a token of the fusion encoder among patches, which have another '
+                'width with backbone.image_adapter: set one of them to None'
+            )
         if 'patch_mask' not in signature(encoder.embed).parameters:
             raise ValueError(
                 f"heads.mim masks patches, which {type(encoder).__name__} can't: set "
