@@ -6,8 +6,11 @@ import pytest
 import torch
 from mmengine.config import ConfigDict
 from runs import assert_equal, load, train
+from torch import nn
 
 from xmodal.engine.launch import build_runner
+from xmodal.engine.memory import recompute_activations
+from xmodal.errors import ConfigError
 
 ALL = ['Block', 'BertLayer', 'FusionLayer']
 
@@ -34,6 +37,13 @@ def test_recomputing_an_unknown_module_is_an_error(tiny_config):
 def test_recomputing_a_module_that_is_never_called_as_such_is_an_error(tiny_config):
     with pytest.raises(ValueError, match=r"names \['ModuleList'\], of which only methods"):
         train(tiny_config, activation_checkpointing=['ModuleList'])
+
+
+def test_a_batch_norm_that_would_count_each_batch_twice_is_not_recomputed():
+    layers = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
+    with pytest.raises(ConfigError, match="names 'Sequential', whose batch norms"):
+        recompute_activations(layers, ['Sequential'])
+    recompute_activations(layers.requires_grad_(False), ['Sequential'])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from functools import partial, wraps
 
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
 from xmodal.errors import ConfigError
@@ -21,9 +22,14 @@ def recompute_activations(model: nn.Module, class_names: Iterable[str]) -> None:
             ``['Block', 'BertLayer', 'FusionLayer']``.
 
     Raises:
-        ConfigError: if the model has no module of a class.
+        ConfigError: if the model has no module of a class, or one has a batch norm that learns.
     """
     for module in find_modules('activation_checkpointing', model, class_names):
+        if any(_is_learning_norm(part) for part in module.modules()):
+            raise ConfigError(
+                f"activation_checkpointing names '{type(module).__name__}', whose batch norms "
+                'would count every batch twice: name modules without batch norm'
+            )
         module.forward = _recomputed(module.forward)
 
 
@@ -67,6 +73,11 @@ def find_modules(key: str, model: nn.Module, class_names: Iterable[str]) -> list
             'module that calls them'
         )
     return modules
+
+
+def _is_learning_norm(module: nn.Module) -> bool:
+    """Whether it is a batch norm that counts batches; those of a frozen part are in eval mode."""
+    return isinstance(module, _BatchNorm) and (module.weight is None or module.weight.requires_grad)
 
 
 def _has_forward(module: nn.Module) -> bool:
