@@ -1,5 +1,5 @@
-# A dual encoder with generalized pooling (GPO) on Flickr30K, with the schedule of VSE∞ (Chen et al.,
-# CVPR 2021). docs/temde.md says where it is not VSE∞.
+# A dual encoder with generalized pooling (GPO) on Flickr30K, with the schedule of VSE∞ (Chen et
+# al., CVPR 2021). docs/temde.md says where it is not VSE∞.
 # `python tools/train.py configs/temde/dual_gpo_f30k.py`
 _base_ = [
     '../_base_/models/sgraf.py',
