@@ -9,8 +9,10 @@ from mmengine.config import Config
 
 from xmodal.apis import Inferencer, load_model, save_pretrained
 from xmodal.errors import ConfigError
-from xmodal.export.run import read_run
+from xmodal.export.run import _of_entry, read_run
 from xmodal.registry import MODELS
+from xmodal.zoo import find_entry
+from xmodal.zoo.card import write_card
 from xmodal.zoo.folder import find_folder, read_folder
 from xmodal.zoo.saving import _copy_into
 
@@ -81,11 +83,24 @@ def test_a_card_says_what_is_known(trained, tmp_path):
     card = dict(
         description='About it.', metrics={'R@1': 12.345, 'rank': 2.0}, provenance=['Commit abc']
     )
-    folder = save_pretrained(model, config, tmp_path / 'model', card=card)
+    folder = save_pretrained(model, config, tmp_path / 'model', card=card | dict(license='mit'))
     text = (folder / 'README.md').read_text()
-    assert text.startswith('---\nlibrary_name: xmodal\nlicense: apache-2.0\n')
-    for part in ('About it.', '| R@1 | 12.35 |', '| rank | 2 |', '* Commit abc'):
+    assert text.startswith('---\nlibrary_name: xmodal\nlicense: mit\n')
+    for part in ('About it.', '| R@1 | 12.35 |', '| rank | 2 |', '* Commit abc', f"'{folder}'"):
         assert part in text
+    # A folder's weights keep their licence; that of one's own run is one's own choice.
+    assert read_run(str(folder)).card == {'license': 'mit'}
+    folder = save_pretrained(model, config, tmp_path / 'own', card=card)
+    assert 'license' not in (folder / 'README.md').read_text()
+
+
+def test_released_weights_keep_their_licence_and_other_models_have_no_example(tmp_path):
+    assert _of_entry(find_entry('albef-4m'))['license'] == 'bsd-3-clause'
+    assert _of_entry(find_entry('lxmert'))['license'] == 'mit'
+    assert read_run('acerpe-shapes').card['license'] == 'apache-2.0'
+    config = Config(dict(model=dict(type='AlbefVQA')))
+    write_card(tmp_path / 'README.md', config, torch.nn.Linear(1, 1))
+    assert 'similarity' not in (tmp_path / 'README.md').read_text()
 
 
 def test_the_card_of_a_run_shows_its_training(trained, tmp_path):

@@ -13,8 +13,8 @@ from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.files import read_json
 from xmodal.visualization.figures import draw_curves, read_scalars, select_curves
-from xmodal.zoo.folder import CONFIG
-from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
+from xmodal.zoo.folder import CARD, CONFIG
+from xmodal.zoo.metafile import CONFIGS, ModelEntry, find_entry, read_entries
 
 
 class Run(NamedTuple):
@@ -60,6 +60,8 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
             card['figures'] = {'Training': draw_curves(curves)} if curves else {}
     else:
         config, weights = locate(name)
+        if checkpoint is None:
+            card = _of_card(folder / CARD) if folder.is_dir() else _of_entry(find_entry(name))
         checkpoint = checkpoint or weights
     if metrics_file:
         card['metrics'] = read_json(metrics_file)
@@ -78,8 +80,27 @@ def _describe(config: Config, checkpoint: Path) -> dict[str, Any]:
     if entry is None:
         return {'provenance': lines}
     lines.append(f'Command `python tools/train.py {entry.config}`')
-    description = f'{entry.paper} (*{entry.title}*): {entry.task.lower()}, `{entry.config}`.'
-    return {'description': description, 'provenance': lines}
+    return {'description': _description(entry), 'provenance': lines}
+
+
+def _of_entry(entry: ModelEntry | None) -> dict[str, Any]:
+    """What the metafile says of released weights, which have a licence of their own."""
+    if entry is None:  # a model of the hub
+        return {}
+    lines = [f'Weights {entry.weights or entry.page}'] if entry.converter else []
+    license = entry.license and entry.license.lower()
+    return {'description': _description(entry), 'license': license, 'provenance': lines}
+
+
+def _of_card(file: Path) -> dict[str, Any]:
+    """The licence in the card of a folder of a model."""
+    text = file.read_text(encoding='utf-8') if file.is_file() else ''
+    found = re.search(r'^license: (\S+)$', text.partition('\n---')[0], re.MULTILINE)
+    return {'license': found[1]} if found else {}
+
+
+def _description(entry: ModelEntry) -> str:
+    return f'{entry.paper} (*{entry.title}*): {entry.task.lower()}, `{entry.config}`.'
 
 
 def _entry(config: Config) -> ModelEntry | None:

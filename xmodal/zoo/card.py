@@ -10,8 +10,7 @@ from torch import nn
 _TEMPLATE = """\
 ---
 library_name: xmodal
-license: {license}
-tags: [cross-modal, image-text, {kind}]
+{license}tags: [cross-modal, image-text, {kind}]
 ---
 # {title}
 
@@ -21,12 +20,12 @@ tags: [cross-modal, image-text, {kind}]
 import xmodal
 
 model = xmodal.Inferencer('{name}')
-model.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])
-```
+{example}```
 
 A folder of xmodal: `config.py` builds the model and its preprocessing, `model.safetensors` has its
 weights ({parameters:.1f} M parameters).
 """
+_EXAMPLE = "model.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])\n"
 
 
 def write_card(
@@ -35,7 +34,7 @@ def write_card(
     model: nn.Module,
     title: str | None = None,
     description: str | None = None,
-    license: str = 'apache-2.0',
+    license: str | None = None,
     metrics: Mapping[str, float] | None = None,
     provenance: Sequence[str] = (),
     figures: Mapping[str, Figure] | None = None,
@@ -48,18 +47,19 @@ def write_card(
         model: the model, whose parameters are counted.
         title: default: the name of the folder.
         description: a sentence or more.
-        license: of the weights, by the hub's names.
+        license: of the weights, by the hub's names; None says nothing.
         metrics: of a test, by name.
         provenance: how the weights were made, a line each: commit, commands, data.
         figures: by title; each becomes a PNG beside the card.
     """
     kind = config.model.type
     text = _TEMPLATE.format(
-        license=license,
+        license=f'license: {license}\n' if license else '',
         kind=kind,
         title=title or file.parent.name,
         description=description or f'A trained `{kind}`.',
-        name=title or file.parent.name,
+        name=title or file.parent,
+        example=_EXAMPLE if hasattr(model, 'encode_image') else '',
         parameters=sum(parameter.numel() for parameter in model.parameters()) / 1e6,
     )
     if provenance:
