@@ -52,6 +52,14 @@ def test_the_capture_time_is_found(content):
     assert _header(content) == ((40, 24), '2024-05-06 07:08:09')
 
 
+def test_a_clock_that_was_never_set_is_no_capture_time():
+    unset = '0000:00:00 00:00:00'
+    assert _header(encoded('JPEG', exif=exif(time=unset))) == ((40, 24), None)
+    both = exif()
+    both.get_ifd(0x8769)[36867] = unset
+    assert _header(encoded('JPEG', exif=both)) == ((40, 24), '2024-05-06 07:08:09')
+
+
 @pytest.mark.parametrize('form', ['JPEG', 'PNG', 'WEBP', 'TIFF', 'BMP', 'GIF'])
 def test_an_image_without_a_capture_time_has_its_size(form):
     assert _header(encoded(form)) == ((40, 24), None)

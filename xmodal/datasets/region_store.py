@@ -64,12 +64,13 @@ class RegionStore:
         if not file.is_file():
             is_unfinished = (self.folder / 'progress.json').is_file()
             raise FileNotFoundError(
-                f'{self.folder} contains an unfinished region store: run the same command of '
-                'tools/dataset_converters/regions.py again, which continues it'
+                f'{self.folder} contains an unfinished region store: run the same command again '
+                '(tools/dataset_converters/extract_regions.py or regions.py), which continues it'
                 if is_unfinished
-                else f'{self.folder} is not a region store (from {Path.cwd()}): make one with '
-                'tools/dataset_converters/regions.py (docs/regions.md); for the embedded world '
-                'run `python tools/make_shapes.py --out data/shapes`'
+                else f'{self.folder} is not a region store (from {Path.cwd()}): make one of images '
+                'with tools/dataset_converters/extract_regions.py, of files of features with '
+                'regions.py (docs/regions.md), or of the embedded world with `python '
+                'tools/make_shapes.py --out data/shapes`'
             )
         with explain_errors(
             file, 'the content that RegionStoreWriter writes: make the store again'
@@ -120,6 +121,11 @@ class RegionStore:
     def __reduce__(self) -> tuple:
         # A worker process maps the files again instead of receiving their content.
         return RegionStore, (self.folder,)
+
+    @property
+    def views(self) -> int:
+        """K: each image and K - 1 random crops of it (``extract_regions.py --views K``)."""
+        return self.sources.get('views', 1) if isinstance(self.sources, dict) else 1
 
     def __len__(self) -> int:
         return len(self._images)

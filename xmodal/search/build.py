@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,6 +21,7 @@ from xmodal.search.sources import Entry
 from xmodal.search.vectors import VectorFile
 
 _TAKEN = (36867, 306)  # EXIF: DateTimeOriginal, in its own part, and DateTime
+_YEAR = re.compile(r'(?!0000)\d{4}')  # a clock that was never set says 0000:00:00 00:00:00
 _EXIF_PART = 0x8769
 _TURNED, _SIDEWAYS = 274, (5, 6, 7, 8)  # EXIF: Orientation, and its values that swap the sides
 _EXIF_MARKS = b'Exif', b'eXIf', b'exif'  # in a JPEG, in a PNG, in an older PNG
@@ -89,7 +91,8 @@ class _Images(Dataset):
         regions, pack = entry.regions(), self.pipeline.transforms[-1]
         if not isinstance(pack, PackRegionText):
             raise ValueError(f'{entry.file} is a region store, and the model takes images')
-        digest = hashlib.sha256(regions.features.numpy().tobytes()).hexdigest()
+        content = [x for x in (regions.features, regions.boxes) if x is not None]
+        digest = hashlib.sha256(b''.join(x.numpy().tobytes() for x in content)).hexdigest()
         if digest == self.hashes.get(entry.path):
             return Decoded(entry, hash=digest)
         results |= {'img_path': entry.path, 'regions': regions}
@@ -111,7 +114,7 @@ def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
             found = [exif.get_ifd(_EXIF_PART).get(_TAKEN[0]), exif.get(_TAKEN[1])]
         except Exception:  # an image whose EXIF is damaged is an image
             found = []
-    taken = next((str(t) for t in found if t and str(t)[:4].isdecimal()), None)
+    taken = next((str(t) for t in found if t and _YEAR.match(str(t))), None)
     return size, taken and f'{taken[:10].replace(":", "-")}{taken[10:19]}'
 
 

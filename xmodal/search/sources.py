@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError, read_image_bytes
-from xmodal.datasets.region_store import RegionStore
+from xmodal.datasets.region_store import RegionStore, open_stores
 from xmodal.errors import FileError
 from xmodal.fields import Fields, as_objects
 from xmodal.files import read_json, reads
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
             BrokenImageError: when the store has them no more, or they are not finite.
         """
         try:
-            return _store(self.file)[self.path.removeprefix(f'{self.file}::')]
+            return _store(self.file, self.mtime)[self.path.removeprefix(f'{self.file}::')]
         except (KeyError, ValueError) as error:
             raise BrokenImageError(f'{self.path}: {error}') from error
 
@@ -83,8 +83,8 @@ def find_entries(source: str) -> list[Entry]:
         ValueError: for a file name that is not UTF-8, which the catalogue cannot hold.
     """
     path = Path(source)
-    if (path / 'store.json').is_file():
-        return sorted(_store_entries(path))
+    if (path / 'store.json').is_file() or any(path.glob('part_*/store.json')):
+        return sorted(entry for store in open_stores(source) for entry in _store_entries(store))
     if path.is_dir():
         found = _images_below(path)
     elif path.is_file():
@@ -133,14 +133,19 @@ def _file_entry(file: str) -> Entry:
 
 
 @lru_cache(4)
-def _store(folder: str) -> RegionStore:
+def _store(folder: str, mtime: int) -> RegionStore:
+    """Opened once in a process, and again when it was made anew."""
     return RegionStore(folder)
 
 
-def _store_entries(folder: Path) -> Iterator[Entry]:
-    store, mtime = RegionStore(folder), (folder / 'store.json').stat().st_mtime_ns
+def _store_entries(store: RegionStore) -> Iterator[Entry]:
+    """The images of a store, without random crops of them."""
+    mtime = (store.folder / 'store.json').stat().st_mtime_ns
     for image in range(len(store)):
-        yield Entry(f'{folder}::{store.image_id(image)}', str(folder), None, 0, mtime)
+        image_id = store.image_id(image)
+        original, _, view = image_id.rpartition('#')
+        if store.views == 1 or not (view.isdecimal() and original in store):
+            yield Entry(f'{store.folder}::{image_id}', str(store.folder), None, 0, mtime)
 
 
 @reads('a tar file that is not compressed')

@@ -46,11 +46,10 @@ class LoadRegions(BaseTransform):
             for opened in self.stores:
                 _require_extractor(opened, self.extractor_config)
         for opened in self.stores:
-            stored = opened.sources.get('views', 1) if isinstance(opened.sources, dict) else 1
-            if stored < views:
+            if opened.views < views:
                 raise ValueError(
-                    f'LoadRegions.views={views}, and {opened.folder} has {stored} of each image: '
-                    f'make it by extract_regions.py --views {views}, or lower views'
+                    f'LoadRegions.views={views}, and {opened.folder} has {opened.views} of each '
+                    f'image: make it by extract_regions.py --views {views}, or lower views'
                 )
 
     def has(self, path: str | Path) -> bool:
