@@ -289,6 +289,14 @@ def test_an_ensemble_shares_a_folder_only_with_one_of_the_same_parts(paper):
     assert of_late == [('none', 'seed_0', 'pretrain'), ('none-to-full', 'seed_0', 'task')]
 
 
+def test_options_that_the_mean_of_scores_would_not_have_are_refused(paper):
+    add_ensemble(paper)
+    with open(paper / 'ablations/table.py', 'a') as file:
+        file.write("presets['small']['stages']['mean']['options'] = dict(folds=5)\n")
+    with pytest.raises(ValueError, match="stage mean .*'options'"):
+        make_plan(paper)
+
+
 def test_two_changes_of_one_name_are_refused(paper):
     two, four = (dict(model=dict(position=dict(groups=groups))) for groups in (2, 4))
     both = dict(override=two, stages=dict(pretrain=four))

@@ -12,6 +12,7 @@ from xmodal.packaged import ROOT, find_file
 
 _TABLE_KEYS = ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows')
 _STAGE_KEYS = ('config', 'takes', 'after', 'options', 'ensemble')
+_ENSEMBLE_KEYS = ('config', 'takes', 'ensemble')  # tools/analysis/ensemble.py takes no options
 _TEST_KEYS = ('tests', 'config', 'options')
 _ROW_KEYS = ('label', 'override', 'stages', 'paper', 'preset')
 
@@ -140,7 +141,8 @@ def _read_stages(
 def _read_stage(where: str, name: str, declared: dict, before: dict[str, Stage]) -> Stage:
     """One stage; ``before`` are those declared before it."""
     tested = declared.get('tests')
-    _check_keys(where, declared, _TEST_KEYS if tested else _STAGE_KEYS)
+    keys = _ENSEMBLE_KEYS if declared.get('ensemble') else _STAGE_KEYS
+    _check_keys(where, declared, _TEST_KEYS if tested else keys)
     options = _flat_options(where, declared.get('options', {}))
     if tested:
         trainings = {name: stage for name, stage in before.items() if stage.trains}
