@@ -97,3 +97,14 @@ def test_the_words_of_a_text_that_are_anchors_are_red(run):
         assert [(word, bool(marked)) for marked, word in found] == expected
         colours |= {is_anchor for _, is_anchor in expected}
     assert colours == {True, False}
+
+
+@pytest.mark.parametrize(
+    ('config', 'key'),
+    [
+        ('acerpe/pretrain_shapes', 'test_cfg.save_rankings'),
+        ('emkum/tte_post_shapes', 'test_cfg.loops.retrieval.save_rankings'),
+    ],
+)
+def test_what_writes_the_rankings_is_found_among_several_tests(config, key):
+    assert report.rankings_key(Path(f'configs/{config}.py')) == key

@@ -75,9 +75,16 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
     if not rankings.is_file():
         raise FileNotFoundError(
             f'{rankings} does not exist: write it with `python tools/test.py {configs[0]} '
-            f'{checkpoint} --cfg-options test_cfg.save_rankings={rankings}`'
+            f'{checkpoint} --cfg-options {rankings_key(configs[0])}={rankings}`'
         )
     return configs[0], checkpoint, rankings
+
+
+def rankings_key(config_file: Path) -> str:
+    """Where a config says to which file the rankings of its test go."""
+    loops = read_config(config_file, 'test_cfg').test_cfg.get('loops', {})
+    names = [f'loops.{name}.' for name, loop in loops.items() if loop.type == 'RetrievalLoop']
+    return f'test_cfg.{"".join(names[:1])}save_rankings'
 
 
 def has_images(dataset: ConfigDict, images: list[str]) -> bool:
