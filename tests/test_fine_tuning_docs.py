@@ -31,6 +31,10 @@ def test_an_example_is_a_config_with_keys_that_are_read(text, tmp_path, tiny_wor
     if 'TransformersTextEncoder' in text:  # names on a hub
         parts = config.model.image_encoder, config.model.text_encoder
         assert all(MODELS.get(part.type) for part in parts)
+        (views,) = [
+            step for step in config.train_dataloader.dataset.pipeline if 'transforms' in step
+        ]
+        assert parts[0].image_size == views.transforms[0].size
         return
     config.model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
     encoder = MODELS.build(config.model).backbone
