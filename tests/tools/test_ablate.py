@@ -31,6 +31,7 @@ from xmodal.ablation import (
 from xmodal.ablation.remaining import remaining_seconds
 from xmodal.ablation.runner import _lock
 from xmodal.ablation.runs import RECORD
+from xmodal.ablation.table import _read_config
 from xmodal.engine.checkpoint import load_start_weights
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import DelayedHeadsHook
@@ -295,6 +296,29 @@ def test_options_that_the_mean_of_scores_would_not_have_are_refused(paper):
         file.write("presets['small']['stages']['mean']['options'] = dict(folds=5)\n")
     with pytest.raises(ValueError, match="stage mean .*'options'"):
         make_plan(paper)
+
+
+def test_a_folder_that_kept_another_checkpoint_as_the_best_is_refused(paper):
+    config = paper / 'pretrain.py'
+    plain, keeps = config.read_text(), "default_hooks = dict(checkpoint=dict(save_best='{}'))"
+    config.write_text(plain + keeps.format('score'))
+    for run in make_plan(paper, only=['none']).runs:
+        run.claim()
+    pretrain, task = make_plan(paper, only=['none']).runs
+    config.write_text(plain + keeps.format('other'))
+    _read_config.cache_clear()  # another process has read no config
+    for run, path in zip(
+        make_plan(paper, only=['none']).runs, ('', 'after pretrain.'), strict=True
+    ):
+        with pytest.raises(ValueError, match=rf"{path}default_hooks.checkpoint: \['score', None\]"):
+            run.check()
+    # A record of before says nothing of it.
+    for run in (pretrain, task):
+        record = json.loads(run.record_file.read_text())
+        for settings in (record['settings'], record['settings'].get('after pretrain', {})):
+            settings.pop('default_hooks.checkpoint', None)
+        run.record_file.write_text(json.dumps(record))
+        run.check()
 
 
 def test_two_changes_of_one_name_are_refused(paper):

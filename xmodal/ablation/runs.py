@@ -13,7 +13,9 @@ from xmodal.files import write_json
 RECORD = 'ablate.json'  # what a folder was made with, and how long it took
 METRICS = 'metrics.json'
 UNFINISHED = 'unfinished'  # in the record, from the start of a training to its end
-# Top-level keys that change nothing a run learns or measures.
+# In the settings: which checkpoint is tested. Older records do not say it.
+BEST = 'default_hooks.checkpoint'
+# Top-level keys that change nothing a run learns or measures, but for the best checkpoint.
 _WITHOUT_EFFECT = ('default_hooks', 'env_cfg', 'log_level', 'log_processor', 'visualizer')
 
 
@@ -198,6 +200,9 @@ class Run:
     def settings(self) -> dict:
         """What determines the run's outcome, as JSON gives it back."""
         content = {k: v for k, v in self.config.to_dict().items() if k not in _WITHOUT_EFFECT}
+        keeps = self.config.get('default_hooks', {}).get('checkpoint') or {}
+        if keeps.get('save_best'):
+            content[BEST] = [keeps.save_best, keeps.get('rule')]
         before = {f'after {run.stage.name}': run.settings() for run in self.needs}
         settings = {'config': self.stage.config, **content, **before}
         return json.loads(json.dumps(settings, default=str))
@@ -226,7 +231,7 @@ def differences(old: object, new: object, key: str = '') -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         return [
             line
-            for name in sorted(old.keys() | new.keys())
+            for name in sorted(old.keys() | (new.keys() - {BEST}))
             for line in differences(old.get(name), new.get(name), f'{key}.{name}'.lstrip('.'))
         ]
     return [f'{key}: {old!r} there, {new!r} now']
