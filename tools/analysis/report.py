@@ -82,7 +82,7 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
 
 def rankings_key(config_file: Path) -> str:
     """Where a config says to which file the rankings of its test go."""
-    loops = read_config(config_file, 'test_cfg').test_cfg.get('loops', {})
+    loops = read_config(config_file).get('test_cfg', {}).get('loops', {})
     names = [f'loops.{name}.' for name, loop in loops.items() if loop.type == 'RetrievalLoop']
     return f'test_cfg.{"".join(names[:1])}save_rankings'
 
