@@ -93,7 +93,7 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
         taken = (target / _name(last, root)).is_file()  # from a file before this one
         if last.is_file() or taken or record not in contents:
             continue
-        if (own := _own_training(run)) is not None:
+        if own := _own_training(run):
             print(f'not taken from {file}: {run}: {own} has a training of yours, not tested')
             continue
         made_with = json.loads(contents[record])['settings']

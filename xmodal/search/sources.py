@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError, read_image_bytes
 from xmodal.datasets.region_store import RegionStore, open_stores
+from xmodal.datasets.transforms.regions import is_crop
 from xmodal.errors import FileError
 from xmodal.fields import Fields, as_objects
 from xmodal.files import read_json, reads
@@ -143,8 +144,7 @@ def _store_entries(store: RegionStore) -> Iterator[Entry]:
     mtime = (store.folder / 'store.json').stat().st_mtime_ns
     for image in range(len(store)):
         image_id = store.image_id(image)
-        original, _, view = image_id.rpartition('#')
-        if store.views == 1 or not (view.isdecimal() and original in store):
+        if not is_crop(store, image_id):
             yield Entry(f'{store.folder}::{image_id}', str(store.folder), None, 0, mtime)
 
 

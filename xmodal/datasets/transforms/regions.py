@@ -144,6 +144,12 @@ def view_id(image_id: str, view: int) -> str:
     return f'{image_id}#{view}' if view else image_id
 
 
+def is_crop(store: RegionStore, image_id: str) -> bool:
+    """Whether an id of a store is that of a view which is a crop of another image."""
+    original, _, view = image_id.rpartition('#')
+    return store.views > 1 and view.isdecimal() and original in store
+
+
 def _require_extractor(store: RegionStore, expected: dict) -> None:
     """Refuses a store that another extractor computed."""
     found = store.sources.get('extractor') if isinstance(store.sources, dict) else None

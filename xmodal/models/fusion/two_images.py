@@ -8,7 +8,7 @@ from torch import Tensor
 _LAYER = re.compile(r'(.*backbone\.fusion\.layers\.)(\d+)(\..+)')
 
 
-def find_layers(state_dict: dict[str, Tensor]) -> dict[str, Match[str]]:
+def _find_layers(state_dict: dict[str, Tensor]) -> dict[str, Match[str]]:
     """The names of weights of fusion layers, the model's and its teacher's, in three parts.
 
     Returns:
@@ -19,7 +19,7 @@ def find_layers(state_dict: dict[str, Tensor]) -> dict[str, Match[str]]:
 
 def count_layers(state_dict: dict[str, Tensor]) -> int:
     """The number of fusion layers; 0 for none."""
-    return 1 + max((int(match[2]) for match in find_layers(state_dict).values()), default=-1)
+    return 1 + max((int(match[2]) for match in _find_layers(state_dict).values()), default=-1)
 
 
 def copy_layers(state_dict: dict[str, Tensor]) -> None:
@@ -27,7 +27,7 @@ def copy_layers(state_dict: dict[str, Tensor]) -> None:
 
     The copies of a layer follow each other.
     """
-    layers = find_layers(state_dict)
+    layers = _find_layers(state_dict)
     values = {name: state_dict.pop(name) for name in layers}
     for name, match in layers.items():
         for copy in (0, 1):
