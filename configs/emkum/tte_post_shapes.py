@@ -26,7 +26,7 @@ train_dataloader = dict(
         ]
     )
 )
-train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=5, val_interval=5)
+train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=10, val_interval=10)
 test_cfg = dict(
     _delete_=True,
     type='CompositeEvalLoop',
