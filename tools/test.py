@@ -72,6 +72,8 @@ def main() -> None:
     name = args.checkpoint or args.config
     args.config = str(entry.config_file) if entry else args.config
     config = load_config(args)
+    if not args.work_dir:  # the folder of a training keeps the config of that training
+        config.work_dir = f'{config.work_dir}/test'
     checkpoint = checkpoint_of(name)
     require_checkpoint(checkpoint)
     config.load_from, config.resume = str(checkpoint), False

@@ -12,6 +12,7 @@ import torch
 from mmengine.config import Config
 from ranks import run_on_ranks
 
+from tools import test as test_tool
 from tools import train
 from xmodal.engine.beginning import set_beginning
 from xmodal.engine.errors import ConfigError, run_or_explain
@@ -150,6 +151,21 @@ def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):
     status, printed = call(capsys, monkeypatch, 'train', *arguments)
     assert status == 2 and 'holds an earlier run (epoch_1.pth): add --resume' in printed
     assert (tmp_path / 'run/epoch_1.pth').read_bytes() == b'mine'
+
+
+def test_a_test_leaves_the_config_of_the_training_as_it_is(
+    config_file, tiny_config, tmp_path, monkeypatch
+):
+    run = tmp_path / 'work_dirs/tiny'
+    run.mkdir(parents=True)
+    (run / 'tiny.py').write_text('# of the training')
+    weights = MODELS.build(tiny_config.model).state_dict()
+    torch.save({'state_dict': weights, 'meta': {}}, run / 'epoch_1.pth')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, 'argv', ['test.py', config_file, f'{run}/epoch_1.pth'])
+    test_tool.main()
+    assert (run / 'tiny.py').read_text() == '# of the training'
+    assert (run / 'test/tiny.py').is_file()
 
 
 def test_a_run_goes_on_from_its_latest_checkpoint_wherever_its_folder_is(tiny_config, tmp_path):
