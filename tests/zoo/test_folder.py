@@ -1,5 +1,6 @@
 """A model in a folder: written, read, and never run."""
 
+import copy
 import json
 
 import cv2
@@ -35,7 +36,9 @@ def test_a_folder_has_the_scores_of_the_run_to_the_last_bit(trained, tmp_path, m
     config, model, images = trained
     inferencer = Inferencer(config, tmp_path / 'weights.pth')
     expected = inferencer.similarity(images, TEXTS), inferencer.match(images, TEXTS)
+    before = copy.deepcopy(config.to_dict())
     folder = save_pretrained(model, config, tmp_path / 'model')
+    assert config.to_dict() == before  # it may train on
     names = {path.name for path in folder.iterdir()}
     assert names == {'config.py', 'model.safetensors', 'vocab.txt', 'README.md'}
 
@@ -174,6 +177,13 @@ def test_values_of_a_config_are_those_that_python_reads(tmp_path):
     config = read_folder(tmp_path)
     assert config.to_dict() == Config.fromfile(tmp_path / 'config.py').to_dict()
     assert config.f == f'{tmp_path}/g'
+
+
+def test_the_path_of_a_folder_may_have_an_apostrophe(tmp_path):
+    folder = tmp_path / "Anna's"
+    folder.mkdir()
+    (folder / 'config.py').write_text("a = dict(b=['{{ fileDirname }}/c'])")
+    assert read_folder(folder).a.b == [f'{folder}/c']
 
 
 def test_a_name_on_the_hub_is_fetched(trained, tmp_path, monkeypatch):

@@ -66,13 +66,12 @@ def read_folder(folder: Path) -> Config:
         ConfigError: when it has something else than values, or a ``type`` of another package.
     """
     file = folder / CONFIG
-    text = read_text(file).replace(HERE, folder.resolve().as_posix())
-    values = {}
+    values, here = {}, folder.resolve().as_posix()
     try:
-        for statement in ast.parse(text).body:
+        for statement in ast.parse(read_text(file)).body:
             if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
                 raise ValueError(f'line {statement.lineno} is no assignment')
-            values[statement.targets[0].id] = _value(statement.value)
+            values[statement.targets[0].id] = _value(statement.value, here)
     except (SyntaxError, ValueError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f'{file}: {error}. The config of a folder is read, not run: it has assignments of '
@@ -82,19 +81,25 @@ def read_folder(folder: Path) -> Config:
     return Config(values, filename=str(file))
 
 
-def _value(node: ast.expr) -> Any:
-    """The value of ``dict(a=…)``, or of a literal that may have such dicts in it."""
+def _value(node: ast.expr, here: str) -> Any:
+    """The value of ``dict(a=…)``, or of a literal that may have such dicts in it.
+
+    Args:
+        node: of the source.
+        here: the folder, in the place of ``HERE``.
+    """
     if isinstance(node, ast.Call):
         if getattr(node.func, 'id', None) != 'dict' or node.args:
             raise ValueError(f'line {node.lineno} calls a function')
-        return {keyword.arg: _value(keyword.value) for keyword in node.keywords}
+        return {keyword.arg: _value(keyword.value, here) for keyword in node.keywords}
     if isinstance(node, ast.List | ast.Tuple):
-        items = [_value(item) for item in node.elts]
+        items = [_value(item, here) for item in node.elts]
         return items if isinstance(node, ast.List) else tuple(items)
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
-        return {ast.literal_eval(key): _value(value) for key, value in pairs}
-    return ast.literal_eval(node)
+        return {ast.literal_eval(key): _value(value, here) for key, value in pairs}
+    value = ast.literal_eval(node)
+    return value.replace(HERE, here) if isinstance(value, str) else value
 
 
 def _require_own_types(file: Path, values: dict) -> None:

@@ -1,5 +1,6 @@
 """Writes a model to a folder, and a folder to the hub."""
 
+import copy
 import json
 import shutil
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ def save_pretrained(
     dtype: torch.dtype | None = None,
     card: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Writes a model to a folder that ``from_pretrained`` reads.
+    """Writes a model to a folder that :func:`xmodal.get_model` and the inferencers read.
 
     Momentum teachers and queues are left out. What the config names by a path (vocabularies,
     answer lists) is copied, and encoders do not look for the weights that they started from.
@@ -46,7 +47,8 @@ def save_pretrained(
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    content = Config({key: config[key] for key in _KEYS if config.get(key) is not None}).copy()
+    kept = {key: config[key] for key in _KEYS if config.get(key) is not None}
+    content = Config(copy.deepcopy(kept))  # the caller's config stays as it is
     _make_portable(content.model, model, folder)
     (folder / CONFIG).write_text(content.pretty_text, encoding='utf-8')
     weights = _portable_weights(model, read_folder(folder), dtype)
