@@ -52,6 +52,14 @@ def test_the_capture_time_is_found(content):
     assert _header(content) == ((40, 24), '2024-05-06 07:08:09')
 
 
+def test_a_chunk_that_pillow_refuses_spoils_no_image_that_opencv_decodes():
+    info = PngInfo()
+    info.add_text('Raw profile type 8bim', '0' * (2 << 20), zip=True)
+    content = encoded('PNG', pnginfo=info, exif=exif())
+    assert np.array_equal(decode_image(content, 'long.png'), PIXELS)
+    assert _header(content) == ((40, 24), None)
+
+
 def test_a_clock_that_was_never_set_is_no_capture_time():
     unset = '0000:00:00 00:00:00'
     assert _header(encoded('JPEG', exif=exif(time=unset))) == ((40, 24), None)

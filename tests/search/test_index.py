@@ -246,6 +246,20 @@ def test_a_list_without_names_of_images_is_a_sentence(tmp_path, name, content, m
         find_entries(str(tmp_path / name))
 
 
+def test_a_folder_that_cannot_be_listed_is_named_and_not_taken_for_empty(photos, monkeypatch):
+    inner = next(path for path in sorted(photos.rglob('*')) if path.is_dir())
+    scan = os.scandir
+
+    def refuse(path):
+        if os.fspath(path) == str(inner):
+            raise PermissionError(13, 'Permission denied', str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, 'scandir', refuse)
+    with pytest.raises(PermissionError, match=f'{inner}'):
+        find_entries(str(photos))
+
+
 def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_path):
     index = make()
     index.folder.mkdir()

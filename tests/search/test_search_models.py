@@ -9,7 +9,7 @@ from xmodal.datasets.region_store import RegionStore
 from xmodal.errors import FileError
 from xmodal.registry import MODELS
 from xmodal.search import ImageIndex, Query
-from xmodal.search.model import query_vectors
+from xmodal.search.model import fingerprint, query_vectors
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
 TEXTS = ['a red ring', 'two blue discs', 'a small green square']
@@ -64,6 +64,16 @@ def test_dual_encoders_search_a_region_store(prepare, pooling, tmp_path):
     before = index.catalogue.rows()
     index.update(store, progress=False)
     assert index.catalogue.rows() == before
+
+
+def test_an_index_knows_its_model_after_it_has_built_an_extractor(prepare):
+    inferencer, _ = prepare('temde/dual_mean_shapes')
+    before = fingerprint(inferencer)
+    load = inferencer.pipeline.transforms[0]
+    vars(load)['extractor'] = torch.nn.Linear(2, 2)  # as the first image without a store does
+    assert fingerprint(inferencer) == before
+    load.views += 1
+    assert fingerprint(inferencer) != before
 
 
 def test_emkum_searches_images_and_takes_captions(prepare, tmp_path):

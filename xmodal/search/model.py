@@ -18,13 +18,18 @@ _MATCHED = 64  # images that are compared with a text at once
 
 def fingerprint(inferencer: Any) -> str:
     """Identifies the weights and the preprocessing of a model: its vectors depend on both."""
-    transforms = [(type(t).__name__, vars(t)) for t in inferencer.pipeline.transforms]
+    transforms = [(type(t).__name__, _settings(t)) for t in inferencer.pipeline.transforms]
     described = re.sub(r' at 0x[0-9a-f]+', '', repr(transforms))  # places in memory
     digest = hashlib.sha256(described.encode())
     for name, value in sorted(inferencer.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(value.cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()[:16]
+
+
+def _settings(transform: Any) -> dict[str, Any]:
+    """The attributes of a transform, without the extractor that its first image builds."""
+    return {k: v for k, v in vars(transform).items() if not isinstance(v, torch.nn.Module)}
 
 
 def require_vectors(inferencer: Any) -> None:

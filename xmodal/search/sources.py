@@ -107,10 +107,15 @@ def find_entries(source: str) -> list[Entry]:
 
 def _images_below(folder: Path) -> Iterator[Entry]:
     """Without a :class:`Path` for each file: folders have hundred thousands of them."""
-    for parent, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder, onerror=_raise):
         for name in names:
             if name.lower().endswith(SUFFIXES):
                 yield _file_entry(os.path.join(parent, name))
+
+
+def _raise(error: OSError) -> None:
+    """A folder that cannot be listed now has not lost its images: they must not leave an index."""
+    raise error
 
 
 def _entries(file: Path) -> Iterator[Entry]:
