@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from xmodal.evaluation.retrieval import Gallery
-from xmodal.files import FileError, atomic_write, explain_errors, require_new
+from xmodal.files import FileError, atomic_write, explain_errors
 
 
 class ScoreMatrix(NamedTuple):
@@ -38,12 +38,7 @@ class ScoreMatrix(NamedTuple):
 
 
 def write_scores(file: str | Path, matrix: ScoreMatrix) -> None:
-    """Writes a new ``.npz`` file.
-
-    Raises:
-        FileExistsError: when the file exists already.
-    """
-    require_new('save_scores', file)
+    """Writes an ``.npz`` file, in the place of that of an earlier validation."""
     with atomic_write(Path(file)) as path, open(path, 'wb') as output:
         np.savez(output, **{k: v for k, v in matrix._asdict().items() if v is not None})
 
