@@ -200,6 +200,15 @@ def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
     assert load(out) == [{'image': 'coco/train2014/1.jpg', 'caption': ['one', 'two']}]
 
 
+def test_a_caption_that_ends_within_an_emoji_is_kept(tmp_path, monkeypatch):
+    touch(tmp_path, 'a.jpg')
+    items = [{'image': 'a.jpg', 'caption': ['a smile \ud83d', 'ein Lächeln']}]
+    source, out = tmp_path / 'cut.json', tmp_path / 'out.json'
+    source.write_text(json.dumps(items))
+    run(monkeypatch, albef_paths, source, '--out', out, '--root', tmp_path)
+    assert load(out) == items and 'Lächeln' in out.read_text('utf-8')
+
+
 def test_files_and_shards_of_img2dataset_are_converted(tmp_path, monkeypatch, capsys):
     folder = tmp_path / 'cc3m'
     touch(folder, '00000/000000000.jpg', '00000/000000001.jpg')

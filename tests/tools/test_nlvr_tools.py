@@ -93,11 +93,11 @@ def test_a_statement_is_true_of_one_image_and_false_of_another(
     for out, seed in zip(outs, (0, 0, 1), strict=True):
         run(
             monkeypatch, nlvr_statements, scenes, '--out', out, '--statements', 200,
-            '--seed', seed, '--vocab', out.with_suffix('.txt'), *boxes,
+            '--seed', seed, '--vocab', tmp_path / 'words' / f'{out.stem}.txt', *boxes,
         )  # fmt: skip
     contents = [out.read_text() for out in outs]
     assert contents[0] == contents[1] != contents[2]
-    assert outs[0].with_suffix('.txt').read_text().splitlines()[:2] == ['[PAD]', '[UNK]']
+    assert (tmp_path / 'words/a.txt').read_text().splitlines()[:2] == ['[PAD]', '[UNK]']
     items = json.loads(contents[0])
     assert len(items) == 400
     for true, false in zip(items[::2], items[1::2], strict=True):

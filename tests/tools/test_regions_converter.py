@@ -85,12 +85,13 @@ def test_the_files_of_scan_become_a_store_without_padding(tmp_path, monkeypatch)
     features[1, 2:] = 0
     np.save(tmp_path / 'dev_ims.npy', features)
     (tmp_path / 'dev_caps.txt').write_text('one\ntwo\nthree\n')
-    (tmp_path / 'dev_ids.txt').write_text('42\n7\n9\n')
+    names = 'COCO_val2014_000000391895', '007', '9'  # the stems of the files of images
+    (tmp_path / 'dev_ids.txt').write_text('\n'.join(names))
     run(monkeypatch, regions, 'precomp', tmp_path, '--split', 'dev', '--out', tmp_path / 'store')
     store = RegionStore(tmp_path / 'store')
-    assert [len(store[name].features) for name in ('42', '7', '9')] == [4, 2, 4]
+    assert [len(store[name].features) for name in names] == [4, 2, 4]
     assert np.array_equal(store['9'].features, features[2])
-    assert store['42'].boxes is None and store['42'].labels is None
+    assert store[names[0]].boxes is None and store[names[0]].labels is None
 
 
 def dump(file, value):

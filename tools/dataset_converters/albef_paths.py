@@ -15,7 +15,7 @@ import argparse
 import re
 from pathlib import Path
 
-from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.datasets.albef_writer import NoRecordError, write_albef_json
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import Fields, read_object
@@ -103,7 +103,7 @@ def main() -> None:
     )
     try:
         count = write_albef_json(args.out, records, len(captions))
-    except ValueError as error:
+    except NoRecordError as error:
         example = args.root / next(iter(captions), '')
         raise ValueError(
             f'none of the images exists, for instance {example}: check --root, --pattern and '

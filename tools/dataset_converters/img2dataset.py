@@ -11,10 +11,10 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from xmodal.datasets.albef_writer import path_below, write_albef_json
+from xmodal.datasets.albef_writer import NoRecordError, path_below, write_albef_json
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import read_object
-from xmodal.files import FileError, read_text, reads
+from xmodal.files import read_text, reads
 
 CONFIG = """\
 _base_ = 'pretrain_4m.py'
@@ -86,9 +86,7 @@ def main() -> None:
     prefix = path_below(args.folder, args.root)
     try:
         count = write_albef_json(args.out, records(args.folder, prefix), total)
-    except FileError:
-        raise
-    except ValueError as error:
+    except NoRecordError as error:
         raise ValueError(
             f'no image with a .txt file of the same name in {args.folder}/*/: run img2dataset with '
             '--output_format files and --caption_col'

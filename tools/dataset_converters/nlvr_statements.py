@@ -25,7 +25,7 @@ from xmodal.datasets.shapes.grammar import SPECIAL_TOKENS
 from xmodal.datasets.text import clean_caption
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
-from xmodal.files import require_new, write_json
+from xmodal.files import atomic_open, require_new, write_json
 
 TRIES = 40  # scenes looked at for a statement; one that they do not decide is dropped
 MOST_DROPPED = 1000  # one after another
@@ -160,7 +160,8 @@ def write_vocabulary(file: Path, sentences: Iterable[str]) -> int:
     """Writes the words of sentences in the format of BERT, and returns how many lines."""
     words = {word for sentence in sentences for word in clean_caption(sentence).split()}
     lines = [*SPECIAL_TOKENS, *sorted(words)]
-    file.write_text('\n'.join(lines) + '\n', 'utf-8')
+    with atomic_open(file) as output:
+        output.write('\n'.join(lines) + '\n')
     return len(lines)
 
 

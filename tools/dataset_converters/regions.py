@@ -99,8 +99,7 @@ class PrecompSource(NamedTuple):
                 None if x is None else np.array(x[regions.attention_mask])
                 for x in (regions.features, regions.boxes)
             )
-            image_id = str(self.dataset.image_ids[index])
-            yield DetectedImage(image_id, 1, 1, features, boxes), index + 1
+            yield DetectedImage(self.dataset.image_names[index], 1, 1, features, boxes), index + 1
 
 
 def convert(sources: list[Source], writer: RegionStoreWriter, seconds: float) -> None:

@@ -10,6 +10,10 @@ from tqdm import tqdm
 from xmodal.files import atomic_open, require_new
 
 
+class NoRecordError(ValueError):
+    """A file that would be empty."""
+
+
 def write_albef_json(path: Path, records: Iterable[dict], total: int | None = None) -> int:
     """Writes ``{image, caption, image_id?}`` records as a JSON list, one per line.
 
@@ -23,16 +27,19 @@ def write_albef_json(path: Path, records: Iterable[dict], total: int | None = No
 
     Raises:
         FileExistsError: when ``path`` already exists.
-        ValueError: when there is no record.
+        NoRecordError: when there is no record.
     """
     require_new('--out', path)
     count = 0
     with atomic_open(path) as file:
         for count, record in enumerate(tqdm(records, path.name, total, delay=1), 1):
             file.write('[\n' if count == 1 else ',\n')
-            file.write(json.dumps(record, ensure_ascii=False))
+            text = json.dumps(record, ensure_ascii=False)
+            file.write(
+                text.encode(errors='backslashreplace').decode()
+            )  # half an emoji has no UTF-8
         if not count:
-            raise ValueError(f'no record to write to {path}')
+            raise NoRecordError(f'no record to write to {path}')
         file.write('\n]\n')
     return count
 

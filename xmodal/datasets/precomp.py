@@ -9,7 +9,12 @@ from torch.utils.data import Dataset
 
 from xmodal.datasets.base import evenly_spaced, find_files, unpack_index
 from xmodal.datasets.boxes import find_invalid_box
-from xmodal.datasets.precomp_captions import assign_captions, assign_image_ids, read_lines
+from xmodal.datasets.precomp_captions import (
+    assign_captions,
+    name_images,
+    number_images,
+    read_lines,
+)
 from xmodal.fields import shorten
 from xmodal.registry import DATASETS
 from xmodal.structures import DataSample, Regions
@@ -72,7 +77,8 @@ class PrecompDataset(Dataset):
             self.features, len(self.captions), ids, captions_per_image, prefix
         )
         self.rows, self.text_to_image = assignment
-        self.image_ids = assign_image_ids(ids, len(self.features), assignment, prefix)
+        self.image_names = name_images(ids, len(self.features), assignment, prefix)
+        self.image_ids = number_images(self.image_names)
         if max_images is not None:
             self.rows = self.rows[:max_images]
             kept = np.flatnonzero(self.text_to_image < max_images)

@@ -122,16 +122,16 @@ def _check_repeated_rows(
             )
 
 
-def assign_image_ids(
+def name_images(
     ids: list[str] | None, num_rows: int, assignment: CaptionAssignment, prefix: Path
-) -> np.ndarray:
-    """An integer per image: its id where all ids are integers, otherwise its index.
+) -> list[str]:
+    """The id of each image, as the file has it; its index where there is no file.
 
     Raises:
         ValueError: when two images have the same id.
     """
     if ids is None:
-        return np.arange(len(assignment.rows))
+        return [str(image) for image in range(len(assignment.rows))]
     lines = assignment.rows
     if len(ids) != num_rows:
         lines = np.unique(assignment.text_to_image, return_index=True)[1]
@@ -143,9 +143,14 @@ def assign_image_ids(
                 f'{prefix}_ids.txt, lines {first + 1} and {line + 1}: both are {ids[line]}, but '
                 'they are of two images'
             )
-    if not all(text.isdecimal() and int(text[:20]) < 2**63 for text in ids):
-        return np.arange(len(lines))
-    return np.array([int(ids[line]) for line in lines])
+    return [ids[line] for line in lines]
+
+
+def number_images(names: list[str]) -> np.ndarray:
+    """An integer per image: its id where all ids are integers, otherwise its index."""
+    if not all(name.isdecimal() and int(name[:20]) < 2**63 for name in names):
+        return np.arange(len(names))
+    return np.array([int(name) for name in names])
 
 
 def read_lines(file: Path) -> list[str]:
