@@ -19,6 +19,7 @@ from xmodal.registry import MODELS
 
 FILE = 'configs/acerpe/retrieval_shapes.py'
 ORIGINAL = Config.fromfile(FILE)
+ORIGINAL.custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4, momentum=0.995)]
 VOCABULARY = write_placeholder_vocabulary(tempfile.mkdtemp(prefix='vocabulary_'))
 NAN = math.nan
 # By the type of the value in the config: what no key of this type may be. None leaves a key out.
@@ -87,7 +88,8 @@ def leaves(section, path=''):
     for key, value in items:
         dotted = f'{path}.{key}'.lstrip('.')
         yield dotted, value
-        if isinstance(value, dict) or (isinstance(value, list) and isinstance(value[:1], dict)):
+        of_dicts = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+        if of_dicts or isinstance(value, dict):
             yield from leaves(value, dotted)
 
 
@@ -98,9 +100,9 @@ def changed(key, value):
     """The config with another value."""
     config = Config(ORIGINAL.to_dict(), filename=FILE)
     section = config
-    *path, name = key.split('.')
+    *path, name = (int(part) if part.isdecimal() else part for part in key.split('.'))
     for part in path:
-        section = section.setdefault(part, {})
+        section = section[part] if isinstance(section, list) else section.setdefault(part, {})
     section[name] = value
     return config
 
@@ -113,7 +115,8 @@ def check(config):
 
 
 def trial(trials, key, value):
-    names = key.split('.')[-2:]  # the key, or the dict that it is in
+    # The key, or the dict that it is in; a place in a list names nothing.
+    names = [part for part in key.split('.') if not part.isdecimal()][-2:]
     is_right = key.endswith(HANDED_ON) and value is True
 
     def build():
@@ -154,7 +157,7 @@ def test_whatever_a_value_is_checking_it_ends_in_a_sentence_or_passes(key, value
     try:
         check(changed(key, value))
     except ConfigError as error:
-        assert any(part in str(error) for part in key.split('.'))
+        assert any(part in str(error) for part in key.split('.') if not part.isdecimal())
 
 
 SECTIONS = {
