@@ -8,11 +8,13 @@ import pytest
 import torch
 from torch import nn
 
+from xmodal.datasets.collate import stack_regions
 from xmodal.datasets.image_file import read_image
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import AnchorAucHook
 from xmodal.engine.launch import build_runner
 from xmodal.engine.wrappers import unwrap
+from xmodal.registry import DATASETS, MODELS
 
 IMAGES = 4
 
@@ -73,6 +75,46 @@ def test_the_log_has_the_area_of_the_named_objects(config, tiny_world, monkeypat
     (logged,) = [row['anchor_auc'] for row in rows if 'anchor_auc' in row]
     model = unwrap(runner.model).eval()
     assert logged == pytest.approx(literal_auc(model, captions[:IMAGES], tiny_world), abs=1e-5)
+
+
+@torch.no_grad()
+def test_regions_have_no_cls_to_leave_out(relocated, tiny_world):
+    config = relocated('configs/acerpe/pretrain_shapes_regions.py', tiny_world)
+    torch.manual_seed(0)
+    model = MODELS.build(config.model).eval()
+    dataset = DATASETS.build(config.test_dataloader.dataset)
+    loader = SimpleNamespace(dataset=dataset, collate_fn=stack_regions)
+    logged = {}
+    hook = AnchorAucHook(str(tiny_world / 'coco/instances_test.json'), IMAGES)
+    hook.after_train_epoch(
+        SimpleNamespace(
+            whole_model=lambda: model,
+            val_loop=SimpleNamespace(dataloader=loader),
+            visualizer=SimpleNamespace(add_scalars=lambda values, step: logged.update(values)),
+            iter=0,
+            logger=SimpleNamespace(info=str),
+        )
+    )
+    areas = []
+    for row in range(IMAGES):
+        sample = dataset[row]
+        caption, regions = sample['data_samples'].text[0], sample['inputs']
+        batch = model.data_preprocessor(stack_regions([sample]), False)['inputs']
+        image = model.encode_image(batch.images).tokens
+        text = model.encode_text(*model.data_preprocessor.tokenize([caption])).tokens
+        similarity = model.relate(image, text).similarity[0].mean(-1)
+        objects = hook.objects[sample['data_samples'].image_id]
+        for position, word in enumerate(caption.split(), start=1):
+            boxes = [box for names, box in objects if word in names]
+            on, beside = [], []
+            for region, (x1, y1, x2, y2) in enumerate(regions.boxes.tolist()):
+                x, y = (x1 + x2) / 2, (y1 + y2) / 2
+                inside = any(a <= x < c and b <= y < d for a, b, c, d in boxes)
+                (on if inside else beside).append(float(similarity[region, position]))
+            if on and beside:
+                wins = sum((a > b) + 0.5 * (a == b) for a in on for b in beside)
+                areas.append(wins / (len(on) * len(beside)))
+    assert logged['anchor_auc'] == pytest.approx(sum(areas) / len(areas), abs=1e-5)
 
 
 def test_weights_are_the_same_with_and_without_it(config):

@@ -146,15 +146,41 @@ def test_every_family_is_tested_blind(relocated, tiny_world, tmp_path, file):
     loop = runner.build_test_loop(runner._test_loop)
     for way in WAYS:
         blind(loop, way, preprocessor)
-        while hasattr(loop, 'loops'):
-            loop = next(iter(loop.loops.values()))
-        batch = preprocessor(next(iter(loop.dataloader)), False)['inputs']
-        if way == 'text':
-            assert len(set(map(tuple, batch.input_ids.tolist()))) == 1
-        if way == 'image':
-            images = batch.images.features if isinstance(batch.images, Regions) else batch.images
-            assert images.abs().max() < 0.01
-        loop.dataloader.collate_fn = loop.dataloader.collate_fn.collate
+        for inner in inner_loops(loop):
+            loader = inner.dataloader
+            shown = next(iter(loader))
+            batch = preprocessor(shown, False)['inputs']
+            if way == 'text' and hasattr(loader.dataset, 'class_names'):
+                assert set(loader.dataset.class_names) == {''}
+            elif way == 'text':
+                assert len(set(map(tuple, batch.input_ids.tolist()))) == 1
+            if way == 'image':
+                assert pixels_or_features(batch.images).abs().max() < 0.01
+            hidden, loader.collate_fn = loader.collate_fn, loader.collate_fn.collate
+            if way == 'shuffle':
+                own = next(iter(loader))
+                assert [s.text for s in shown['data_samples']] == [
+                    s.text for s in own['data_samples']
+                ]
+                count = len(own['data_samples'])  # of a pair one image may be the same
+                rows = [
+                    pixels_or_features(x['inputs']).unflatten(0, (count, -1)) for x in (shown, own)
+                ]
+                for one, two in zip(*rows, strict=True):
+                    assert one.shape != two.shape or not one.equal(two)
+            assert hidden.way == way
+
+
+def inner_loops(loop):
+    return (
+        [x for part in loop.loops.values() for x in inner_loops(part)]
+        if hasattr(loop, 'loops')
+        else [loop]
+    )
+
+
+def pixels_or_features(images):
+    return images.features if isinstance(images, Regions) else images
 
 
 @torch.no_grad()

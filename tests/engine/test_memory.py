@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from xmodal.engine.memory import recompute_gelu
+from xmodal.engine.memory import recompute_activations, recompute_gelu
 
 
 class FeedForward(nn.Module):
@@ -57,6 +57,15 @@ def test_a_recomputed_gelu_is_not_stored():
     hidden = 3 * 16
     # The second layer stores the output of GELU, GELU its input.
     assert before.count(hidden) == 2 and after.count(hidden) == 1
+
+
+def test_of_a_recomputed_module_only_the_input_is_stored():
+    model, tokens = nn.Sequential(FeedForward(), FeedForward()), torch.randn(3, 4)
+    before, expected = saved_sizes(model, tokens)
+    recompute_activations(model, ['FeedForward'])
+    after, output = saved_sizes(model, tokens)
+    assert before.count(3 * 16) == 4 and after.count(3 * 16) == 0
+    assert output.equal(expected)
 
 
 def test_a_model_without_feed_forward_blocks_stays_as_it_is():

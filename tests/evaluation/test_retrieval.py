@@ -1,5 +1,7 @@
 """Retrieval metrics, against literal loops."""
 
+from statistics import fmean, stdev
+
 import pytest
 import torch
 
@@ -53,7 +55,9 @@ def test_folds_are_searched_separately_and_in_order(gallery):
         parts.append(literal_metrics(scores, gallery.text_to_image[columns] - first))
     found = retrieval_metrics(gallery, folds=4)
     for name in parts[0]:
-        assert found[name] == pytest.approx(sum(part[name] for part in parts) / 4)
+        values = [part[name] for part in parts]
+        assert found[name] == pytest.approx(fmean(values))
+        assert found[f'{name}_std'] == pytest.approx(stdev(values), abs=1e-4)
 
 
 def test_each_direction_is_measured_by_its_own_scores(gallery):

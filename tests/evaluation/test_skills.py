@@ -8,7 +8,7 @@ import torch
 
 from xmodal.evaluation import SkillMetric, StatementMetric, WinogroundMetric
 from xmodal.evaluation.queries import figure
-from xmodal.evaluation.skills import best_threshold
+from xmodal.evaluation.skills import best_threshold, rank_auc
 
 
 def measure(metric, samples):
@@ -95,8 +95,10 @@ def test_winoground_as_in_its_own_script():
     samples, text, image, group = [], 0, 0, 0
     for example in range(200):
         c0_i0, c1_i0, c0_i1, c1_i1 = (rng.random() for _ in range(4))
-        samples.append(('Object', 0, [c0_i0, c1_i0], None, 2 * example, str(example)))
-        samples.append(('Object', 1, [c0_i1, c1_i1], None, 2 * example + 1, str(example)))
+        right = [float(example % 4 > 0), 0.5]  # by fusion all but each fourth are right
+        own = 2 * example, str(example)
+        samples.append(('Object', 0, [c0_i0, c1_i0], right, *own))
+        samples.append(('Object', 1, [c0_i1, c1_i1], right[::-1], own[0] + 1, own[1]))
         text_correct = c0_i0 > c1_i0 and c1_i1 > c0_i1
         image_correct = c0_i0 > c0_i1 and c1_i1 > c1_i0
         text, image = text + text_correct, image + image_correct
@@ -105,6 +107,10 @@ def test_winoground_as_in_its_own_script():
     for name, hits in (('text', text), ('image', image), ('group', group)):
         assert figures[f'vectors/{name}'] == pytest.approx(100 * hits / 200)
         assert figure(queries, f'vectors/{name}') == pytest.approx(100 * hits / 200)
+        assert figures[f'fusion/{name}'] == 75
+    # Of the 24 orders of four scores, 6, 6 and 4 are right.
+    chances = {'chance/text': 25, 'chance/image': 25, 'chance/group': 100 * 4 / 24}
+    assert {name: figures[name] for name in chances} == pytest.approx(chances)
     assert len(set(queries['samples'].groups)) == 200
     with pytest.raises(ValueError, match='example 0 has 1 samples, expected 2'):
         measure(WinogroundMetric(), samples[1:])
@@ -128,6 +134,13 @@ def test_statements_are_judged_by_the_threshold_of_the_other_half():
     assert figures['chance/accuracy'] == pytest.approx(100 * 4 / 7)
     with pytest.raises(ValueError, match='two images or more'):
         measure(StatementMetric(), samples[:1])
+    figures, _ = measure(StatementMetric(), [x for x in samples if x[1]])
+    assert figures == {'vectors/accuracy': 100, 'chance/accuracy': 100}  # an AUC needs both labels
+
+
+def test_ties_count_half():
+    true, false = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    assert rank_auc(true, false) == (0.5 + 1 + 1 + 1) / 4
 
 
 def test_a_threshold_is_the_best_of_all():

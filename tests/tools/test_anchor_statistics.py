@@ -11,12 +11,14 @@ from tools.analysis.anchor_statistics import (
     location_statistics,
     next_of_another,
     pair_statistics,
+    word_maps,
 )
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.launch import build_runner
 from xmodal.evaluation.location import named_tokens
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
+from xmodal.visualization.grad_cam import grad_cam
 
 
 @pytest.fixture
@@ -110,6 +112,33 @@ def test_anchors_and_maps_are_compared_on_the_patches_of_the_objects_of_a_word()
         'two groups, group 1': pytest.approx(1 / 14),
         'one': 1.0,
     }
+
+
+def test_maps_are_those_of_words_and_patches_without_cls(tiny_config):
+    tiny_config.model.backbone.fusion.depth = 2  # the last layer has no maps of words
+    torch.manual_seed(0)
+    model = MODELS.build(tiny_config.model).eval()
+    for parameter in model.backbone.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    with torch.no_grad():
+        image = model.encode_image(torch.randn(2, 3, 32, 32)).tokens
+        mask = torch.ones(2, 6, dtype=torch.bool)
+        text = model.encode_text(torch.randint(5, 60, (2, 6)), mask).tokens
+        maps, relation = word_maps(model, image, text), model.relate(image, text)
+    attended, _ = grad_cam(model, image, text, 0)
+    similarity, nearness, cam = (
+        maps[f'AUC of {name}']
+        for name in ('the similarity S', 'the nearness -P', 'Grad-CAM, layer 0')
+    )
+    assert len(maps) == 3 and attended.any()
+    for row in range(2):
+        for patch in range(16):  # a grid of 4 x 4
+            for word in range(5):
+                own = row, patch, word
+                in_pair = row, 1 + patch, 1 + word
+                assert similarity[own].equal(relation.similarity[in_pair])
+                assert nearness[own].equal(-relation.distance[in_pair])
+                assert cam[own] == attended[row, 1 + word, patch // 4, patch % 4]
 
 
 def test_the_tool_prints_the_statistics_of_a_trained_model(

@@ -26,13 +26,14 @@ class Model:
 
 
 def test_patches_get_the_mean_colour_in_the_order_that_is_given():
-    images = torch.zeros(2, 3, 4, 4)
+    images = torch.zeros(3, 3, 4, 4)
     images[:, :, :2, :2] = 4.0  # the first of four patches; the mean is 1
-    order = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])
+    order = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3]])
     curve = deletion_curve(Model(), images, None, order, steps=4)
     kept, lost = torch.tensor([4.0, 1.0]).sigmoid().tolist()
     assert curve[0].tolist() == pytest.approx([kept, lost, lost, lost, lost])
     assert curve[1].tolist() == pytest.approx([kept, kept, kept, kept, lost])
+    assert curve[2].tolist() == pytest.approx([kept, kept, kept, lost, lost])
     steps = [(a + b) / 2 / 4 for a, b in zip(curve[1], curve[1][1:], strict=False)]
     assert float(area(curve)[1]) == pytest.approx(float(sum(steps)))
 
@@ -64,7 +65,37 @@ def call(config, tmp_path, monkeypatch):
     torch.save({'state_dict': weights, 'meta': {}}, tmp_path / 'weights.pth')
     arguments = [f'{tmp_path}/config.py', f'{tmp_path}/weights.pth', '--images', '4']
     monkeypatch.setattr(sys, 'argv', ['deletion_curves.py', *arguments])
+    found = {}
+    measure = deletion_curves.measure
+    monkeypatch.setattr(
+        deletion_curves, 'measure', lambda args: found.update(measure(args)) or found
+    )
     deletion_curves.main()
+    return found
+
+
+def test_the_best_patch_of_a_map_is_deleted_first_and_random_order_is_subtracted(
+    tiny_config, tmp_path, monkeypatch, capsys
+):
+    best = [5, 2, 11, 0]  # of 16 patches, for each image
+
+    def maps(model, image, text):
+        values = torch.zeros(4, 16).scatter_(1, torch.tensor(best)[:, None], 1.0)
+        return {'planted': values, 'reversed': -values}
+
+    def curve(model, images, text, order, steps):
+        """Constant, so that the area is the place of the best patch in the order."""
+        places = [row.tolist().index(patch) for row, patch in zip(order, best, strict=True)]
+        return torch.tensor(places).float()[:, None].expand(-1, 1 + steps)
+
+    monkeypatch.setattr(deletion_curves, 'caption_maps', maps)
+    monkeypatch.setattr(deletion_curves, 'deletion_curve', curve)
+    areas = call(tiny_config, tmp_path, monkeypatch)
+    assert areas['planted'].tolist() == [0] * 4 and areas['reversed'].tolist() == [15] * 4
+    drawn = areas['random order']
+    printed = ' '.join(capsys.readouterr().out.split())
+    assert f'0.000 │ {-drawn.mean():.3f} ± ' in printed
+    assert f'15.000 │ {15 - drawn.mean():.3f} ± ' in printed
 
 
 def test_a_sample_with_one_text_shows_all_its_words(

@@ -162,8 +162,8 @@ class StatementMetric(MinimalPairMetric):
     VSR fine-tunes a classifier; a score needs a threshold instead. The images are divided into two
     halves, and the threshold of each is the best one of the other: no statement is judged by a
     threshold that has seen its label. ``auc``, the chance that a true statement scores higher than
-    a false one, needs no threshold, and is no mean over statements (it cannot be compared by
-    query). ``chance/accuracy`` is that of the more frequent answer.
+    a false one, needs no threshold and statements of both kinds, and is no mean over statements (it
+    cannot be compared by query). ``chance/accuracy`` is that of the more frequent answer.
 
     Args:
         **others: see :class:`TaskMetric`.
@@ -173,11 +173,13 @@ class StatementMetric(MinimalPairMetric):
         """Accuracy and AUC by way, and chance."""
         labels = np.array([record['label'] for record in records])
         metrics = means(self.query_columns(records))
-        for way in ways(records):
-            scores = np.array([record[way][0] for record in records])
-            metrics[f'{way}/auc'] = 100 * rank_auc(scores[labels == 1], scores[labels == 0])
-        most = 100 * max(labels.mean(), 1 - labels.mean())
-        return {**metrics, 'chance/accuracy': float(most), 'chance/auc': 50.0}
+        metrics['chance/accuracy'] = float(100 * max(labels.mean(), 1 - labels.mean()))
+        if 0 < labels.mean() < 1:
+            for way in ways(records):
+                scores = np.array([record[way][0] for record in records])
+                metrics[f'{way}/auc'] = 100 * rank_auc(scores[labels == 1], scores[labels == 0])
+            metrics['chance/auc'] = 50.0
+        return metrics
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether each statement is judged right.
@@ -230,7 +232,5 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
 
 def rank_auc(true: np.ndarray, false: np.ndarray) -> float:
     """The chance that a true one scores higher than a false one; ties count half."""
-    if not len(true) or not len(false):
-        return float('nan')
     more = true[:, None] > false[None]
     return float((more + 0.5 * (true[:, None] == false[None])).mean())
