@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from xmodal.models.losses import PairLoss
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
 
@@ -102,6 +103,22 @@ def test_the_loss_is_that_of_the_loss_module_over_all_pairs(
     assert actual.keys() == expected.keys()
     for name in actual:
         torch.testing.assert_close(actual[name], expected[name])
+
+
+@MODELS.register_module()
+class SquaredLoss(PairLoss):
+    """A loss of a plug-in."""
+
+    def forward(self, scores, positives):
+        return {'loss_squared': (scores - positives.float()).square().mean()}
+
+
+@pytest.mark.parametrize('similarity', list(SIMILARITIES))
+def test_a_loss_of_a_plug_in_needs_a_forward_alone(matcher, regions_batch, similarity):
+    model = matcher(similarity, dict(type='SquaredLoss')).eval()
+    scores = model.similarity.to_scores(model(regions_batch))
+    expected = (scores - regions_batch.texts_of_images.float()).square().mean()
+    torch.testing.assert_close(model(regions_batch, mode='loss')['loss_squared'], expected)
 
 
 @pytest.mark.parametrize('similarity', list(SIMILARITIES))

@@ -1,16 +1,17 @@
-"""Losses: tensors in, a scalar or a loss a row out."""
+"""Losses: functions of tensors, and modules that a config names."""
 
 from xmodal.models.losses.anchor import anchor_hinges, anchor_token_term
 from xmodal.models.losses.clip import CLIPLoss
 from xmodal.models.losses.contrastive import contrastive_loss
 from xmodal.models.losses.distillation import distilled_cross_entropy
 from xmodal.models.losses.temperature import LearnedTemperature
-from xmodal.models.losses.triplet import InfoNCELoss, TripletLoss
+from xmodal.models.losses.triplet import InfoNCELoss, PairLoss, TripletLoss
 
 __all__ = [
     'CLIPLoss',
     'InfoNCELoss',
     'LearnedTemperature',
+    'PairLoss',
     'TripletLoss',
     'anchor_hinges',
     'anchor_token_term',

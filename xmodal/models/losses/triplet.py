@@ -14,8 +14,28 @@ from xmodal.registry import MODELS
 NEGATIVES = ('hardest', 'mean', 'sum')
 
 
+class PairLoss(nn.Module):
+    """A loss of the scores of all pairs of a batch.
+
+    A subclass has ``forward(scores, positives)``, both (B, B), which returns losses and figures for
+    the log by name.
+
+    Attributes:
+        takes_logits: whether the scores are logits, and not the similarity's scores of a test.
+    """
+
+    takes_logits = False
+
+    def needed_pairs(self, scores: Tensor, positives: Tensor) -> Tensor | None:
+        """The pairs that the loss depends on, (B, B) bool; None for all.
+
+        The scores have no gradients. ``forward`` may get −inf for other pairs.
+        """
+        return None
+
+
 @MODELS.register_module()
-class TripletLoss(nn.Module):
+class TripletLoss(PairLoss):
     """The hinge of each positive over negatives in both directions, summed (VSE++, SCAN).
 
     Args:
@@ -28,8 +48,6 @@ class TripletLoss(nn.Module):
     Raises:
         ValueError: for other ``negatives``.
     """
-
-    takes_logits = False
 
     def __init__(self, margin: float = 0.2, negatives: str = 'hardest') -> None:
         super().__init__()
@@ -46,7 +64,7 @@ class TripletLoss(nn.Module):
         return 2 * self.margin * batch_size * negatives
 
     def needed_pairs(self, scores: Tensor, positives: Tensor) -> Tensor | None:
-        """The pairs that the loss depends on, (B, B) bool; None for all."""
+        """The positives and the hardest negatives, where those are asked for."""
         if self.negatives != 'hardest':
             return None
         negatives = scores.masked_fill(positives, -torch.inf)
@@ -82,7 +100,7 @@ class TripletLoss(nn.Module):
 
 
 @MODELS.register_module()
-class InfoNCELoss(nn.Module):
+class InfoNCELoss(PairLoss):
     """Contrastive loss over the batch, the mean of both directions.
 
     Args:
@@ -94,9 +112,6 @@ class InfoNCELoss(nn.Module):
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()
         self.temperature = LearnedTemperature(temperature, 0.001, 0.5)
-
-    def needed_pairs(self, scores: Tensor, positives: Tensor) -> None:
-        """The loss depends on all pairs."""
 
     def forward(self, logits: Tensor, positives: Tensor) -> dict[str, Tensor]:
         """``loss_info_nce`` and ``temperature``; both arguments are (B, B)."""
