@@ -17,6 +17,7 @@ MAX_LINES = 250
 FOUNDATION = {
     'arguments',
     'build_functions',
+    'cache',
     'checkpoint_file',
     'errors',
     'expansion',

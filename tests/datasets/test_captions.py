@@ -175,6 +175,16 @@ def test_a_reader_of_a_plug_in_that_has_changed_gets_a_new_index(write, tmp_path
     assert len(list(tmp_path.glob('*.xmodal_index'))) == 2
 
 
+def test_the_index_of_a_folder_that_cannot_be_written_to_is_in_the_cache(
+    write, tmp_path, monkeypatch
+):
+    monkeypatch.setenv('XMODAL_HOME', str(tmp_path / 'cache'))
+    monkeypatch.setattr(os, 'access', lambda path, mode: False)
+    assert len(AlbefJsonDataset(**write([GOOD]))) == 1
+    assert not list(tmp_path.glob('*.xmodal_index'))
+    assert len(list(tmp_path.glob('cache/*/*.xmodal_index'))) == 1
+
+
 def test_a_changed_file_gets_a_new_index(write):
     cfg = write([{'image': '0.png', 'caption': 'old'}])
     assert summary(AlbefJsonDataset(**cfg)[0])[2] == 'old'

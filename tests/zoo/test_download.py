@@ -11,8 +11,9 @@ from threading import Thread
 import pytest
 from filelock import FileLock
 
+from xmodal.cache import cache_folder
 from xmodal.zoo import download as module
-from xmodal.zoo.download import cache_folder, download, once
+from xmodal.zoo.download import download, once
 
 CONTENT = random.Random(0).randbytes(300_000)
 HASH = hashlib.sha256(CONTENT).hexdigest()

@@ -19,6 +19,7 @@ import numpy as np
 from filelock import FileLock
 from mmengine.logging import print_log
 
+from xmodal.cache import cache_folder
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.string_array import StringArray, StringWriter
 
@@ -141,8 +142,7 @@ def open_index(
     key = json.dumps([_VERSION, stamps, options], sort_keys=True)
     name = f'{files[0].name}.{hashlib.sha256(key.encode()).hexdigest()[:12]}.xmodal_index'
     # The cache is shared by many folders, whose files may have equal names, sizes and times.
-    cache = Path(os.environ.get('XDG_CACHE_HOME', Path.home() / '.cache'), 'xmodal')
-    cache /= hashlib.sha256(str(data_folder.resolve()).encode()).hexdigest()[:12]
+    cache = cache_folder() / hashlib.sha256(str(data_folder.resolve()).encode()).hexdigest()[:12]
     for parent in (data_folder, cache):
         if index := _open_whole(parent / name):
             return index

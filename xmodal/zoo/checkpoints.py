@@ -5,9 +5,10 @@ from pathlib import Path
 
 from mmengine.config import Config
 
+from xmodal.cache import cache_folder
 from xmodal.files import FileError
 from xmodal.version import __version__
-from xmodal.zoo.download import cache_folder, download, once
+from xmodal.zoo.download import download, once
 from xmodal.zoo.metafile import ModelEntry
 
 

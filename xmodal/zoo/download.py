@@ -1,7 +1,6 @@
 """Downloads that go on where they were cut, and are checked before anyone sees them."""
 
 import hashlib
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
@@ -16,13 +15,6 @@ _CHUNK = 1 << 20
 _TIMEOUT = 30  # seconds without a byte
 _ATTEMPTS = 4
 _RANGE_NOT_SATISFIABLE = 416
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: ``XMODAL_HOME``, or ``xmodal`` in the user's cache."""
-    if home := os.environ.get('XMODAL_HOME'):
-        return Path(home).expanduser()
-    return Path(os.environ.get('XDG_CACHE_HOME', '~/.cache')).expanduser() / 'xmodal'
 
 
 def once(file: Path, make: Callable[[], None]) -> Path:

@@ -8,10 +8,11 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
+from xmodal.cache import cache_folder
 from xmodal.files import explain_errors, read_text
 from xmodal.version import __version__
 from xmodal.weights import WEIGHT_SOURCES
-from xmodal.zoo.download import cache_folder, download, once
+from xmodal.zoo.download import download, once
 from xmodal.zoo.metafile import CONFIGS
 
 _LAYOUT = '{Encoders: [{Name: …, Weights: …}, …]}'
