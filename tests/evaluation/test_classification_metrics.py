@@ -5,20 +5,23 @@ import json
 
 import pytest
 
+from xmodal.datasets.entailment import ENTAILMENT_CLASSES
 from xmodal.errors import ConfigError
 from xmodal.evaluation.classification import (
     EntailmentMetric,
     ReasoningMetric,
     check_identifiers,
-    class_accuracies,
     consistency,
 )
 from xmodal.evaluation.task import TaskMetric
 
 
 def test_accuracy_is_computed_overall_and_for_each_class_that_occurs():
-    actual = class_accuracies([0, 0, 2, 0, 2], [0, 0, 0, 2, 2], ('a', 'b', 'c'))
-    assert actual == {'accuracy': 60, 'accuracy_a': pytest.approx(200 / 3), 'accuracy_c': 50}
+    pairs = zip([0, 0, 2, 0, 2], [0, 0, 0, 2, 2], strict=True)
+    records = [{'predicted': predicted, 'label': label} for predicted, label in pairs]
+    actual = EntailmentMetric().compute_metrics(records)
+    first, _, last = (f'accuracy_{name}' for name in ENTAILMENT_CLASSES)
+    assert actual == {'accuracy': 60, first: pytest.approx(200 / 3), last: 50}
 
 
 class OwnMetric(TaskMetric):

@@ -71,7 +71,7 @@ class BlindCollate:
     def _hidden(self, inputs: Tensor | Regions | list[Regions]) -> Tensor | Regions | list[Regions]:
         """An image, or the images of a sample, that say nothing."""
         if isinstance(inputs, Regions):
-            return hidden_regions(inputs)
+            return inputs.hidden()
         if isinstance(inputs, list):
             return [self._hidden(image) for image in inputs]
         return self.pixels.expand(inputs.shape).clone()
@@ -88,19 +88,3 @@ class BlindCollate:
             if other['data_samples'].image_id != sample['data_samples'].image_id:
                 return other
         raise ValueError('--blind shuffle: all samples of the test set have the same image')
-
-
-def hidden_regions(regions: Regions) -> Regions:
-    """One region in the place of all: not even how many there were, and where.
-
-    Args:
-        regions: of one image, features (R, F).
-    """
-    return Regions(
-        torch.zeros_like(regions.features[:1]),
-        torch.ones_like(regions.attention_mask[:1]),
-        None if regions.boxes is None else torch.tensor([[0.0, 0.0, 1.0, 1.0]]),
-        None
-        if regions.labels is None
-        else type(regions.labels)(*(torch.zeros_like(values[:1]) for values in regions.labels)),
-    )

@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
+from xmodal.engine.processes import is_alive
+
 LOCK = 'train.lock'
 # Where a launcher puts the rank of a process.
 _RANK = dict(pytorch='RANK', slurm='SLURM_PROCID', mpi='OMPI_COMM_WORLD_RANK')
@@ -79,20 +81,8 @@ def _remove_unfinished(folder: Path) -> None:
     """
     for path in folder.glob(f'.*.{socket.gethostname()}.*.unfinished'):
         writer = path.name.split('.')[-2]
-        if writer.isdecimal() and (int(writer) == os.getpid() or not _is_alive(int(writer))):
+        if writer.isdecimal() and (int(writer) == os.getpid() or not is_alive(int(writer))):
             path.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    if sys.platform == 'win32':  # where the signal 0 would end it
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # it is another user's
-        return True
-    return True
 
 
 def _now() -> str:

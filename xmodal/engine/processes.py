@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from threading import Thread
 
@@ -18,16 +19,19 @@ def end_with_launcher() -> None:
 
 
 def _end_after(process: int) -> None:
-    while _is_alive(process):
+    while is_alive(process):
         time.sleep(1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine has this number."""
+    if sys.platform == 'win32':  # where the signal 0 would end it
+        return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is another user's
-        pass
+    except OSError:  # it is another user's
+        return True
     return True

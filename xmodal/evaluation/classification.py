@@ -1,33 +1,11 @@
 """Accuracy of classification, and NLVR2's accuracy and consistency."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from xmodal.datasets.entailment import ENTAILMENT_CLASSES
-from xmodal.evaluation.task import TaskMetric, in_percent, percentage, where
+from xmodal.evaluation.task import TaskMetric, in_percent, means, percentage, where
 from xmodal.registry import METRICS
-
-
-def class_accuracies(
-    predicted: Sequence[int], labels: Sequence[int], classes: Sequence[str]
-) -> dict[str, float]:
-    """Share of correct predictions in percent, over all samples and over each class that occurs.
-
-    Args:
-        predicted: indices of ``classes``.
-        labels: indices of ``classes``.
-        classes: names of the classes.
-
-    Returns:
-        ``accuracy`` and ``accuracy_NAME``.
-    """
-    hits = defaultdict(list)
-    for prediction, label in zip(predicted, labels, strict=True):
-        hits[label].append(prediction == label)
-    overall = {'accuracy': percentage([hit for values in hits.values() for hit in values])}
-    return overall | {
-        f'accuracy_{classes[label]}': percentage(hits[label]) for label in sorted(hits)
-    }
 
 
 def consistency(
@@ -86,9 +64,8 @@ class EntailmentMetric(TaskMetric):
         return {name: sample[name] for name in ('predicted', 'label', 'pair_id')}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """See :func:`class_accuracies`."""
-        columns = ([record[name] for record in records] for name in ('predicted', 'label'))
-        return class_accuracies(*columns, ENTAILMENT_CLASSES)
+        """``accuracy``, and ``accuracy_NAME`` of each class that occurs, in percent."""
+        return means(self.query_columns(records))
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether the prediction is right, over all pairs and those of each class."""

@@ -43,6 +43,19 @@ class Regions(NamedTuple):
     boxes: Tensor | None = None
     labels: ObjectLabels | None = None
 
+    def hidden(self) -> 'Regions':
+        """One region in the place of all: not even their number and places are told.
+
+        Also of one image, without the dimension B.
+        """
+        features = torch.zeros_like(self.features[..., :1, :])
+        boxes, labels = self.boxes, self.labels
+        if boxes is not None:
+            boxes = features.new_tensor([0.0, 0.0, 1.0, 1.0]).expand(*features.shape[:-1], 4)
+        if labels is not None:
+            labels = ObjectLabels(*(torch.zeros_like(values[..., :1]) for values in labels))
+        return Regions(features, torch.ones_like(self.attention_mask[..., :1]), boxes, labels)
+
 
 def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     """Rows (K,) int64 of x (B, …); a single row is repeated without a copy."""

@@ -76,6 +76,19 @@ def test_given_boxes_have_the_features_of_found_ones(weights, images, tmp_path):
         extractor.extract(images[:1], ['c'])
 
 
+def test_boxes_that_are_none_are_named_with_their_file(weights, tmp_path):
+    file = tmp_path / 'instances.json'
+    image, box = dict(id=0, file_name='a.jpg'), dict(image_id=0, category_id=1, bbox=[0, 0, 1, 1])
+    for change, message in (
+        (dict(image_id=5), r'image_id is 5, expected the id of an image of the file'),
+        (dict(bbox=[0, 0, 'x', 1]), 'the box of annotation 0 is .*expected x, y, width and height'),
+        (dict(bbox=[0, 0, -1, 1]), 'the box of annotation 0 is .*are not negative'),
+    ):
+        file.write_text(json.dumps(dict(images=[image], annotations=[box | change])))
+        with pytest.raises(ValueError, match=f'instances.json.*{message}'):
+            make(weights, boxes=str(file))
+
+
 def test_an_image_in_which_nothing_is_found_is_one_region(weights, images):
     for regions in make(weights, min_score=1.0).extract(images, ['a', 'b']):
         assert regions.boxes.tolist() == [[0, 0, 1, 1]] and regions.features.isfinite().all()

@@ -35,7 +35,7 @@ def regions(count, width=6, real=None):
 @pytest.mark.parametrize(
     ('given', 'message'),
     [
-        (regions(9, width=5), 'are 5 wide, but image_encoder.feature_dims=6'),
+        (regions(9, width=5), 'are 5 wide, and image_encoder.feature_dims=6'),
         (regions(8), r'square grid .*found \[8\] regions: of a detector, take RegionEncoder'),
         (regions(9, real=8), r'square grid .*found \[8\] regions'),
     ],

@@ -58,7 +58,7 @@ def test_a_region_of_zeros_gives_finite_gradients():
 
 
 def test_features_of_another_width_are_a_clear_error():
-    with pytest.raises(ValueError, match='are 8 wide, but image_encoder.feature_dims=7'):
+    with pytest.raises(ValueError, match='are 8 wide, and image_encoder.feature_dims=7'):
         build()(Regions(torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool), None))
 
 

@@ -27,7 +27,7 @@ class CollapseHook(Hook):
         self.iterations = 0
 
     def before_train(self, runner: Runner) -> None:
-        """Checks the head.
+        """Checks the loss.
 
         Raises:
             ConfigError: if the model's loss has no such plateau.
@@ -42,14 +42,14 @@ class CollapseHook(Hook):
         outputs: dict | None = None,
     ) -> None:
         """Counts the iterations on the plateau, and warns every ``patience`` iterations."""
-        head, batch = unwrap(runner.model).loss_module, len(data_batch['data_samples'])
-        plateau = head.plateau(batch)
+        loss, batch = unwrap(runner.model).loss_module, len(data_batch['data_samples'])
+        plateau = loss.plateau(batch)
         distance = abs(float(outputs['loss_triplet'].detach()) - plateau)
         self.iterations = self.iterations + 1 if distance < self.tolerance * plateau else 0
         if self.iterations and self.iterations % self.patience == 0:
-            each = f' · {batch - 1} negatives' if head.negatives == 'sum' else ''
+            each = f' · {batch - 1} negatives' if loss.negatives == 'sum' else ''
             runner.logger.warning(
-                f'the triplet loss has been {plateau:g} = 2 · margin {head.margin:g} · batch '
+                f'the triplet loss has been {plateau:g} = 2 · margin {loss.margin:g} · batch '
                 f'{batch}{each} for {self.iterations} iterations: all pairs have the same score '
                 '(collapse). Start with mean negatives (custom_hooks: NegativesWarmupHook), lower '
                 'the learning rate or warm it up, or train with InfoNCELoss'
@@ -77,8 +77,8 @@ class NegativesWarmupHook(Hook):
 
     def before_train_epoch(self, runner: Runner) -> None:
         """Sets the negatives of this epoch."""
-        head = unwrap(runner.model).loss_module
-        head.negatives = 'mean' if runner.epoch < self.epochs else self.negatives
+        loss = unwrap(runner.model).loss_module
+        loss.negatives = 'mean' if runner.epoch < self.epochs else self.negatives
 
 
 def _triplet_loss(hook: Hook, runner: Runner, attribute: str) -> nn.Module:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
 
-from xmodal.structures import Tokens
+from xmodal.structures import Regions, Tokens
 
 _BLOCK = re.compile(r'(?:^|\.)(?:blocks|layers?)\.(\d+)\.')
 
@@ -18,6 +18,16 @@ def require_image_size(images: Tensor, image_size: int) -> None:
             f'images are {height} x {width} pixels, and image_encoder.image_size={image_size}: '
             f"bring them to it in the pipeline (dict(type='ResizeImage', size={image_size})), or "
             'change the other'
+        )
+
+
+def require_feature_dims(regions: Regions, feature_dims: int) -> None:
+    """Raises ValueError where features (B, R, F) have another width than ``feature_dims``."""
+    width = regions.features.shape[-1]
+    if width != feature_dims:
+        raise ValueError(
+            f'features of regions are {width} wide, and image_encoder.feature_dims={feature_dims}: '
+            f'set it to {width}, or read the features that the model was made for'
         )
 
 

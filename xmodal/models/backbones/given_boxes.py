@@ -6,6 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from xmodal.datasets.boxes import read_box
+from xmodal.datasets.coco import image_names, known_image
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.structures import ObjectLabels, Regions
@@ -41,12 +43,13 @@ class GivenBoxes:
 def _read_boxes(file: str | Path) -> dict[str, list[tuple[list[float], int]]]:
     """Boxes x1, y1, x2, y2 in pixels and their classes, by the stem of the image."""
     content = read_object(Path(file))
-    names = {x.integer('id'): Path(x.name('file_name')).stem for x in content.objects('images')}
+    names = image_names(content.objects('images'))
     boxes = defaultdict(list)
-    for instance in content.objects('annotations'):
-        left, top, width, height = instance.items('bbox')
+    for index, instance in enumerate(content.objects('annotations')):
+        left, top, width, height = read_box(instance.items('bbox'), f'annotation {index}')
         box = [left, top, left + width, top + height]
-        boxes[names[instance.integer('image_id')]].append((box, instance.integer('category_id')))
+        stem = Path(names[known_image(instance, names)]).stem
+        boxes[stem].append((box, instance.integer('category_id')))
     return boxes
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.backbones.encoder import Encoder, require_feature_dims
 from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
 
@@ -40,13 +40,8 @@ class GridFeatureEncoder(Encoder):
         Raises:
             ValueError: when the features have another width, or are no square grid.
         """
-        count, width = regions.features.shape[1:]
-        if width != self.feature_dims:
-            raise ValueError(
-                f'grid features are {width} wide, but image_encoder.feature_dims='
-                f'{self.feature_dims}: set it to {width}, or read the features that the model was '
-                'made for'
-            )
+        require_feature_dims(regions, self.feature_dims)
+        count = regions.features.shape[1]
         side = round(count**0.5)
         if side**2 != count or not regions.attention_mask.all():
             raise ValueError(

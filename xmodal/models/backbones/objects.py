@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.backbones.encoder import Encoder, require_feature_dims
 from xmodal.models.layers import EncoderLayer, init_linear
 from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
@@ -80,13 +80,7 @@ class ObjectEncoder(Encoder):
         Raises:
             ValueError: when the features have another width, or boxes are missing.
         """
-        width = regions.features.shape[-1]
-        if width != self.feature_dims:
-            raise ValueError(
-                f'region features are {width} wide, but image_encoder.feature_dims='
-                f'{self.feature_dims}: set it to {width}, or read the features that the model was '
-                'made for'
-            )
+        require_feature_dims(regions, self.feature_dims)
         if regions.boxes is None:
             raise ValueError(
                 'ObjectEncoder embeds the boxes of regions, and these have none: read features '

@@ -3,7 +3,7 @@
 from torch import nn
 
 from xmodal import functional as F
-from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.backbones.encoder import Encoder, require_feature_dims
 from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
 
@@ -42,12 +42,7 @@ class RegionEncoder(Encoder):
         Raises:
             ValueError: when the features have another width.
         """
-        width, expected = regions.features.shape[-1], self.feature_dims
-        if width != expected:
-            raise ValueError(
-                f'region features are {width} wide, but image_encoder.feature_dims={expected}: '
-                f'set it to {width}, or read the features that the model was made for'
-            )
+        require_feature_dims(regions, self.feature_dims)
         features = regions.features
         embeddings = features if self.projection is None else self.projection(features)
         return Tokens(embeddings, regions.attention_mask, boxes=regions.boxes)

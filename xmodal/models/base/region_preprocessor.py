@@ -55,7 +55,7 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
 
     def prepare_images(self, inputs: Regions) -> Regions:
         """The regions, on the model's device."""
-        return self.cast_data(_hide(inputs) if self.only == 'text' else inputs)
+        return self.cast_data(inputs.hidden() if self.only == 'text' else inputs)
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
@@ -100,11 +100,3 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
         if self.max_length is None or len(ids) <= self.max_length:
             return ids
         return (*ids[: self.max_length - 1], ids[-1])
-
-
-def _hide(regions: Regions) -> Regions:
-    """One region per image, which says nothing: not even how many regions there were, and where."""
-    features = torch.zeros_like(regions.features[:, :1])
-    mask = torch.ones_like(regions.attention_mask[:, :1])
-    boxes = torch.tensor([0.0, 0.0, 1.0, 1.0]).expand(len(features), 1, 4)
-    return Regions(features, mask, boxes)
