@@ -231,7 +231,9 @@ def test_unknown_names_are_told(tmp_path):
     with pytest.raises(ConfigError, match=r"entries\[0\]: no 'plane' in .*: plain, idea, third"):
         read_cells(file)
     file.write_text(text.replace("'family'", "'famly'", 1))
-    with pytest.raises(ConfigError, match="no key 'famly'"):
+    with pytest.raises(
+        ConfigError, match=r"entries\[0\] takes no key 'famly', did you mean 'family'"
+    ):
         read_cells(file)
     file.write_text(text.replace("'against': 'plain', ", '', 1))
     with pytest.raises(ConfigError, match="the key 'against' is missing"):

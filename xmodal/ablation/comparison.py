@@ -11,7 +11,7 @@ from xmodal.ablation.plan import Plan
 from xmodal.ablation.printing import markdown_lines, wide_console
 from xmodal.ablation.table import Column, Row
 from xmodal.ablation.verdict import Verdict, judge
-from xmodal.engine.keys import ConfigError
+from xmodal.errors import ConfigError
 from xmodal.evaluation.queries import read_queries
 
 HEADINGS = ('', 'figure', 'difference', '95 % interval', 'detectable', 'seeds', 'verdict')

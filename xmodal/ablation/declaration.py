@@ -6,8 +6,8 @@ from pathlib import Path
 from mmengine.config import DictAction
 
 from xmodal.ablation.table import Column, Override, Row, Stage, Table, needed_stages
-from xmodal.engine.keys import ConfigError, no_key
 from xmodal.engine.sources import read_sources
+from xmodal.errors import ConfigError, no_key
 from xmodal.packaged import ROOT, find_file
 
 _TABLE_KEYS = ('title', 'group', 'presets', 'columns', 'paper_columns', 'rows')

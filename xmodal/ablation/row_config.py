@@ -8,7 +8,7 @@ from mmengine.config import Config
 from xmodal.ablation.declaration import find_table, read_table
 from xmodal.ablation.runs import best_checkpoint
 from xmodal.ablation.table import Row, Stage, Table
-from xmodal.engine.keys import ConfigError
+from xmodal.errors import ConfigError
 
 ROOT = Path('work_dirs/rows')  # apart from those of tools/ablate.py, which have seeds
 

@@ -18,8 +18,8 @@ from xmodal.ablation.runner import TableRunner
 from xmodal.ablation.runs import Run
 from xmodal.ablation.spending import look_levels
 from xmodal.ablation.table import Table
-from xmodal.engine.keys import ConfigError
 from xmodal.engine.sources import read_sources
+from xmodal.errors import ConfigError, no_key
 from xmodal.packaged import find_file
 
 DECLARATION = 'configs/tournament.py'
@@ -58,8 +58,7 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
     for number, entry in enumerate(entries):
         where = f'{file}: entries[{number}]'
         if unknown := entry.keys() - _KEYS:
-            known = ', '.join(sorted(_KEYS))
-            raise ConfigError(f"{where}: no key '{min(unknown)}'; there are {known}")
+            raise ConfigError(f'{where} {no_key(min(unknown), sorted(_KEYS))}')
         if missing := _REQUIRED - entry.keys():
             raise ConfigError(f"{where}: the key '{min(missing)}' is missing")
         table = read_table(find_table(entry['table']))

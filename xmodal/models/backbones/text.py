@@ -6,7 +6,7 @@ from transformers.masking_utils import create_bidirectional_mask
 
 from xmodal import functional as F
 from xmodal.models.backbones.encoder import Encoder
-from xmodal.models.layers.bert import read_bert
+from xmodal.models.layers.bert import read_pretrained
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 from xmodal.weights import find_weights
@@ -80,7 +80,7 @@ class BertTextEncoder(Encoder):
         if self.pretrained is None:
             return
         options = dict(config=self.config, add_pooling_layer=False)
-        loaded = read_bert(BertModel, self.pretrained, 'text_encoder.pretrained', **options)
+        loaded = read_pretrained(BertModel, self.pretrained, 'text_encoder.pretrained', **options)
         self.bert.load_state_dict(loaded.state_dict())
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:

@@ -14,7 +14,7 @@ from transformers import (
 )  # fmt: skip
 
 from xmodal.models.backbones.encoder import Encoder
-from xmodal.models.layers.bert import read_bert
+from xmodal.models.layers.bert import read_pretrained
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 from xmodal.weights import find_weights
@@ -100,7 +100,8 @@ class TransformersTextEncoder(Encoder):
         """
         if self.pretrained is not None:
             options = dict(config=self.config, **self.options)
-            loaded = read_bert(type(self.model), self.pretrained, f'{_KEY}.pretrained', **options)
+            key = f'{_KEY}.pretrained'
+            loaded = read_pretrained(type(self.model), self.pretrained, key, **options)
             self.model.load_state_dict(loaded.state_dict())
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:

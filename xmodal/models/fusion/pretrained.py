@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from transformers import BertModel
 
 from xmodal.models.fusion.layer import FusionLayer
-from xmodal.models.layers.bert import log_loaded, read_bert, require_sizes
+from xmodal.models.layers.bert import log_loaded, read_pretrained, require_sizes
 
 #: Modules of a fusion layer, and their names in a layer of BERT with ALBEF's cross-attention.
 BERT_NAMES = {
@@ -41,7 +41,7 @@ def load_bert_layers(layers: Sequence[FusionLayer], pretrained: str, first_layer
         FileNotFoundError: when the weights can be neither read nor downloaded.
         ValueError: when the BERT has other sizes or too few layers.
     """
-    bert = read_bert(BertModel, pretrained, _KEY, add_pooling_layer=False)
+    bert = read_pretrained(BertModel, pretrained, _KEY, add_pooling_layer=False)
     expected = {
         'hidden_size': layers[0].self_attention.q_proj.in_features,
         'num_attention_heads': layers[0].self_attention.num_heads,

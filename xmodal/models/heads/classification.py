@@ -8,7 +8,7 @@ from xmodal.registry import MODELS
 
 @MODELS.register_module()
 class ClassificationHead(nn.Module):
-    """Classes from the fused [CLS] of the text: linear, ReLU, linear (ALBEF, Sec. 4).
+    """Classes from the fused [CLS] of the text: linear, ReLU, linear (ALBEF, Sec. 5).
 
     Args:
         embed_dims: D.

@@ -11,7 +11,7 @@ from transformers import BertForMaskedLM
 from xmodal.models.fusion import FusionRequest, fuse_requests
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.models.heads.words import word_ids
-from xmodal.models.layers.bert import log_loaded, read_bert, require_sizes
+from xmodal.models.layers.bert import log_loaded, read_pretrained, require_sizes
 from xmodal.models.losses import distilled_cross_entropy
 from xmodal.products import product
 from xmodal.registry import MODELS
@@ -98,7 +98,7 @@ class MLMHead(PretrainHead):
         if self.pretrained is None:
             return
         key = 'heads.mlm.pretrained'
-        bert = read_bert(BertForMaskedLM, self.pretrained, key)
+        bert = read_pretrained(BertForMaskedLM, self.pretrained, key)
         sizes = {'hidden_size': self.transform.in_features, 'vocab_size': self.vocab_size}
         require_sizes(bert.config, sizes, key, self.pretrained)
         predictions = bert.cls.predictions

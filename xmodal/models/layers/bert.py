@@ -1,4 +1,4 @@
-"""Weights of a BERT from ``transformers``, as start weights of parts of a model."""
+"""Weights of BERT and its kin from ``transformers``, as start weights of parts of a model."""
 
 from mmengine.logging import print_log
 from transformers import BertConfig, PreTrainedModel
@@ -6,8 +6,10 @@ from transformers import BertConfig, PreTrainedModel
 from xmodal.weights import find_weights
 
 
-def read_bert(kind: type[PreTrainedModel], pretrained: str, key: str, **options) -> PreTrainedModel:
-    """Reads a BERT with all weights that its class has.
+def read_pretrained(
+    kind: type[PreTrainedModel], pretrained: str, key: str, **options
+) -> PreTrainedModel:
+    """Reads a model with all weights that its class has.
 
     Args:
         kind: the class of ``transformers`` to read it as.
@@ -22,21 +24,21 @@ def read_bert(kind: type[PreTrainedModel], pretrained: str, key: str, **options)
     """
     folder = find_weights(pretrained, key)
     try:
-        bert, report = kind.from_pretrained(folder, output_loading_info=True, **options)
+        model, report = kind.from_pretrained(folder, output_loading_info=True, **options)
     except OSError as error:
         raise FileNotFoundError(
-            f"{key}='{pretrained}' is neither a directory with a BERT (config.json, "
-            f'model.safetensors, vocab.txt) nor reachable on the hub: {error}\n'
+            f"{key}='{pretrained}' is neither a directory with a {kind.__name__} (config.json, "
+            f'model.safetensors, its tokenizer) nor reachable on the hub: {error}\n'
             'Put a copy of the model in a directory and name that, or set pretrained=None to '
             'start from random weights.'
         ) from error
     if missing := sorted(report['missing_keys']):
         raise ValueError(
             f"{key}='{pretrained}' lacks {len(missing)} weights of a {kind.__name__} "
-            f'({", ".join(missing[:3])}, …): name a BERT that has them, or set pretrained=None to '
+            f'({", ".join(missing[:3])}, …): name one that has them, or set pretrained=None to '
             'start from random weights'
         )
-    return bert
+    return model
 
 
 def require_sizes(config: BertConfig, expected: dict[str, int], key: str, pretrained: str) -> None:

@@ -28,19 +28,19 @@ class TEMDE(SketchPooling):
         partitions: N, the sketch's depth.
         centroids: K, the sketch's width.
         inner_dims: D.
-        sign: a) of the distance in the softmax: -1 as in the listing, 1 as in the text, which
+        sign: of the distance in the softmax: -1 as in the listing, 1 as in the text, which
             makes far centroids the likely ones.
-        shared_projection: b) the K centroids of a partition live in one space: N·D features a
+        shared_projection: the K centroids of a partition live in one space: N·D features a
             token. In the listing every centroid has a separate space: N·K·D.
-        bn_affine: c) scale and shift after the batch norm. The shift is redundant: only its
+        bn_affine: scale and shift after the batch norm. The shift is redundant: only its
             difference from the centroid matters.
-        softplus_temperature: d) keep the temperature positive, as softplus(temp); in the listing
+        softplus_temperature: keep the temperature positive, as softplus(temp); in the listing
             it may cross 0.
-        bn_scope: e) what gives the batch norm's statistics in training: the tokens of the whole
+        bn_scope: what gives the batch norm's statistics in training: the tokens of the whole
             'batch', or those of each item, 'per_item', as where a loop calls the coder caption by
             caption.
-        norm_scope: l) see :class:`SketchPooling`.
-        init: m) of the projection: 'pytorch', or 'xavier' with zero bias as in SGRAF's layers.
+        norm_scope: see :class:`SketchPooling`.
+        init: of the projection: 'pytorch', or 'xavier' with zero bias as in SGRAF's layers.
 
     Raises:
         ValueError: for an unknown choice.

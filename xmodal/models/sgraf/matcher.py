@@ -79,7 +79,7 @@ class ImageTextMatcher(CrossModalModel):
         return self.text_encoder(input_ids, attention_mask)
 
     def score_all_pairs(self, images: Tokens, texts: PackedTexts, **options) -> Tensor:
-        """Logits of a whole test set, (I, T); see :func:`.similarity.score_all_pairs`."""
+        """Logits of a whole test set, (I, T); see :func:`.all_pairs.score_all_pairs`."""
         return score_all_pairs(self.similarity, images, texts, **options)
 
     def score_roughly(self, images: Tokens, texts: PackedTexts, dim: int, **options) -> Tensor:
