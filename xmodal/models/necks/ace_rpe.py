@@ -15,9 +15,9 @@ from xmodal.structures import CrossTerms, LowRank, Relation, Tokens
 class AnchorRelativePosition(NoPosition):
     """Anchor-based relative position embedding (ACE-RPE, Eqs. 3-12).
 
-    A similar word and patch are an anchor. The distance of any other pair is the length of the
-    shortest path through an anchor nearby. P (B, 1+M, 1+N, G) is computed once a
-    forward pass; E_ace = P W (Eq. 8) is never built: layers get P, its means and W.
+    A similar word and patch are an anchor. The distance of any word and any patch is the length of
+    the shortest path through an anchor nearby. P (B, 1+M, 1+N, G) is computed once a forward
+    pass; E_ace = P W (Eq. 8) is never built: layers get P, its means and W.
 
     W starts at zero, so that a new position leaves a pre-trained fusion encoder as it is.
 
