@@ -23,7 +23,7 @@ def test_bindings_with_trained_anchors_are_those_of_the_table():
     )
     binding = round(float(row.split('|')[-1]))
     assert f'fusion encoder gets {binding} % of the bindings' in flowing('docs/tasks/skills.md')
-    assert f'the model tells in {binding} % which colour belongs' in flowing('README.md')
+    assert f'gives a colour to the right shape in {binding} %' in flowing('README.md')
 
 
 def test_the_seeds_that_would_decide_nlvr2_are_those_of_its_rows():
