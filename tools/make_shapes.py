@@ -43,7 +43,11 @@ def parse_args() -> argparse.Namespace:
         action='store_true',
         help='also measure how well the test captions distinguish scenes',
     )
-    parser.add_argument('--contact-sheet', type=Path, help='also write an image of test scenes')
+    parser.add_argument(
+        '--contact-sheet',
+        type=Path,
+        help='also write an image of test scenes, in the place of an older one',
+    )
     return parser.parse_args()
 
 

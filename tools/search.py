@@ -73,7 +73,9 @@ def parse_args() -> argparse.Namespace:
     query.add_argument('--min-height', type=at_least(1), help='in pixels')
     for command in (query, info):
         command.add_argument('--json', action='store_true', help='prints JSON')
-    query.add_argument('--html', type=Path, help='writes a contact sheet')
+    query.add_argument(
+        '--html', type=Path, help='writes a contact sheet, in the place of an older one'
+    )
     query.add_argument('--word', help='of the text: the sheet shows where the model sees it')
     serve.add_argument('--port', type=at_least(1), default=7860, help='of 127.0.0.1')
     return parser.parse_args()

@@ -24,6 +24,14 @@ def test_it_has_the_command_the_machine_and_the_versions(tmp_path, monkeypatch):
     assert content['versions']['torch'] == torch.__version__
 
 
+def test_figures_of_the_processor_are_not_those_of_a_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: True)
+    monkeypatch.setattr(torch.cuda, 'get_device_name', lambda: 'a GPU')
+    for device, gpu in ((None, 'a GPU'), ('cuda', 'a GPU'), ('cpu', None)):
+        content = written(Figures('speed', device), tmp_path / 'figures.json')
+        assert content['machine']['gpu'] == gpu
+
+
 def test_of_rounds_the_median_counts(tmp_path):
     content = written(Figures('x').add('step', [5.0, 1.0, 2.0], 's'), tmp_path / 'figures.json')
     expected = {'key': 'step', 'unit': 's', 'value': 2, 'low': 1, 'high': 5, 'rounds': 3}

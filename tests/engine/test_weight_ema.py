@@ -6,6 +6,7 @@ import torch
 from mmengine.hooks import Hook
 from runs import assert_same_end, call_at, load, stop, train
 
+from tools.model_converters import final_weights
 from xmodal.engine.launch import build_runner
 from xmodal.engine.queries import keep_queries, query_results
 from xmodal.errors import ConfigError
@@ -55,6 +56,22 @@ def test_the_average_is_that_of_a_loop_over_the_equation(config):
             expected = decay * expected + (1 - decay) * steps[t][name]
         found = average['weights'][name].double().numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_the_average_takes_the_place_of_the_weights_and_not_of_the_teacher(
+    config, tmp_path, monkeypatch
+):
+    config.train_cfg.max_epochs = 1
+    config.dump(tmp_path / 'config.py')
+    train(config)
+    checkpoint, out = f'{config.work_dir}/epoch_1.pth', tmp_path / 'final.pth'
+    arguments = [f'{tmp_path}/config.py', checkpoint, str(out), '--ema']
+    monkeypatch.setattr('sys.argv', ['final_weights.py', *arguments])
+    final_weights.main()
+    end, found = load(checkpoint), load(out)['state_dict']
+    assert found.keys() == end['state_dict'].keys() and any('teacher' in name for name in found)
+    for name, value in (end['state_dict'] | end['weight_ema']['weights']).items():
+        assert torch.equal(found[name], value), name
 
 
 def test_it_is_evaluated_beside_the_weights_which_stay(config):

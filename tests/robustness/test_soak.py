@@ -192,7 +192,10 @@ def test_a_flipped_bit_is_one_of_a_record(tmp_path):
 
 def test_nothing_is_damaged_where_nothing_is(tmp_path):
     assert damage_checkpoint(tmp_path, Random(0)) is damage_pointer(tmp_path, Random(0)) is None
-    (tmp_path / 'last_checkpoint').touch()  # spoiled before
+    for spoiled in (b'', bytes(20), b'epoch_0.pth', b'\xff\xfe'):
+        (tmp_path / 'last_checkpoint').write_bytes(spoiled)
+        assert damage_checkpoint(tmp_path, Random(0)) is None
+    (tmp_path / 'last_checkpoint').write_bytes(b'')
     assert damage_pointer(tmp_path, Random(0)) is None
 
 

@@ -152,6 +152,17 @@ def test_a_training_that_is_not_tested_yet_is_not_taken_for_another_one(
     assert 'has a training of yours, not tested' in capsys.readouterr().out
 
 
+def test_a_training_that_runs_without_a_checkpoint_yet_takes_no_results(
+    published, tmp_path, capsys
+):
+    (run,) = make_plan(tmp_path, seeds=1, only=['plain']).runs
+    run.claim()
+    run.mark_unfinished(True)
+    with shared_results([run], tmp_path / 'runs', published):
+        assert run.metrics() is None
+    assert 'has a training of yours, not tested' in capsys.readouterr().out
+
+
 def test_a_test_of_my_training_is_not_taken_from_one_of_another_training(tmp_path, capsys):
     table, file, root = write_table(tmp_path), tmp_path / 'results.tar.xz', tmp_path / 'runs'
     text = table.read_text().replace("['model'])", "['model']), probe=dict(tests='task')")

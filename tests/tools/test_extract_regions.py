@@ -137,6 +137,9 @@ def test_processes_write_parts_that_open_as_one(photos, monkeypatch):
     load = LoadRegions(str(folder))
     assert sum(map(len, load.stores)) == 8
     assert all(load.has(f'image{i}.png') for i in range(8))
+    monkeypatch.setenv('WORLD_SIZE', '10')
+    with pytest.raises(ValueError, match='9 images for 10 processes'):
+        run(monkeypatch, config, images)
 
 
 def test_wrong_arguments_are_sentences(photos, monkeypatch, tmp_path):

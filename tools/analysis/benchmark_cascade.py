@@ -61,7 +61,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--repeats', **count, default=5, help='rounds that count')
     parser.add_argument('--peer', type=Path, help='a checkout of public SGRAF')
     parser.add_argument('--scores', nargs=2, type=Path, help='exact scores and those of a cascade')
-    parser.add_argument('--json', type=Path, help='write the figures to this file')
+    parser.add_argument('--json', type=Path, help='file for the figures, replaced if it exists')
     parser.set_defaults(device='cpu', compile=False)
     return parser.parse_args()
 
@@ -130,7 +130,7 @@ def main() -> None:
     args = parse_args()
     register_all()
     torch.manual_seed(0)
-    figures = Figures('cascade')
+    figures = Figures('cascade', 'cpu')
     if args.scores:
         compare(*args.scores, figures)
     else:

@@ -62,7 +62,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--count', type=at_least(1), default=200, help='images of the folder')
     parser.add_argument('--repeats', type=at_least(1), default=7, help='rounds over the images')
     parser.add_argument('--peer', type=Path, help="a checkout of ALBEF's public code")
-    parser.add_argument('--json', type=Path, help='writes the figures of --images to this file')
+    parser.add_argument(
+        '--json', type=Path, help='file for the figures of --images, replaced if it exists'
+    )
     args = parser.parse_args()
     if args.images is None and (args.peer or args.json):
         parser.error('--peer and --json need --images')
@@ -89,9 +91,12 @@ class Step:
             first = frozenset(self._model.heads) - later
             self.heads[f'step, first epochs ({", ".join(sorted(first))})'] = first
 
-    def __call__(self, batch: dict, heads: frozenset[str]) -> None:
+    def prepare(self, batch: dict) -> dict:
+        """The inputs of the model, which belong to data loading."""
+        return self._model.data_preprocessor(batch, training=True)
+
+    def __call__(self, inputs: dict, heads: frozenset[str]) -> None:
         self._model.heads.active = heads
-        inputs = self._model.data_preprocessor(batch, training=True)
         with self._optim_wrapper.optim_context(self._model):
             losses = self._model(**inputs, mode='loss')
         self._optim_wrapper.update_params(self._model.parse_losses(losses)[0])
@@ -128,8 +133,9 @@ def time_config(args: argparse.Namespace) -> dict[str, float]:
         seconds.setdefault('tokenise, batch, normalise', []).append(elapsed)
         if step and index < WARM_UP + args.train_steps:
             torch.set_num_threads(threads)
+            inputs = step.prepare(batch)
             for name, heads in step.heads.items():
-                seconds.setdefault(name, []).append(timed(step, batch, heads)[0])
+                seconds.setdefault(name, []).append(timed(step, inputs, heads)[0])
     medians = {name: statistics.median(values[WARM_UP:]) for name, values in seconds.items()}
     return {**medians, 'size': size}
 
@@ -169,7 +175,7 @@ def compare_pipelines(args: argparse.Namespace) -> None:
     timers = {name: partial(seconds_of, run, name) for name in pipelines}
     seconds = alternate(timers, args.repeats)
     table = make_table(f'{len(files)} images to {size} × {size}, one core', '', 'images/s', 'ratio')
-    figures = Figures('data')
+    figures = Figures('data', 'cpu')
     for name, values in seconds.items():
         rates = [len(files) / value for value in values]
         ratios = ratios_by_round(values, seconds['xmodal'])

@@ -56,7 +56,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--texts', type=at_least(1), default=1000, help='of the list that comes as it is'
     )
-    parser.add_argument('--json', type=Path, help='writes the figures to this file')
+    parser.add_argument('--json', type=Path, help='file for the figures, replaced if it exists')
     parser.add_argument(
         '--device', default='cpu', choices=['cpu', 'cuda'], help='device of the models'
     )
@@ -178,9 +178,10 @@ def main() -> None:
         f'most {args.words} words',
         *('', 'ours, samples/s', 'theirs, samples/s', 'ours / theirs'),
     )
-    figures = Figures('encoders')
+    figures = Figures('encoders', args.device)
     pairs = {name: (args.batch, functions) for name, functions in make_pairs(args).items()}
-    pairs['encode_texts'] = args.texts, make_text_lists(args.texts)
+    if args.device == 'cpu':
+        pairs['encode_texts'] = args.texts, make_text_lists(args.texts)
     for name, (count, functions) in pairs.items():
         timers = {
             side: partial(seconds_of, encode, function, args)

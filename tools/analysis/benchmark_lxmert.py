@@ -66,7 +66,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--amp', action='store_true', help='bfloat16 autocast')
     add_compile(parser)
     parser.add_argument('--peer', type=Path, help="a checkout of LXMERT's public code")
-    parser.add_argument('--json', type=Path, help='file to write the figures to')
+    parser.add_argument('--json', type=Path, help='file for the figures, replaced if it exists')
     return parser.parse_args()
 
 

@@ -81,7 +81,7 @@ def parse_args() -> argparse.Namespace:
         help='bfloat16 autocast; beside --peer a third variant',
     )
     add_compile(parser)
-    parser.add_argument('--json', type=Path, help='file to write the figures to')
+    parser.add_argument('--json', type=Path, help='file for the figures, replaced if it exists')
     return parser.parse_args()
 
 
@@ -91,7 +91,8 @@ def load_peer(args: argparse.Namespace, ours: PretrainingStep) -> nn.Module:
     model = ours.model
     image_size = model.backbone.image_encoder.image_size
     tokenizer = model.data_preprocessor.tokenizer
-    return albef_peer.load(args.peer, tokenizer, image_size, model.queue.length)
+    peer = albef_peer.load(args.peer, tokenizer, image_size, model.queue.length)
+    return peer.to(default_device())
 
 
 def build(args: argparse.Namespace, name: str) -> PretrainingStep:

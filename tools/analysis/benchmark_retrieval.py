@@ -71,7 +71,7 @@ def parse_args() -> argparse.Namespace:
         '--repeats', type=at_least(1), default=3, help='rounds that count, after a warm-up'
     )
     parser.add_argument('--peer', type=Path, help="a checkout of ALBEF's code")
-    parser.add_argument('--json', type=Path, help='write the figures to this file')
+    parser.add_argument('--json', type=Path, help='file for the figures, replaced if it exists')
     add_device(parser)
     return parser.parse_args()
 
@@ -232,7 +232,7 @@ def main() -> None:
     print_table(args, seconds)
     if args.json:
         ratios = ratios_by_round(seconds['reference'], seconds['ours'])
-        figures = Figures('retrieval').add('ours', seconds['ours'], 's')
+        figures = Figures('retrieval', args.device).add('ours', seconds['ours'], 's')
         figures.add('reference / ours', ratios, 'x', '>= 4').write(args.json)
 
 

@@ -56,7 +56,9 @@ def parse_args() -> argparse.Namespace:
         command.add_argument('config', help=kind)
         command.add_argument('--batch-size', type=at_least(1), default=batch, help='pairs')
         command.add_argument('--repeats', type=at_least(1), default=3, help='rounds that count')
-        command.add_argument('--json', type=Path, help='file to write the figures to')
+        command.add_argument(
+            '--json', type=Path, help='file for the figures, replaced if it exists'
+        )
         if factors:
             command.add_argument(
                 '--factors', type=positive, nargs='+', default=factors, help="of the config's"

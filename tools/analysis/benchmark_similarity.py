@@ -78,7 +78,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--repeats', **count, default=3, help='rounds of scoring that count')
     parser.add_argument('--step-repeats', type=at_least(0), default=1, help='rounds of training')
     parser.add_argument('--peer', type=Path, help='a checkout of public SGRAF')
-    parser.add_argument('--json', type=Path, help='write the figures to this file')
+    parser.add_argument('--json', type=Path, help='file for the figures, replaced if it exists')
     parser.add_argument('--compile', action='store_true', help='compile our implementation')
     parser.add_argument(
         '--coco', action='store_true', help='also score all of COCO 5K in bfloat16, for a GPU'
@@ -94,7 +94,8 @@ def measure_scoring(
     logits, memory = {}, {}
     for name, dtype in DTYPES.items():
         memory[name] = peak_memory_of(
-            lambda name=name, dtype=dtype: logits.update({name: benchmark.score(dtype)})
+            lambda name=name, dtype=dtype: logits.update({name: benchmark.score(dtype)}),
+            benchmark.args.device,
         )
     expected = logits['peer'].cpu()
     logits = {name: scores[:SHARD, :SHARD].cpu() for name, scores in logits.items()}
@@ -212,7 +213,7 @@ def main() -> None:
         *f'{names}s|speed-up|MiB'.split('|'),
         num_text_columns=3,
     )
-    figures, peer = Figures('similarity'), sgraf_peer(args.peer, partial(rename, 2))
+    figures, peer = Figures('similarity', args.device), sgraf_peer(args.peer, partial(rename, 2))
     for reasoning in ('SAF', 'SGR'):
         for pooling in ['self-attention'] if args.peer else POOLINGS:
             build = partial(SimilarityBenchmark, reasoning, pooling, args, peer)

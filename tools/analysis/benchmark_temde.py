@@ -98,7 +98,7 @@ def parse_args() -> argparse.Namespace:
         '--repeats', type=at_least(1), default=5, help='rounds of scoring that count'
     )
     parser.add_argument(
-        '--step-repeats', type=at_least(0), default=3, help='rounds of training that count'
+        '--step-repeats', type=at_least(1), default=3, help='rounds of training that count'
     )
     add_device(parser)
     return parser.parse_args()

@@ -19,7 +19,7 @@ from xmodal.datasets.albef_writer import NoRecordError, write_albef_json
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import Fields, read_object
-from xmodal.files import reads
+from xmodal.files import reads, require_new
 
 IMAGE_KEYS = ('image', 'image_path')
 
@@ -89,6 +89,7 @@ def number(path: str) -> int | None:
 def main() -> None:
     """Converts a file."""
     args = parse_args()
+    require_new('--out', args.out)
     captions = gather(args.file, args.pattern, args.replacement)
     if args.without:
         asked, read = read_asked(args.without), len(captions)

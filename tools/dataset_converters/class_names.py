@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
+from tqdm import tqdm
 
 from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.datasets.detected_image import DetectedImage
@@ -66,7 +67,7 @@ def mean_cells(store: RegionStore) -> tuple[Tensor, float]:
         ValueError: when photographs differ in their number of cells, or features are negative.
     """
     cells, pooled = 0, []
-    for image in store.images():
+    for image in tqdm(store.images(), 'mean photograph', len(store)):
         features = torch.from_numpy(image.features).float()
         if features.min() < 0 or (pooled and features.shape != cells.shape):
             raise ValueError(
@@ -98,13 +99,13 @@ def class_cells(weights: Tensor, cells: Tensor, distance: float) -> Iterator[Ten
 def main() -> None:
     """Writes the pairs."""
     args = parse_args()
+    require_new('--out', args.out / 'train.json')
     register_all()
     section = find_load_regions(read_config(args.config))
     names, templates = read_names(args.names), read_templates(args.templates)[: args.captions]
     weights = MODELS.build(section['extractor']).class_weights()
     if len(names) != len(weights):
         raise ValueError(f'{args.names} has {len(names)} names, and the CNN {len(weights)} classes')
-    require_new('--out', args.out / 'train.json')
     stores = section['store']
     store = open_stores(stores if isinstance(stores, str) else stores[0])[0]
     first = next(store.images())

@@ -21,7 +21,7 @@ from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import shorten
-from xmodal.files import FileError, reads
+from xmodal.files import FileError, reads, require_new
 
 _MAX_ROW = 1 << 20  # characters: a table whose quotes never close is one row
 
@@ -123,6 +123,7 @@ def _rows(reader: csv.DictReader, table: Path) -> Iterator[dict]:
 def main() -> None:
     """Converts a table; all its images must exist."""
     args = parse_args()
+    require_new('--out', args.out)
     captions, lines_without = gather(args.table, args.image_column, args.caption_column)
     missing = [path for path in captions if not (args.root / path).exists()]
     if missing:

@@ -178,6 +178,10 @@ def main() -> None:
     if not isinstance(out, str | Path):
         raise ValueError(f'{args.config}: LoadRegions.store={out}, so say which one: --out FOLDER')
     rank, processes = (int(os.environ.get(key, n)) for key, n in (('RANK', 0), ('WORLD_SIZE', 1)))
+    if len(paths) < processes:
+        raise ValueError(
+            f'{len(paths)} images for {processes} processes: each needs one, take fewer processes'
+        )
     if processes > 1:
         paths, out = paths[rank::processes], Path(out) / f'part_{rank}'
     views = [(path, view) for path in paths for view in range(args.views)]

@@ -28,6 +28,8 @@ def main() -> None:
     """Writes the final weights."""
     args = parse_args()
     # These take seconds to import; a wrong command line is told at once.
+    import torch
+
     from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
     from xmodal.engine.checkpoint import load_weights
     from xmodal.engine.hooks.weight_ema import KEY
@@ -38,7 +40,7 @@ def main() -> None:
 
     require_new('out', args.out)
     register_all()
-    model = MODELS.build(read_config(args.config).model)
+    model = MODELS.build(read_config(args.config, 'model').model)
     load_weights(model, args.checkpoint)
     if args.ema:
         average = read_checkpoint(args.checkpoint).get(KEY)
@@ -46,7 +48,10 @@ def main() -> None:
             raise ValueError(
                 f'{args.checkpoint} has no averages: it was made without WeightEMAHook'
             )
-        model.load_state_dict(average['weights'], strict=False)
+        # By name: load_state_dict would also start a momentum teacher from the average.
+        with torch.no_grad():
+            for name, value in average['weights'].items():
+                model.get_parameter(name).copy_(value)
     merge_lora(model)
     write_checkpoint(args.out, {'state_dict': model.state_dict()})
     print(f'{args.out}: {len(model.state_dict())} tensors')

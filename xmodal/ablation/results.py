@@ -110,7 +110,7 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
 
 def _own_training(run: Run) -> Path | None:
     """The folder of a training of the user's whose figures a run would have."""
-    if any(run.folder.glob('*.pth')):
+    if any(run.folder.glob('*.pth')) or run.is_begun:
         return run.folder
     trained = [] if run.stage.trains else run.needs  # a test's checkpoint, an ensemble's parts
     return next(filter(None, map(_own_training, trained)), None)

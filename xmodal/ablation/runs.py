@@ -95,8 +95,12 @@ class Run:
 
         The checkpoint of the last epoch is there before its validation, which may find the best.
         """
-        is_running = self._record().get(UNFINISHED, False)
-        return not self.stage.trains or (self.last_checkpoint.is_file() and not is_running)
+        return not self.stage.trains or (self.last_checkpoint.is_file() and not self.is_begun)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a training has begun that has not come to its end."""
+        return self._record().get(UNFINISHED, False)
 
     @property
     def record_file(self) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from xmodal.benchmark.memory import is_cuda
 from xmodal.files import write_json
 from xmodal.version import __version__
 
@@ -23,10 +24,11 @@ class Figures:
 
     Args:
         name: of the benchmark.
+        device: that it measures, 'cpu' or 'cuda'; None for the GPU if there is one.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, device: str | None = None) -> None:
+        self.name, self.device = name, device
         self.figures: list[dict] = []
 
     def add(
@@ -65,20 +67,20 @@ class Figures:
         content = {
             'name': self.name,
             'command': shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            'machine': describe_machine(),
+            'machine': describe_machine(self.device),
             'versions': describe_versions(),
             'figures': self.figures,
         }
         write_json(Path(path), content, indent=2)
 
 
-def describe_machine() -> dict[str, object]:
+def describe_machine(device: str | None) -> dict[str, object]:
     """The processor, its cores, the threads that PyTorch uses, and the GPU or None."""
     return {
         'processor': _processor(),
         'cores': os.cpu_count(),
         'threads': torch.get_num_threads(),
-        'gpu': torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        'gpu': torch.cuda.get_device_name() if is_cuda(device) else None,
     }
 
 

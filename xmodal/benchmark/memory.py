@@ -29,24 +29,33 @@ def proportional_memory(pids: Iterable[int]) -> dict[str, int]:
     return total
 
 
-def memory_in_use() -> float:
-    """Returns the MiB that this process holds: of the GPU, or on a CPU, Linux only, of all."""
-    if torch.cuda.is_available():
+def memory_in_use(device: str | None = None) -> float:
+    """Returns the MiB that this process holds: of the GPU, or on a CPU, Linux only, of all.
+
+    Args:
+        device: 'cuda' or 'cpu'; None for the GPU if there is one.
+    """
+    if is_cuda(device):
         return torch.cuda.memory_allocated() / 2**20
     ctypes.CDLL(None).malloc_trim(0)  # returns what earlier calls have freed
     return _process_memory('VmRSS') / 2**10
 
 
-def peak_memory_of(function: Callable) -> float:
+def peak_memory_of(function: Callable, device: str | None = None) -> float:
     """Returns the MiB that a call allocates at its peak. On a CPU Linux only."""
-    before = memory_in_use()
-    if torch.cuda.is_available():
+    before = memory_in_use(device)
+    if is_cuda(device):
         torch.cuda.reset_peak_memory_stats()
         function()
         return torch.cuda.max_memory_allocated() / 2**20 - before
     Path('/proc/self/clear_refs').write_text('5')  # resets the peak
     function()
     return _process_memory('VmHWM') / 2**10 - before
+
+
+def is_cuda(device: str | None) -> bool:
+    """Whether what is measured is on a GPU; None for the GPU if there is one."""
+    return torch.cuda.is_available() if device is None else device == 'cuda'
 
 
 def return_memory_at_once() -> None:

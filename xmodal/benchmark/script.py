@@ -22,18 +22,9 @@ def default_device() -> str:
 
 def add_device(parser: argparse.ArgumentParser) -> None:
     """Adds ``--device``."""
-    help_text = 'device of the model'
-    parser.add_argument('--device', type=_device_name, default=default_device(), help=help_text)
-
-
-def _device_name(text: str) -> str:
-    """The type of an argument that names a device."""
-    try:
-        return str(torch.device(text))
-    except RuntimeError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text} is no device, expected 'cpu' or 'cuda'"
-        ) from error
+    parser.add_argument(
+        '--device', choices=['cpu', 'cuda'], default=default_device(), help='device of the model'
+    )
 
 
 def add_compile(parser: argparse.ArgumentParser) -> None:

@@ -99,7 +99,6 @@ class Catalogue:
     def create(self) -> None:
         """Makes the tables that are missing."""
         with self._open() as connection:
-            connection.execute('PRAGMA synchronous=FULL')
             connection.executescript(_TABLES)
 
     def rows(self) -> int:

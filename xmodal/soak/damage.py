@@ -30,11 +30,14 @@ class Damage:
 
 
 def damage_checkpoint(folder: Path, random: Random) -> Damage | None:
-    """Spoils the checkpoint that a run would go on from; None if it has none."""
+    """Spoils the checkpoint that a run would go on from; None if it has none, or none is named."""
     pointer = folder / POINTER
     if not pointer.is_file():
         return None
-    file = folder / Path(pointer.read_text()).name
+    named = pointer.read_bytes().replace(b'\0', b'').decode(errors='replace')
+    file = folder / Path(named).name
+    if not file.is_file():  # a killed training has not repaired a damaged pointer yet
+        return None
     name, spoil = random.choice(list(_WAYS.items()))
     former = file.read_bytes()
     _replace(file, spoil(file, former, random))

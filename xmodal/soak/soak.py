@@ -93,8 +93,8 @@ class Soak:
                 raise RuntimeError(f'{kind}: the trainings are too short to be interrupted so')
             if text := self._strike(kind):
                 done, elapsed = count - len(self._queue), time.monotonic() - begin
-                rest = elapsed / done * len(self._queue)
-                print(f'{done:4}/{count}  {_clock(elapsed)}, {_clock(rest)} to go  {text}')
+                rest = f'{_clock(elapsed / done * len(self._queue))} to go' if done else 'all again'
+                print(f'{done:4}/{count}  {_clock(elapsed)}, {rest}  {text}')
             elif kind != NO_KIND:
                 self._queue.append(kind)
 

@@ -4,6 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from xmodal.datasets.image_file import write_image
 from xmodal.datasets.shapes.pick import pick
@@ -36,7 +37,7 @@ def write_class_folders(root: Path, seed: int, size: int = 96) -> None:
         seed: seed of all random choices.
         size: side of an image, in pixels.
     """
-    for class_index, name in enumerate(CLASSES):
+    for class_index, name in enumerate(tqdm(CLASSES, 'drawing classes', unit='class')):
         folder = root / 'images' / _folder(name)
         folder.mkdir(parents=True, exist_ok=True)
         for image_index in range(IMAGES_PER_CLASS):

@@ -140,9 +140,10 @@ def has_held_out_composition(scene: Scene) -> bool:
 def sample_scene(seed: int, split: str, index: int) -> Scene:
     """Samples a scene by its index in a split; the same arguments give the same scene.
 
-    Training and validation scenes show no composition of :func:`is_held_out`; half of the test
-    scenes show at least one. Some scenes with an odd index are counterparts of the scene before:
-    nearly the same words describe both, but what is true of one is false of the other.
+    Some scenes with an odd index are counterparts of the scene before: nearly the same words
+    describe both, but what is true of one is false of the other. Training and validation scenes
+    show no composition of :func:`is_held_out`; of the test scenes that are no counterparts, half
+    show at least one.
     """
     rng = np.random.default_rng([seed, SPLITS.index(split), index])
     if index % 2 and rng.random() < COUNTERPART_SHARE:

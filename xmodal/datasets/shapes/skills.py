@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from xmodal.datasets.image_file import write_image
 from xmodal.datasets.shapes.captions import CAPTION_LENGTHS
@@ -68,7 +69,7 @@ def write_skills(folder: Path, seed: int, count: int, size: int) -> list[Record]
     (folder / 'images').mkdir(parents=True, exist_ok=True)
     files: dict[str, dict] = {skill: {} for skill in SKILLS}
     records = []
-    for index in range(count):
+    for index in tqdm(range(count), 'drawing skills', unit='scene'):
         scene, pairs = generate_pairs(seed, index)
         name = f'skills_{index:06d}.png'
         image, masks = render_scene(scene, size)
