@@ -44,6 +44,11 @@ def test_names_change_one_rule_after_another_and_keep_their_order(renamed):
     assert list(state_dict) == ['former.body.a', 'b', 'former.c']
 
 
+def test_a_name_that_the_model_has_stays(renamed):
+    state_dict = {'former.a': 1, 'former.b': 2}
+    assert legacy.current_names(state_dict, {'former.b'}) == {'backbone.a': 1, 'former.b': 2}
+
+
 def test_a_model_loads_weights_with_former_names(former, tiny_config):
     path, file = former
     tiny_config.experiment_name = 'former names'

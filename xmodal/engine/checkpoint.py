@@ -55,7 +55,8 @@ def load_weights(model: nn.Module, file: str | Path) -> None:
     """
     content = read_checkpoint(file)
     advice = 'give a checkpoint of this config, or convert it (tools/model_converters)'
-    missing = _load(model, current_names(content.get('state_dict', content)), file, advice)
+    weights = current_names(content.get('state_dict', content), model.state_dict())
+    missing = _load(model, weights, file, advice)
     if missing:
         raise ValueError(
             f"{file} lacks {len(missing)} of the model's {len(model.state_dict())} weights, "

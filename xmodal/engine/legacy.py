@@ -2,6 +2,7 @@
 
 import copy
 import re
+from collections.abc import Container
 
 from torch import Tensor
 
@@ -24,11 +25,16 @@ RENAMED_KEYS: list[tuple[str, str]] = [
 ]
 
 
-def current_names(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Returns a state dict with the names of this version, in the same order."""
+def current_names(state_dict: dict[str, Tensor], known: Container[str] = ()) -> dict[str, Tensor]:
+    """Returns a state dict with the names of this version, in the same order.
+
+    Args:
+        state_dict: weights by their names.
+        known: names of the model, which stay: a part of it may have a name that another part had.
+    """
     renamed = copy.copy(state_dict)  # keeps PyTorch's metadata
     for name in state_dict:
-        renamed[_current_name(name)] = renamed.pop(name)
+        renamed[name if name in known else _current_name(name)] = renamed.pop(name)
     return renamed
 
 
