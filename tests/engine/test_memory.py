@@ -49,6 +49,19 @@ def test_a_recomputed_gelu_changes_neither_numbers_nor_names(compiled):
         assert recomputed[name].equal(gradient), name
 
 
+def test_a_second_layer_with_dropout_draws_the_same_when_it_is_recomputed():
+    torch.manual_seed(0)
+    block, tokens = FeedForward(), torch.randn(3, 4)
+    block.fc2 = nn.Sequential(nn.Dropout(0.5), block.fc2)  # as LoRA puts one before its weights
+    gradients = []
+    for recomputed in (False, True):
+        if recomputed:
+            recompute_gelu(block)
+        torch.manual_seed(1)
+        gradients.append(torch.autograd.grad(block(tokens).sum(), block.fc2[1].weight)[0])
+    assert gradients[0].equal(gradients[1])
+
+
 def test_a_recomputed_gelu_is_not_stored():
     model, tokens = FeedForward(), torch.randn(3, 4)
     before, _ = saved_sizes(model, tokens)

@@ -29,6 +29,17 @@ def test_recomputed_activations_change_neither_weights_nor_their_names(tiny_conf
     assert_equal(kept, again)
 
 
+def test_recomputed_activations_in_bfloat16_are_those_of_the_forward_pass(tiny_config, tmp_path):
+    # PyTorch compares their shapes and types.
+    end(tiny_config, tmp_path, 'again', activation_checkpointing=ALL,
+        **{'optim_wrapper.dtype': 'bfloat16'})  # fmt: skip
+
+
+def test_checkpoints_in_another_folder_than_the_run_are_refused(tiny_config, tmp_path):
+    with pytest.raises(ConfigError, match='checkpoint.out_dir=.*give the other folder as work_dir'):
+        train(tiny_config, **{'default_hooks.checkpoint.out_dir': str(tmp_path)})
+
+
 def test_recomputing_an_unknown_module_is_an_error(tiny_config):
     with pytest.raises(ValueError, match=r"names \['Blok'\], but the model is made of .*'Block'"):
         train(tiny_config, activation_checkpointing=['Blok'])

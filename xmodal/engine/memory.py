@@ -40,13 +40,14 @@ def recompute_gelu(model: nn.Module) -> None:
 
     Args:
         model: changed in place. A ``FeedForward`` has a method ``activate``, which applies GELU and
-            second layer.
+            its second layer, ``fc2``.
     """
     for module in model.modules():
         if type(module).__name__ == 'FeedForward' and hasattr(module, 'activate'):
-            # GELU draws no random numbers, so there is no random state to restore.
+            # GELU draws no random numbers, LoRA in the second layer may.
+            draws = any(isinstance(part, nn.Dropout) and part.p for part in module.fc2.modules())
             module.activate = partial(
-                checkpoint, module.activate, use_reentrant=False, preserve_rng_state=False
+                checkpoint, module.activate, use_reentrant=False, preserve_rng_state=draws
             )
 
 

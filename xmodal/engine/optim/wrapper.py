@@ -1,7 +1,7 @@
 """Mixed precision on any device, and steps that are skipped."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from mmengine.dist import all_reduce, is_distributed
@@ -59,16 +59,21 @@ class SafeAmpOptimWrapper(OptimWrapper):
     def optim_context(self, model: nn.Module) -> Iterator[None]:
         """Autocasts, and synchronizes no gradients between accumulated steps."""
         device_type = next(model.parameters()).device.type
-        enabled = self.dtype is not None
-        # PyTorch's CPU kernel of attention is slow in the backward pass of bfloat16: of a step of
-        # pretrain_shapes.py it took half. Plain products take 1.2 s a step in place of 2.1.
-        attention = sdpa_kernel(SDPBackend.MATH) if enabled and device_type == 'cpu' else None
         with (
             super().optim_context(model),
-            torch.autocast(device_type, self.dtype, enabled=enabled),
-            attention or nullcontext(),
+            torch.autocast(device_type, self.dtype, enabled=self.dtype is not None),
+            self._attention_kernel(device_type),
         ):
             yield
+
+    def _attention_kernel(self, device_type: str) -> AbstractContextManager:
+        """The kernel of attention, also for activations that the backward pass recomputes.
+
+        PyTorch's CPU kernel is slow in the backward pass of bfloat16: of a step of
+        pretrain_shapes.py it took half. Plain products take 1.2 s a step in place of 2.1.
+        """
+        is_slow = self.dtype is not None and device_type == 'cpu'
+        return sdpa_kernel(SDPBackend.MATH) if is_slow else nullcontext()
 
     # MMEngine compiles a whole step. Tracing this took half the time, and it has nothing to fuse.
     @torch.compiler.disable
@@ -128,7 +133,8 @@ class SafeAmpOptimWrapper(OptimWrapper):
 
     def backward(self, loss: Tensor, **kwargs) -> None:
         """Runs the backward pass of the scaled loss."""
-        super().backward(self.scaler.scale(loss), **kwargs)
+        with self._attention_kernel(loss.device.type):
+            super().backward(self.scaler.scale(loss), **kwargs)
 
     def step(self, norm: Tensor | None = None, **kwargs) -> None:
         """Clips and steps; ``norm`` is that of the gradients, where it is known already."""
@@ -146,8 +152,12 @@ class SafeAmpOptimWrapper(OptimWrapper):
         self.message_hub.update_scalar('train/grad_norm', float(norm))
 
     def state_dict(self) -> dict:
-        """Returns the state of optimizer and scaler, and the number of skipped steps."""
-        state = {'scaler': self.scaler.state_dict(), 'skipped': self.skipped}
+        """Returns the state of optimizer and scaler, and the numbers of skipped steps."""
+        state = {
+            'scaler': self.scaler.state_dict(),
+            'skipped': self.skipped,
+            'skipped_in_a_row': self.skipped_in_a_row,
+        }
         return {**super().state_dict(), 'wrapper': state}
 
     def load_state_dict(self, state_dict: dict) -> None:
@@ -163,6 +173,7 @@ class SafeAmpOptimWrapper(OptimWrapper):
         if state:
             self.scaler.load_state_dict(state['scaler'])
             self.skipped = state['skipped']
+            self.skipped_in_a_row = state.get('skipped_in_a_row', 0)
 
 
 def _is_finite(norm: Tensor | None) -> bool:
