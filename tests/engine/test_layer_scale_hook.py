@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.logging import MessageHub
 from timm.layers import LayerScale
 from torch import nn
 
@@ -79,6 +80,7 @@ class Runner(SimpleNamespace):
             scalars=[],
             logger=SimpleNamespace(info=lambda text: self.told.append(text)),
             told=[],
+            message_hub=MessageHub('of the test'),
         )
         add = self.scalars.append
         self.visualizer = SimpleNamespace(add_scalars=lambda scalars, step: add((step, scalars)))
@@ -156,12 +158,14 @@ def test_a_model_without_types_is_told_of_and_left_alone(tmp_path):
 
 @torch.no_grad()
 def test_a_resumed_run_goes_on_with_the_records(tmp_path):
-    run(Model(), tmp_path, epochs=1)
+    hub = run(Model(), tmp_path, epochs=1).message_hub
     runner, hook = Runner(Model(), tmp_path), LayerScaleStatsHook()
-    runner.iter, runner.epoch = 3, 1
+    runner.iter, runner.epoch, runner.message_hub = 3, 1, hub  # as the checkpoint has it
     hook.before_train(runner)
     hook.before_train_iter(runner, 0)
     assert not hook.handles
     hook.after_train_epoch(runner)
-    moments = [r['when'] for r in json.loads((tmp_path / FILE).read_text())]
-    assert moments == ['start', 'epoch 1', 'epoch 2']
+    records = json.loads((tmp_path / FILE).read_text())
+    assert [r['when'] for r in records] == ['start', 'epoch 1', 'epoch 2']
+    shares = [r['scales']['odd_name']['share_text'] for r in records[1:]]
+    assert shares[0] == shares[1]  # interrupted after the last iteration: none measures it again

@@ -113,6 +113,14 @@ def test_folds_that_do_not_divide_the_images_are_refused_before_anything_is_scor
         RetrievalLoop(RUNNER, DataLoader(range(12)), evaluator, dict(type='AllPairsScorer'))
 
 
+def test_different_folds_that_re_ranking_cannot_take_are_refused_at_once():
+    evaluator = [dict(type='RetrievalMetric'), dict(type='RetrievalMetric', folds=3, prefix='1k')]
+    loader, scorer = DataLoader(range(12)), dict(type='ITMReranker', topk=4)
+    with pytest.raises(ConfigError, match=r'folds=\[1, 3\].*test the metrics one by one'):
+        RetrievalLoop(RUNNER, loader, evaluator, scorer)
+    RetrievalLoop(RUNNER, loader, evaluator, {**scorer, 'topk': 0})
+
+
 def test_every_caption_is_scored_with_every_image_once_in_the_order_of_the_images(
     evaluate, features, tmp_path
 ):

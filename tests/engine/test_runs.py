@@ -9,6 +9,7 @@ import torch
 from runs import assert_equal, assert_same_end, call_at, load, stop, train
 
 from xmodal.datasets import stack_images
+from xmodal.engine.hooks import BrokenImageHook
 
 
 @pytest.mark.parametrize('workers', [0, 2])
@@ -123,6 +124,23 @@ def test_a_share_of_broken_images_above_the_limit_ends_the_run_with_the_list(
     (root / 'images/train/000/train_000003.png').write_bytes(b'no image')
     with pytest.raises(RuntimeError, match=r'(?s)images are broken.*000003\.png'):
         train(tiny_config, **{'train_dataloader.dataset.data_root': str(root)})
+
+
+def test_a_resumed_run_goes_on_counting_broken_images(tiny_config, tiny_world, tmp_path):
+    root = shutil.copytree(tiny_world, tmp_path / 'broken')
+    (root / 'images/train/000/train_000003.png').write_bytes(b'no image')
+    changes = {
+        'train_dataloader.dataset.data_root': str(root),
+        'default_hooks.broken_images.limit': 1.0,
+        'train_cfg.max_epochs': 1,
+    }
+    train(tiny_config, **changes)
+    saved = load(f'{tiny_config.work_dir}/epoch_1.pth')['broken_images']
+    assert saved['batches'] == 4 and len(saved['broken']) == 1
+    tiny_config.experiment_name = 'again'
+    runner = train(tiny_config, resume=True, **{**changes, 'train_cfg.max_epochs': 2})
+    (hook,) = (hook for hook in runner.hooks if isinstance(hook, BrokenImageHook))
+    assert (hook.seen, hook.batches, len(hook.broken)) == (2 * saved['seen'], 8, 2)
 
 
 def test_heads_begin_when_the_config_says(tiny_config):

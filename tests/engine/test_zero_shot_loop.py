@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from xmodal.engine.loops import CompositeEvalLoop, ZeroShotLoop
 from xmodal.engine.loops.zero_shot import class_embeddings, read_templates
+from xmodal.errors import ConfigError
 from xmodal.evaluation import ZeroShotMetric
 from xmodal.structures import DataSample
 
@@ -116,6 +117,12 @@ def test_prompts_are_cleaned_as_captions_are(model):
     assert torch.equal(one, class_embeddings(model, ['tiger shark'], ['a photo of a {}']))
     raw = class_embeddings(model, ['Tiger-Shark'], ['A photo of a {}.'], max_words=None)
     torch.testing.assert_close(raw[0], model.embedding('A photo of a Tiger-Shark.')[0])
+
+
+def test_a_model_without_embeddings_is_refused(model):
+    model.encode_text = lambda texts, mask: SimpleNamespace(embeddings=None)
+    with pytest.raises(ConfigError, match='ZeroShotLoop compares embeddings, and Model has none'):
+        class_embeddings(model, NAMES, TEMPLATES)
 
 
 def test_with_few_classes_all_are_among_the_five_best():

@@ -198,7 +198,9 @@ class XModalRunner(Runner):
                 :func:`load_start_weights`.
         """
         checkpoint, model = read_checkpoint(filename), unwrap(self.model)
-        checkpoint['state_dict'] = current_names(checkpoint.get('state_dict', checkpoint))
+        checkpoint['state_dict'] = current_names(
+            checkpoint.get('state_dict', checkpoint), model.state_dict()
+        )
         if self._resume:
             require_whole_run(
                 checkpoint,
@@ -222,7 +224,9 @@ class XModalRunner(Runner):
         return checkpoint
 
     def call_hook(self, fn_name: str, **kwargs) -> None:
-        """Calls the hooks; converts checkpoints after they are made."""
+        """Calls the hooks; all ranks evaluate one model; converts checkpoints that are made."""
+        if fn_name in ('before_val_epoch', 'before_test_epoch'):
+            share_statistics(self.model)
         super().call_hook(fn_name, **kwargs)
         if fn_name == 'before_save_checkpoint':
             checkpoint = kwargs['checkpoint']

@@ -86,15 +86,29 @@ def test_vectors_of_answers_are_those_of_weights_that_were_loaded_since(model, b
     assert not torch.equal(before, after)
 
 
-def test_a_text_encoder_that_is_trained_is_an_error(config, tmp_path):
+@pytest.mark.parametrize(
+    ('backbone', 'trained'),
+    [
+        ({}, "'text_encoder', 'text_proj'"),
+        (
+            dict(
+                frozen=['text_encoder', 'text_proj'],
+                text_pooling=dict(type='GPOPooling'),
+                token_type=dict(type='TokenTypeEmbedding'),
+            ),
+            "'text_pooling', 'token_type'",
+        ),
+    ],
+)
+def test_parts_of_the_text_that_are_trained_are_an_error(config, tmp_path, backbone, trained):
     base, file = config(), tmp_path / 'answers.json'
     file.write_text(json.dumps(ANSWERS))
-    with pytest.raises(ValueError, match=r"frozen lacks \['text_encoder', 'text_proj'\]"):
+    with pytest.raises(ValueError, match=rf'frozen lacks \[{trained}\]'):
         MODELS.build(
             dict(
                 type='AlbefVectorVQA',
                 data_preprocessor=base['data_preprocessor'],
-                backbone=base['backbone'],
+                backbone={**base['backbone'], **backbone},
                 head=dict(type='AnswerTableHead', answer_list=str(file)),
             )
         )

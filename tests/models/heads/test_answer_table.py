@@ -133,6 +133,14 @@ def test_an_equal_table_is_loaded_unchanged(make_head):
     assert target.classifier[3].weight.equal(source.classifier[3].weight)
 
 
+def test_pre_training_has_no_binary_cross_entropy(tmp_path):
+    file = tmp_path / 'answers.json'
+    file.write_text('["a", "b"]')
+    AnswerTableHead(4, str(file)).check(None)
+    with pytest.raises(ValueError, match="heads.answers.loss='bce' is for fine-tuning"):
+        AnswerTableHead(4, str(file), loss='bce').check(None)
+
+
 def test_a_missing_table_and_one_that_is_no_list_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match='heads.answers.answer_list'):
         AnswerTableHead(8, str(tmp_path / 'none.json'))

@@ -1,7 +1,7 @@
 """Images that cannot be read."""
 
 import torch
-from mmengine.dist import all_gather_object, all_reduce, is_distributed
+from mmengine.dist import all_gather_object, all_reduce, is_distributed, is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
@@ -13,7 +13,7 @@ class BrokenImageHook(Hook):
     """Logs images that cannot be read, and ends the run if there are too many.
 
     A dataset replaces a broken image by another sample and passes on its path. This hook counts the
-    paths.
+    paths. A run that is resumed goes on counting; of several processes the first one's paths count.
 
     Args:
         limit: largest share of broken images. It is checked after ``patience`` samples and at the
@@ -26,6 +26,17 @@ class BrokenImageHook(Hook):
         self.limit, self.patience, self.interval = limit, patience, interval
         self.seen = self.batches = 0
         self.broken: list[str] = []
+
+    def before_save_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
+        """Adds what was counted, by the process that saves."""
+        counted = {'seen': self.seen, 'batches': self.batches, 'broken': list(self.broken)}
+        checkpoint['broken_images'] = counted
+
+    def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
+        """Goes on counting: all processes have seen as many samples."""
+        if runner._resume and (counted := checkpoint.get('broken_images')):
+            self.seen, self.batches = counted['seen'], counted['batches']
+            self.broken = list(counted['broken']) if is_main_process() else []
 
     def after_train_iter(
         self,

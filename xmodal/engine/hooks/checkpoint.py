@@ -25,7 +25,8 @@ class ExactCheckpointHook(CheckpointHook):
         **others: the other arguments of :class:`mmengine.hooks.CheckpointHook`.
 
     Raises:
-        ConfigError: for a key that MMEngine's hook does not have, or ``max_keep_ckpts=1``.
+        ConfigError: for a key that MMEngine's hook does not have, ``max_keep_ckpts=1``, or
+            an ``out_dir``.
     """
 
     def __init__(self, max_keep_ckpts: int = -1, **others) -> None:
@@ -38,6 +39,11 @@ class ExactCheckpointHook(CheckpointHook):
         known = [name for name in signature(CheckpointHook).parameters if name != 'kwargs']
         if unknown := sorted(others.keys() - set(known)):
             raise ConfigError(f'default_hooks.checkpoint {no_key(unknown[0], known)}')
+        if others.get('out_dir'):
+            raise ConfigError(
+                f"default_hooks.checkpoint.out_dir='{others['out_dir']}': a run goes on from what "
+                'is in its work_dir; leave it out, and give the other folder as work_dir'
+            )
         super().__init__(max_keep_ckpts=max_keep_ckpts, **others)
         self._due = False
 

@@ -17,6 +17,7 @@ from xmodal.registry import HOOKS, MODELS
 
 FILE = 'token_type_scale.json'
 LARGEST = 10
+SHARES = 'token_type_shares'  # in the checkpoint
 
 
 def scale_statistics(gamma: Tensor, initial: float) -> dict[str, float]:
@@ -75,7 +76,10 @@ class LayerScaleStatsHook(Hook):
             if isinstance(module, token_type)
             and module.type_embeddings.requires_grad  # not those of a teacher
         }
-        self.shares: dict[str, dict[str, float]] = {name: {} for name in self.modules}
+        measured = runner.message_hub.runtime_info.get(SHARES, {})  # of a resumed run
+        self.shares: dict[str, dict[str, float]] = {
+            name: dict(measured.get(name, {})) for name in self.modules
+        }
         self.handles: list[RemovableHandle] = []
         self.file = Path(runner.work_dir, FILE)
         self.records: list[dict] = []
@@ -108,6 +112,9 @@ class LayerScaleStatsHook(Hook):
         """Removes the forward hooks."""
         for handle in self.handles:
             handle.remove()
+        if self.handles:
+            shares = {name: dict(values) for name, values in self.shares.items()}
+            runner.message_hub.update_info(SHARES, shares)
         self.handles = []
         if self.start is not None:
             self._log(runner, 'start', self.start, iteration=0)

@@ -64,6 +64,7 @@ class RetrievalLoop(EvaluationLoop):
         for folds in self.folds:  # now, and not after the training or the scoring of all pairs
             fold_of_images(len(self.dataloader.dataset), folds)
         self.scorer = TASK_UTILS.build(scorer)
+        self.scorer.check(self.folds)
         self.save_rankings, self.save_scores = save_rankings, save_scores
 
     @torch.no_grad()

@@ -115,6 +115,9 @@ def class_embeddings(
     """One normalised embedding per class, (C, d), on the model's device.
 
     Prompts are cleaned in the same way as captions in training.
+
+    Raises:
+        ConfigError: when the model gives no embeddings.
     """
     prompts = [
         clean_caption(template.format(name), max_words) for name in names for template in templates
@@ -122,7 +125,13 @@ def class_embeddings(
     embeddings = []
     for start in range(0, len(prompts), text_batch):
         tokenized = model.data_preprocessor.tokenize(prompts[start : start + text_batch])
-        embeddings.append(model.encode_text(*tokenized).embedding.float())
+        text = model.encode_text(*tokenized)
+        if getattr(text, 'embedding', None) is None:
+            raise ConfigError(
+                f'ZeroShotLoop compares embeddings, and {type(model).__name__} has none: use a '
+                'model with a contrastive objective'
+            )
+        embeddings.append(text.embedding.float())
     by_class = torch.cat(embeddings).unflatten(0, (len(names), len(templates)))
     return normalize(normalize(by_class, dim=-1).mean(1), dim=-1)
 

@@ -51,10 +51,12 @@ class AlbefVectorVQA(AlbefModel):
         self.register_buffer('listed_ids', ids, persistent=False)
         self.register_buffer('listed_mask', mask, persistent=False)
         self._answers: Tensor | None = None
+        parts = ('text_encoder', 'text_pooling', 'text_proj', 'token_type')
+        of_text = {name: getattr(self.backbone, name) for name in parts}
         trained = [
             name
-            for name in ('text_encoder', 'text_proj')
-            if any(weight.requires_grad for weight in getattr(self.backbone, name).parameters())
+            for name, part in of_text.items()
+            if part is not None and any(weight.requires_grad for weight in part.parameters())
         ]
         if trained:
             raise ValueError(

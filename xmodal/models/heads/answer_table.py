@@ -71,6 +71,14 @@ class AnswerTableHead(PretrainHead):
         """Cross-modality output (B, D) to logits (B, A)."""
         return self.classifier(pooled)
 
+    def check(self, model: nn.Module) -> None:
+        """Raises ValueError for the binary cross-entropy, which fine-tuning alone has."""
+        if self.loss_name != 'ce':
+            raise ValueError(
+                f"heads.answers.loss='{self.loss_name}' is for fine-tuning; pre-training samples "
+                "one answer of each question: set it to 'ce'"
+            )
+
     def loss(self, model: nn.Module, step: LxmertStep) -> dict[str, Tensor]:
         """:meth:`label_loss` where the question belongs to the image.
 

@@ -23,6 +23,9 @@ class Scorer(ABC):
 
     gathers_image_tokens = False
 
+    def check(self, folds: Collection[int]) -> None:  # noqa: B027 - most scorers take all
+        """Raises ConfigError for numbers of folds of the metrics that the scorer does not take."""
+
     @abstractmethod
     def encode(
         self,

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.engine.loops.scorers.base import Scorer
 from xmodal.engine.loops.scorers.match_pairs import match_pairs
+from xmodal.errors import ConfigError
 from xmodal.evaluation.reranking import find_candidates, two_stage_scores
 from xmodal.evaluation.retrieval import Gallery
 from xmodal.registry import TASK_UTILS
@@ -59,6 +60,15 @@ class ITMReranker(Scorer):
             text.embedding.float().cpu(),
         )
 
+    def check(self, folds: Collection[int]) -> None:
+        """Refuses metrics with different numbers of folds, and so different candidates."""
+        if self.topk and len(folds) > 1:
+            raise ConfigError(
+                f'the metrics of the evaluator have folds={sorted(folds)}, but ITMReranker finds '
+                'its candidates in the folds of one metric: test the metrics one by one, or set '
+                'scorer.topk=0'
+            )
+
     @staticmethod
     def encode_texts(model: nn.Module, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
         """Encodes texts (T, N), those of like length together, so that there is little padding."""
@@ -73,21 +83,11 @@ class ITMReranker(Scorer):
     def score(
         self, model: nn.Module, encoded: EncodedGallery, folds: Collection[int] = (1,)
     ) -> Gallery:
-        """ITC scores, or those of both stages.
-
-        Raises:
-            ValueError: when the metrics have different numbers of folds, and so different
-                candidates.
-        """
+        """ITC scores, or those of both stages."""
         itc_scores = encoded.image_embeddings @ encoded.text_embeddings.T
         text_to_image = encoded.text_to_image
         if not self.topk or model.matching_head is None:
             return Gallery(itc_scores, text_to_image)
-        if len(folds) > 1:
-            raise ValueError(
-                f'the metrics of the evaluator have folds={sorted(folds)}, but ITMReranker finds '
-                'its candidates in the folds of one metric: test the metrics one by one'
-            )
         text_candidates, image_candidates = find_candidates(
             itc_scores, text_to_image, self.topk, max(folds)
         )
