@@ -736,6 +736,16 @@ def test_lxmert_is_tested_on_the_dev_sets_of_its_paper(table):
         )
 
 
+def test_without_pre_training_lxmert_is_trained_as_the_papers_baselines():
+    table = read_table('configs/lxmert/ablations/table3.py', 'full')
+    for name, batch, epochs in (('vqa', 32, 4), ('vqa_alone', 64, 20), ('gqa_alone', 64, 20)):
+        config = table.rows[0].config(table.stages[name])
+        assert config.train_cfg.max_epochs == epochs
+        assert config.train_dataloader.global_batch_size == batch
+        assert config.param_scheduler[0].end == config.param_scheduler[1].begin == epochs / 10
+        assert config.optim_wrapper.optimizer.lr == (1e-4 if epochs == 20 else 5e-5)
+
+
 def test_a_dry_run_lists_the_commands_and_runs_nothing(paper, capsys, monkeypatch):
     arguments = [f'{paper}/ablations/table.py', '--seeds', '1', '--dry-run', '--root']
     call(monkeypatch, ablate, *arguments, f'{paper}/runs')

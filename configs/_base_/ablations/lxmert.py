@@ -20,6 +20,17 @@ alone = {'load_from': None}
 # test sets of the configs have no labels (test2015), or are the paper's Table 2.
 minival = {'test_dataloader.dataset.ann_file': 'vqa/minival.json'}
 dev = {'test_dataloader.dataset.ann_file': 'nlvr2/dev.json'}
+# At the paper's scale a model without pre-training is trained for longer (App. D: batches of 64 or
+# 128), the warm-up as long a share.
+epochs = 20
+alone_longer = {
+    **alone,
+    'train_cfg.max_epochs': epochs,
+    'train_dataloader.global_batch_size': 64,
+    'optim_wrapper.optimizer.lr': 1e-4,
+    'param_scheduler.0.end': 0.1 * epochs,
+    'param_scheduler.1.begin': 0.1 * epochs,
+}
 plugins = ['model.backbone.position', 'model.backbone.token_type']
 bert = ['model.backbone.text_encoder.pretrained']
 tuned = [*plugins, 'model.data_preprocessor.only']  # what a fine-tuning takes after pre-training
@@ -60,11 +71,14 @@ presets = {
             gqa_da=dict(config=configs + 'gqa_da.py', after='pretrain', takes=plugins),
             vqa_alone=dict(
                 config=configs + 'vqa_v2.py', takes=[*bert, *plugins],
-                options=dict(alone, **minival),
+                options={**alone_longer, **minival},
             ),
-            gqa_alone=dict(config=configs + 'gqa.py', takes=[*bert, *plugins], options=alone),
+            gqa_alone=dict(
+                config=configs + 'gqa.py', takes=[*bert, *plugins], options=alone_longer
+            ),
             nlvr2_alone=dict(
-                config=configs + 'nlvr2.py', takes=[*bert, *plugins], options=dict(alone, **dev)
+                config=configs + 'nlvr2.py', takes=[*bert, *plugins],
+                options={**alone_longer, **dev},
             ),
         ),
     ),
