@@ -2,12 +2,11 @@
 # environment (venv or conda); when there is none they make one in .venv, once.
 
 ifneq ($(or $(VIRTUAL_ENV),$(CONDA_PREFIX)),)
-ENV := $(or $(VIRTUAL_ENV),$(CONDA_PREFIX))
+PYTHON := "$(or $(VIRTUAL_ENV),$(CONDA_PREFIX))/bin/python"
 else
-ENV := .venv
+PYTHON := .venv/bin/python
 endif
-PYTHON := $(ENV)/bin/python
-INSTALLED := $(ENV)/.xmodal-installed
+INSTALLED := .xmodal-installed
 CONFIG := configs/acerpe/pretrain_shapes.py
 RUN := work_dirs/pretrain_shapes
 
@@ -21,12 +20,19 @@ help:
 	@echo 'make test         set up, run all tests'
 	@echo 'make lint         check style and format, as the pre-commit hooks do'
 
-$(ENV)/bin/python:
+.venv/bin/python:
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "xmodal needs Python 3.10 or newer, and python3 is $$(python3 --version)"; exit 1; }
-	python3 -m venv $(ENV)
+	python3 -m venv .venv || { rm -rf .venv; exit 1; }
 
-$(INSTALLED): setup.cfg pyproject.toml | $(ENV)/bin/python
+# Again where the environment has no xmodal, or that of another checkout.
+ORIGIN := $(shell $(PYTHON) -c 'import os, sys; sys.path.pop(0); import xmodal; \
+	print(os.path.realpath(xmodal.__path__[0]))' 2>/dev/null)
+ifneq ($(ORIGIN),$(CURDIR)/xmodal)
+.PHONY: $(INSTALLED)
+endif
+
+$(INSTALLED): setup.cfg pyproject.toml | $(filter .venv/%,$(PYTHON))
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@
 
@@ -54,7 +60,7 @@ quickstart: $(INSTALLED)
 test: $(INSTALLED)
 	$(PYTHON) -m pytest -q -n 2
 
-lint: | $(ENV)/bin/python
+lint: | $(filter .venv/%,$(PYTHON))
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check ruff==$(RUFF)
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .

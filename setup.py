@@ -11,11 +11,12 @@ class BuildWithConfigs(build_py):
     """Copies them where ``xmodal/packaged.py`` looks; an editable install uses the checkout's."""
 
     def run(self) -> None:
-        super().run()
         if self.editable_mode:
+            super().run()
             return
+        rmtree(Path(self.build_lib, 'xmodal'), ignore_errors=True)  # modules that are gone by now
+        super().run()
         target = Path(self.build_lib, 'xmodal', '.mim')
-        rmtree(target, ignore_errors=True)
         for folder in ('configs', 'tools'):
             copytree(folder, target / folder, ignore=ignore_patterns('__pycache__'))
         copy('model-index.yml', target)
