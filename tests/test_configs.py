@@ -37,6 +37,14 @@ def last_epochs():
     return epochs
 
 
+def test_no_two_configs_train_in_one_folder():
+    files = [*FILES, *sorted(Path('projects').glob('*/*.py'))]
+    configs = [Config.fromfile(file) for file in files if '_base_ =' in file.read_text()]
+    trained = [config for config in configs if config.get('train_cfg')]
+    folders = [c.get('work_dir') or f'work_dirs/{Path(c.filename).stem}' for c in trained]
+    assert len(folders) > 100 and len(folders) == len(set(folders)), sorted(folders)
+
+
 @pytest.mark.parametrize('file', FROM_CHECKPOINT, ids=str)
 def test_a_run_starts_from_the_last_epoch_of_another(file, last_epochs):
     loaded = Config.fromfile(file).load_from
