@@ -1,10 +1,10 @@
-"""Numbers on the command line: what is none is told with what was expected."""
+"""What stands on a command line: numbers, and keys of a config with their values."""
 
 import argparse
 
 import pytest
 
-from xmodal.engine.command_line import not_negative, positive
+from xmodal.engine.command_line import Options, not_negative, positive
 
 
 @pytest.mark.parametrize('text', ['a dog', 'nan', 'inf', '-1', '٣'])
@@ -22,3 +22,14 @@ def test_zero_is_not_negative_and_not_positive():
     assert not_negative('0') == 0 and positive('1e-3') == 1e-3
     with pytest.raises(argparse.ArgumentTypeError, match='above 0, got 0'):
         positive('0')
+
+
+def test_spaces_in_a_path_stay():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--cfg-options', nargs='+', action=Options)
+    given = ['a.b=/My Disk/a.pth', "c='x y'", 'd=1e-3', 'e=[1, 2]', 'f=None', 'g=(a,b)', 'h=True']
+    found = parser.parse_args(['--cfg-options', *given]).cfg_options
+    assert found == {
+        'a.b': '/My Disk/a.pth', 'c': 'x y', 'd': 0.001, 'e': [1, 2], 'f': None, 'g': ('a', 'b'),
+        'h': True,
+    }  # fmt: skip

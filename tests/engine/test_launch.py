@@ -4,8 +4,10 @@ import argparse
 import sys
 from types import SimpleNamespace
 
+from mmengine.device import utils as devices
+
 from xmodal.engine.command_line import ShowDefaults
-from xmodal.engine.launch import load_config, read_config
+from xmodal.engine.launch import build_runner, load_config, read_config
 
 
 def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
@@ -51,3 +53,9 @@ def test_help_shows_the_defaults_that_there_are():
     endings = ['with one (default: 7)', 'without', 'off']
     for line, ending in zip(lines[-3:], endings, strict=True):
         assert line.endswith(f' {ending}')
+
+
+def test_a_gpu_without_double_precision_is_left_out(tiny_config, monkeypatch):
+    monkeypatch.setattr(devices, 'DEVICE', 'mps')  # as on a computer of Apple's
+    model = build_runner(tiny_config).model
+    assert {value.device.type for value in model.state_dict().values()} == {'cpu'}

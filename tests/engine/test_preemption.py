@@ -49,6 +49,8 @@ def test_a_training_that_fails_leaves_no_handler_behind(tiny_config):
 def test_after_a_signal_a_run_saves_ends_and_resumes_to_the_same_end(
     tiny_config, tmp_path, capfd, name, status
 ):
+    if name == 'TERM' and not hasattr(signal, 'sigwaitinfo'):
+        pytest.skip('a worker does not know the sender of a signal here')
     train(tiny_config, work_dir=str(tmp_path / 'whole'))
 
     def preempt(runner):

@@ -179,9 +179,10 @@ def _bounded(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise Hang
 
-    pages = int(Path('/proc/self/statm').read_bytes().split()[0])
     former_limit = resource.getrlimit(resource.RLIMIT_AS)
-    limit = pages * resource.getpagesize() + LIMIT_BYTES
+    mapped, limit = Path('/proc/self/statm'), former_limit[0]
+    if mapped.is_file():  # on Linux
+        limit = int(mapped.read_bytes().split()[0]) * resource.getpagesize() + LIMIT_BYTES
     former_handler = signal.signal(signal.SIGALRM, stop)
     resource.setrlimit(resource.RLIMIT_AS, (limit, former_limit[1]))
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -65,6 +65,7 @@ def test_after_ctrl_c_all_save_and_the_script_ends_with_130(training):
     assert checkpoint.name.startswith('iter_') and checkpoint.is_file()
 
 
+@pytest.mark.skipif(sys.platform != 'linux', reason='/proc is read')
 @pytest.mark.parametrize('number, status', [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_that_comes_before_the_processes_ends_the_launcher(tmp_path, number, status):
     python = tmp_path / 'python'  # in the place of a launcher that has started nothing yet

@@ -75,5 +75,5 @@ def write_forest(file: Path, found: Iterable[tuple[str, Comparison]]) -> bool:
         if comparison.verdict:
             panels[title].append(comparison)
     if panels:
-        file.write_text(to_svg(draw_forest(panels)))
+        file.write_text(to_svg(draw_forest(panels)), encoding='utf-8')
     return bool(panels)

@@ -4,6 +4,7 @@ import argparse
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from mmengine.config import DictAction
 
@@ -65,6 +66,13 @@ class Options(DictAction):
         except (ValueError, AssertionError, RecursionError) as error:
             _, given, *_ = args
             parser.error(f'--cfg-options {" ".join(given)}: expected KEY=VALUE, got {error}')
+
+    @staticmethod
+    def _parse_iterable(val: str) -> Any:
+        """A value. MMEngine deletes all spaces, also those of a path."""
+        if any(mark in val for mark in ',()[]'):
+            return DictAction._parse_iterable(val)
+        return DictAction._parse_int_float_bool(val.strip('\'"'))
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import torch
 from mmengine.device import get_device
+from mmengine.device import utils as devices
 from mmengine.dist import get_world_size, is_main_process, master_only
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
@@ -50,7 +51,12 @@ class XModalRunner(Runner):
     _gathered: dict = {}  # whole tensors of a sharded model, while a checkpoint is saved
 
     def setup_env(self, env_cfg: dict) -> None:
-        """Sets up the processes. On CPUs they communicate through gloo."""
+        """Sets up the processes. On CPUs they communicate through gloo.
+
+        A GPU of Apple's is left out: it has no double precision.
+        """
+        if devices.DEVICE == 'mps':
+            devices.DEVICE = 'cpu'
         if self.distributed:
             end_with_launcher()
         on_cpu = not torch.cuda.is_available()
