@@ -4,7 +4,6 @@ from pathlib import Path
 
 import torch
 from mmengine.device import get_device
-from mmengine.device import utils as devices
 from mmengine.dist import get_world_size, is_main_process, master_only
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
@@ -13,6 +12,7 @@ from torch.utils.data import DataLoader
 from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.batch_size import divide_batch
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
+from xmodal.engine.device import leave_out_mps
 from xmodal.engine.hooks.momentum import require_moved_teacher
 from xmodal.engine.hooks.preemption import leave_signals_to_training, signals_restored
 from xmodal.engine.keys import check_dataloader
@@ -51,12 +51,8 @@ class XModalRunner(Runner):
     _gathered: dict = {}  # whole tensors of a sharded model, while a checkpoint is saved
 
     def setup_env(self, env_cfg: dict) -> None:
-        """Sets up the processes. On CPUs they communicate through gloo.
-
-        A GPU of Apple's is left out: it has no double precision.
-        """
-        if devices.DEVICE == 'mps':
-            devices.DEVICE = 'cpu'
+        """Sets up the processes. On CPUs they communicate through gloo."""
+        leave_out_mps()
         if self.distributed:
             end_with_launcher()
         on_cpu = not torch.cuda.is_available()
@@ -204,16 +200,11 @@ class XModalRunner(Runner):
                 :func:`load_start_weights`.
         """
         checkpoint, model = read_checkpoint(filename), unwrap(self.model)
-        checkpoint['state_dict'] = current_names(
-            checkpoint.get('state_dict', checkpoint), model.state_dict()
-        )
+        names = model.state_dict()
+        checkpoint['state_dict'] = current_names(checkpoint.get('state_dict', checkpoint), names)
         if self._resume:
             require_whole_run(
-                checkpoint,
-                filename,
-                model.state_dict(),
-                self.optim_wrapper,
-                self.param_schedulers or [],
+                checkpoint, filename, names, self.optim_wrapper, self.param_schedulers or []
             )
             checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
             if self.sharded:
@@ -222,7 +213,6 @@ class XModalRunner(Runner):
                 )
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
         if not self._resume:
-            names = model.state_dict()
             checkpoint['state_dict'] = to_lora_names(checkpoint['state_dict'], names)
         ignored = [] if self._resume else self.cfg.get('load_from_ignore', [])
         self.logger.info(load_start_weights(model, checkpoint['state_dict'], filename, ignored))

@@ -1,7 +1,5 @@
 """Masked image modelling."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from torch import nn
@@ -80,12 +78,8 @@ def test_an_image_encoder_that_masks_no_patches_is_refused():
     model = nn.Module()
     model.backbone = nn.Module()
     model.backbone.image_encoder, model.backbone.image_adapter = Regions(), None
-    model.backbone.fusion = SimpleNamespace(has_image_stream=True)
     with pytest.raises(ValueError, match="heads.mim masks patches, which Regions can't"):
         make_head().check(model)
     model.backbone.image_adapter = nn.Linear(2, 2)
     with pytest.raises(ValueError, match='another width with backbone.image_adapter'):
         make_head().check(model)
-    model.backbone.fusion = SimpleNamespace(has_image_stream=False)
-    with pytest.raises(ValueError, match="source='fusion' reads patches that look at words"):
-        make_head(source='fusion').check(model)

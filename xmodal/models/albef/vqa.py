@@ -3,9 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from mmengine.dist import all_reduce
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
@@ -152,17 +150,10 @@ class AlbefVQA(AlbefModel):
             words = words.masked_fill(ended, tokenizer.pad_token_id)
             ids = torch.cat([ids, words[:, None, None]], 2)
             ended |= words == tokenizer.sep_token_id
-            if self._is_done(ended):
+            if ended.all():
                 break
         texts = tokenizer.batch_decode(ids[:, 0], skip_special_tokens=True)
         return [[each] for each in zip(texts, likelihood.exp().tolist(), strict=True)]
-
-    def _is_done(self, ended: Tensor) -> bool:
-        """Whether all answers have ended: of all ranks, where these gather sharded layers."""
-        done = ended.all().float()
-        if isinstance(next(self.decoder.parameters()), DTensor):
-            all_reduce(done, 'min')
-        return bool(done)
 
     def _candidates(self, question: Tokens) -> Tensor:
         """Rows of the list to rank, (B, k): those whose first word piece is likeliest.

@@ -62,13 +62,8 @@ class MIMHead(PretrainHead):
         return patches[:, : height // self.patch_size, : width // self.patch_size].flatten(1)
 
     def check(self, model: nn.Module) -> None:
-        """Raises ValueError where there are no patches to mask, or none that fusion changes."""
+        """Raises ValueError where the image encoder masks no patches, or those of another width."""
         encoder = model.backbone.image_encoder
-        if self.source == 'fusion' and not model.backbone.fusion.has_image_stream:
-            raise ValueError(
-                "heads.mim.source='fusion' reads patches that look at words, and backbone.fusion."
-                "streams='text' has none: set source='image_encoder', or streams='both'"
-            )
         if model.backbone.image_adapter is not None:
             raise ValueError(
                 'heads.mim puts a token of the fusion encoder among patches, which have another '
