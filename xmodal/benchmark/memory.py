@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from xmodal.benchmark.script import default_device
+
 # Of mallopt.
 _M_MMAP_THRESHOLD, _M_MMAP_MAX = -3, -4
 
@@ -55,7 +57,7 @@ def peak_memory_of(function: Callable, device: str | None = None) -> float:
 
 def is_cuda(device: str | None) -> bool:
     """Whether what is measured is on a GPU; None for the GPU if there is one."""
-    return torch.cuda.is_available() if device is None else device == 'cuda'
+    return (device or default_device()) == 'cuda'
 
 
 def return_memory_at_once() -> None:

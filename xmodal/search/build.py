@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -105,16 +106,14 @@ def _header(content: bytes) -> tuple[tuple[int, int], str | None]:
     if known and not any(mark in content for mark in _EXIF_MARKS):
         return known, None
     size, found = known or (0, 0), []
-    try:
-        with Image.open(io.BytesIO(content)) as image:
-            size = image.size
-            exif = Image.Image.getexif(image)  # that of PNG decodes the image first
-            # Pillow gives the upright size of TIFF itself; OpenCV does not turn old PNG.
-            if 'exif' in image.info and exif.get(_TURNED) in _SIDEWAYS:
-                size = size[::-1]
-            found = [exif.get_ifd(_EXIF_PART).get(_TAKEN[0]), exif.get(_TAKEN[1])]
-    except Exception:  # OpenCV has decoded it: damaged EXIF, or a chunk too long for Pillow
-        pass
+    # OpenCV has decoded it: damaged EXIF, or a chunk too long for Pillow, spoils no image.
+    with suppress(Exception), Image.open(io.BytesIO(content)) as image:
+        size = image.size
+        exif = Image.Image.getexif(image)  # that of PNG decodes the image first
+        # Pillow gives the upright size of TIFF itself; OpenCV does not turn old PNG.
+        if 'exif' in image.info and exif.get(_TURNED) in _SIDEWAYS:
+            size = size[::-1]
+        found = [exif.get_ifd(_EXIF_PART).get(_TAKEN[0]), exif.get(_TAKEN[1])]
     taken = next((str(t) for t in found if t and _YEAR.match(str(t))), None)
     return size, taken and f'{taken[:10].replace(":", "-")}{taken[10:19]}'
 
