@@ -4,9 +4,11 @@ import pytest
 import torch
 from runs import train
 from test_other_device import CONFIGS
+from torch.profiler import ProfilerActivity, profile
 
 from xmodal.engine.launch import build_runner
 from xmodal.engine.layers import compile_layers
+from xmodal.models.layers import Attention
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a GPU')
 
@@ -90,3 +92,16 @@ def test_compiled_layers_have_the_same_losses_and_gradients(load):
     assert plain.keys() == compiled.keys()
     for name, gradient in plain.items():
         torch.testing.assert_close(compiled[name], gradient, atol=1e-3, rtol=1e-2, msg=name)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('keys', [20, 36, 257])
+def test_cudnn_has_no_short_context(keys):
+    attention, mask = Attention(768, 12), torch.arange(keys) < torch.tensor([[keys], [keys - 3]])
+    query, context = torch.randn(2, 30, 768), torch.randn(2, keys, 768)
+    expected, _ = attention(attention.project(query), attention.project(context), mask)
+    attention, query, context, mask = attention.cuda(), query.cuda(), context.cuda(), mask.cuda()
+    with torch.autocast('cuda', torch.bfloat16), profile(activities=[ProfilerActivity.CPU]) as run:
+        found, _ = attention(attention.project(query), attention.project(context), mask)
+    assert keys > 64 or not any('cudnn_attention' in event.name for event in run.events())
+    torch.testing.assert_close(found.cpu().float(), expected, atol=5e-3, rtol=2e-2)

@@ -123,6 +123,17 @@ def test_compiled_layers_learn_the_same(tiny_config, tmp_path, monkeypatch):
     torch.testing.assert_close(plain, compiled, atol=1e-4, rtol=1e-4)
 
 
+def test_a_method_can_be_compiled_of_a_class_without_forward(tiny_config, tmp_path, monkeypatch):
+    names, compile_it = [], torch.compile
+    monkeypatch.setattr(
+        torch, 'compile', lambda f: names.append(f.__qualname__) or compile_it(f, backend='eager')
+    )
+    plain = end(tiny_config, tmp_path, 'plain')
+    compiled = end(tiny_config, tmp_path, 'compiled', compile=['AlbefBackbone.encode_text'])
+    assert set(names) == {'AlbefBackbone.encode_text'}
+    torch.testing.assert_close(plain, compiled, atol=1e-4, rtol=1e-4)
+
+
 def test_compiling_an_unknown_layer_is_an_error(tiny_config):
     with pytest.raises(ValueError, match=r"compile names \['Blok'\], but the model is made of"):
         train(tiny_config, compile=['Blok'])

@@ -40,7 +40,7 @@ GPU_ALBEF = 'benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 64 --
 GPU_STEP = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --repeats 11 --amp'
 GPU_LXMERT = (
     'benchmark_lxmert.py configs/lxmert/pretrain_released.py --batch-size 256 --amp '
-    '--compile BertLayer EncoderLayer CrossModalityLayer --repeats 11'
+    '--compile LxmertBackbone.fuse_batch --repeats 11'
 )
 GPU_SIMILARITY = (
     'benchmark_similarity.py --images 200 --captions 1000 --repeats 5 --step-repeats 0 --coco'

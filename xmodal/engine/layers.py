@@ -43,7 +43,7 @@ def compile_layers(model: nn.Module, names: Iterable[str]) -> None:
         class_name, _, method = name.partition('.')
         # A class has a program for each of: with gradients or without, masks or none, shapes.
         torch._dynamo.config.recompile_limit = 64
-        for module in find_modules('compile', model, [class_name]):
+        for module in find_modules('compile', model, [class_name], not method):
             if not method:
                 module.compile()
             elif hasattr(module, method):

@@ -51,16 +51,19 @@ def recompute_gelu(model: nn.Module) -> None:
             )
 
 
-def find_modules(key: str, model: nn.Module, class_names: Iterable[str]) -> list[nn.Module]:
+def find_modules(
+    key: str, model: nn.Module, class_names: Iterable[str], need_forward: bool = True
+) -> list[nn.Module]:
     """Returns the modules of the given classes, in the model's order.
 
     Args:
         key: the config's key, for the message of an error.
         model: the model.
-        class_names: names of classes that have a ``forward``.
+        class_names: names of classes.
+        need_forward: whether the modules must have a ``forward``, else methods will do.
 
     Raises:
-        ConfigError: if the model has no module of a class, or a class has no ``forward``.
+        ConfigError: if the model has no module of a class, or a class lacks its ``forward``.
     """
     class_names = set(class_names)
     known = {type(module).__name__ for module in model.modules()}
@@ -68,7 +71,7 @@ def find_modules(key: str, model: nn.Module, class_names: Iterable[str]) -> list
         raise ConfigError(f'{key} names {missing}, but the model is made of {sorted(known)}')
     modules = [module for module in model.modules() if type(module).__name__ in class_names]
     without_forward = {type(module).__name__ for module in modules if not _has_forward(module)}
-    if without_forward:
+    if need_forward and without_forward:
         raise ConfigError(
             f'{key} names {sorted(without_forward)}, of which only methods are called: name the '
             'module that calls them'
