@@ -10,6 +10,7 @@ from xmodal.zoo.metafile import CONFIGS, ModelEntry, read_entries
 _BLOCK = '<!-- {} from configs/*/metafile.yml, by python tools/analysis/zoo_table.py -->'
 _END = '<!-- end -->'
 _BYTES = 1e6
+_EMBEDDED, _PUBLIC, _QUOTED = 'embedded world', 'public data', 'papers'  # never in one column
 
 
 def short_table() -> str:
@@ -23,7 +24,7 @@ def full_table() -> str:
     """All models, a table a paper."""
     parts = []
     for paper, entries in groupby(read_entries(CONFIGS), lambda entry: entry.paper):
-        columns = ['model', 'task', 'parameters', 'weights', 'results']
+        columns = ['model', 'task', 'parameters', 'weights', _EMBEDDED, _PUBLIC, _QUOTED]
         parts.append(f'### {paper}\n\n{_table(entries, "../", columns)}')
     return '\n\n'.join(parts)
 
@@ -58,7 +59,7 @@ def _table(entries: Iterable[ModelEntry], root: str, columns: list[str]) -> str:
             'task': entry.task,
             'parameters': f'{entry.parameters / 1e6:.1f} M' if entry.parameters else '–',
             'weights': _weights(entry),
-            'results': _results(entry),
+            **_results(entry),
         }
         lines.append(f'| {" | ".join(cells[column] for column in columns)} |')
     return '\n'.join(lines)
@@ -73,10 +74,16 @@ def _weights(entry: ModelEntry) -> str:
     return f'[by hand]({entry.page}), {entry.license}' if entry.page else '–'
 
 
-def _results(entry: ModelEntry) -> str:
-    measured = [f'{_metrics(r)} ({r["Dataset"]})' for r in entry.results]
-    quoted = [f'*{_metrics(r)} ({r["Dataset"]}; quoted)*' for r in entry.quoted]
-    return '<br>'.join(measured + quoted) or '–'
+def _results(entry: ModelEntry) -> dict[str, str]:
+    embedded = [each for each in entry.results if each['Dataset'].startswith(_EMBEDDED)]
+    public = [each for each in entry.results if each not in embedded]
+    columns = {_EMBEDDED: embedded, _PUBLIC: public, _QUOTED: entry.quoted}
+    return {name: '<br>'.join(map(_result, results)) or '–' for name, results in columns.items()}
+
+
+def _result(result: dict) -> str:
+    data = result['Dataset'].removeprefix(_EMBEDDED).removeprefix(', ')
+    return _metrics(result) + (f' ({data})' if data else '')
 
 
 def _metrics(result: dict) -> str:
