@@ -9,7 +9,7 @@ from xmodal.checkpoint_file import read_checkpoint, select_tensors
 from xmodal.converters.converted import Converted
 from xmodal.files import explain_errors, reads
 from xmodal.models import AlbefClassifier, AlbefVQA
-from xmodal.models.albef.vqa import fill_missing_decoder
+from xmodal.models.albef.decoder_weights import fill_missing_decoder
 from xmodal.models.fusion import FusionEncoder, copy_layers, count_layers
 from xmodal.models.fusion.pretrained import BERT_NAMES
 

@@ -1,17 +1,21 @@
 """Generated and ranked answers against transformers' decoder and literal loops."""
 
 import json
+from datetime import timedelta
 from functools import lru_cache
 from importlib.util import find_spec
 
 import pytest
 import torch
+from torch import distributed
+from torch.multiprocessing import start_processes
 from transformers import BertConfig, BertLMHeadModel
 
+from xmodal.engine.sharding import ShardedModel
 from xmodal.lora import to_lora_names
 from xmodal.models import AlbefVQA
 from xmodal.models.albef.vqa import _encode_question
-from xmodal.registry import MODELS
+from xmodal.registry import MODELS, register_all
 
 WIDTH = 32
 ANSWERS = [
@@ -434,3 +438,42 @@ def test_a_text_encoder_that_the_decoder_cannot_copy_is_an_error(
     backbone = {**base['backbone'], 'text_encoder': text_encoder, 'text_adapter': adapter}
     with pytest.raises(ValueError, match=message):
         AlbefVQA(base['data_preprocessor'], backbone)
+
+
+def end_at_once(model):
+    """Lets every answer be [SEP] alone."""
+    logits, words = model.decoder.logits, torch.arange(model.data_preprocessor.vocab_size)
+    likely = 1e3 * (words == model.data_preprocessor.tokenizer.sep_token_id)
+    model.decoder.logits = lambda tokens: logits(tokens) + likely
+
+
+@torch.no_grad()
+def generate_on_rank(rank, folder):
+    register_all()
+    model, data = torch.load(f'{folder}/model.pth', weights_only=False)
+    distributed.init_process_group(
+        'gloo', f'file://{folder}/store', timedelta(seconds=30), rank=rank, world_size=2
+    )
+    if rank == 0:
+        end_at_once(model)
+    ShardedModel(model, ['AnswerDecoderLayer'])
+    answers = [sample.top_answers for sample in model(**data, mode='predict')]
+    distributed.barrier()  # both have gathered the layers equally often
+    torch.save(answers, f'{folder}/{rank}.pth')
+    distributed.destroy_process_group()
+
+
+@torch.no_grad()
+def test_ranks_that_share_layers_wait_for_the_longest_answer(make_model, question_batch, tmp_path):
+    model = make_model(max_answer_length=5).eval()
+    data = question_batch(model)
+    torch.save((model, data), tmp_path / 'model.pth')  # too many tensors for a pipe
+    start_processes(generate_on_rank, (str(tmp_path),), nprocs=2, start_method='forkserver')
+    longer = [sample.top_answers for sample in model(**data, mode='predict')]
+    end_at_once(model)
+    shorter = [sample.top_answers for sample in model(**data, mode='predict')]
+    for rank, expected in enumerate([shorter, longer]):
+        answers = torch.load(tmp_path / f'{rank}.pth', weights_only=True)
+        for ((text, probability),), ((wanted, likely),) in zip(answers, expected, strict=True):
+            assert text == wanted and probability == pytest.approx(likely, rel=1e-3)
+    assert not any(text for ((text, _),) in shorter) and any(text for ((text, _),) in longer)

@@ -3,13 +3,15 @@
 from typing import NamedTuple
 
 import torch
+from mmengine.dist import all_reduce
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.datasets.answers import read_answer_list
-from xmodal.lora import to_plain_name
 from xmodal.models.albef.backbone import AlbefBackbone
+from xmodal.models.albef.decoder_weights import fill_missing_decoder
 from xmodal.models.albef.model import AlbefModel
 from xmodal.models.base import set_answers
 from xmodal.models.heads import AnswerDecoder
@@ -150,10 +152,17 @@ class AlbefVQA(AlbefModel):
             words = words.masked_fill(ended, tokenizer.pad_token_id)
             ids = torch.cat([ids, words[:, None, None]], 2)
             ended |= words == tokenizer.sep_token_id
-            if ended.all():
+            if self._is_done(ended):
                 break
         texts = tokenizer.batch_decode(ids[:, 0], skip_special_tokens=True)
         return [[each] for each in zip(texts, likelihood.exp().tolist(), strict=True)]
+
+    def _is_done(self, ended: Tensor) -> bool:
+        """Whether all answers have ended: of all ranks, where these gather sharded layers."""
+        done = ended.all().float()
+        if isinstance(next(self.decoder.layers.parameters()), DTensor):
+            all_reduce(done, 'min')
+        return bool(done)
 
     def _candidates(self, question: Tokens) -> Tensor:
         """Rows of the list to rank, (B, k): those whose first word piece is likeliest.
@@ -214,32 +223,6 @@ class AlbefVQA(AlbefModel):
         mask = [torch.ones_like(row, dtype=torch.bool) for row in rows]
         ids = pad_sequence(rows, batch_first=True, padding_value=tokenizer.pad_token_id)
         return Answers(ids, pad_sequence(mask, batch_first=True))
-
-
-def fill_missing_decoder(
-    model: AlbefVQA, state_dict: dict[str, Tensor], prefix: str = '', *_
-) -> None:
-    """Starts a decoder that ``state_dict`` lacks from the parts that it is copied from.
-
-    The teacher's starts from the teacher's parts, where ``state_dict`` has some, as in ALBEF.
-
-    Raises:
-        ValueError: when these have matrices of LoRA.
-    """
-    sources = model.decoder.SOURCES
-    _copy_to_decoder(state_dict, prefix, sources)
-    if model.teacher:  # it knows a head by its name alone
-        names = {part: source.removeprefix('heads.') for part, source in sources.items()}
-        _copy_to_decoder(state_dict, f'{prefix}teacher.module.', names)
-
-
-def _copy_to_decoder(state_dict: dict[str, Tensor], prefix: str, sources: dict[str, str]) -> None:
-    if any(name.startswith(f'{prefix}decoder.') for name in state_dict):
-        return
-    for part, source in sources.items():
-        for name in [name for name in state_dict if name.startswith(prefix + source)]:
-            rest = to_plain_name(name).removeprefix(prefix + source)
-            state_dict[f'{prefix}decoder.{part}{rest}'] = state_dict[name]
 
 
 def _encode_question(backbone: AlbefBackbone, batch: ImageTextBatch) -> Tokens:
