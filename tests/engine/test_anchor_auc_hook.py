@@ -19,6 +19,12 @@ from xmodal.registry import DATASETS, MODELS
 IMAGES = 4
 
 
+def area(on, beside):
+    """The share of pairs of similarities in which that of a named object is the larger."""
+    wins = sum((a > b) + 0.5 * (a == b) for a in on for b in beside)
+    return wins / (len(on) * len(beside))
+
+
 @torch.no_grad()
 def literal_auc(model, captions, world):
     """The mean area over all words of captions that name something, patch by patch."""
@@ -44,8 +50,7 @@ def literal_auc(model, captions, world):
                 inside = any(a <= x < a + w and b <= y < b + h for a, b, w, h in boxes)
                 (on if inside else beside).append(float(similarity[1 + patch, position]))
             if on and beside:
-                wins = sum((a > b) + 0.5 * (a == b) for a in on for b in beside)
-                areas.append(wins / (len(on) * len(beside)))
+                areas.append(area(on, beside))
     return sum(areas) / len(areas)
 
 
@@ -112,8 +117,7 @@ def test_regions_have_no_cls_to_leave_out(relocated, tiny_world):
                 inside = any(a <= x < c and b <= y < d for a, b, c, d in boxes)
                 (on if inside else beside).append(float(similarity[region, position]))
             if on and beside:
-                wins = sum((a > b) + 0.5 * (a == b) for a in on for b in beside)
-                areas.append(wins / (len(on) * len(beside)))
+                areas.append(area(on, beside))
     assert logged['anchor_auc'] == pytest.approx(sum(areas) / len(areas), abs=1e-5)
 
 

@@ -1,7 +1,10 @@
 """The base of the loops that evaluate."""
 
 from mmengine.runner import BaseLoop
-from torch import nn
+from torch import Tensor, nn
+
+from xmodal.errors import ConfigError
+from xmodal.structures import Encoded
 
 
 class EvaluationLoop(BaseLoop):
@@ -20,3 +23,23 @@ class EvaluationLoop(BaseLoop):
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """The metrics of a model; every rank calls this."""
         raise NotImplementedError
+
+
+def embedding_of(encoded: Encoded, model: nn.Module, loop: str) -> Tensor:
+    """The embeddings of encoded images or texts, (B, d) float32.
+
+    Args:
+        encoded: by the model.
+        model: is named in the error.
+        loop: likewise.
+
+    Raises:
+        ConfigError: when the model gives no embeddings.
+    """
+    embedding = getattr(encoded, 'embedding', None)
+    if embedding is None:
+        raise ConfigError(
+            f'{loop} compares embeddings, and {type(model).__name__} has none: use a model with a '
+            'contrastive objective'
+        )
+    return embedding.float()

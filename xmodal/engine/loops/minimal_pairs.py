@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from xmodal.engine.loops.evaluation import EvaluationLoop
-from xmodal.errors import ConfigError
+from xmodal.engine.loops.evaluation import EvaluationLoop, embedding_of
 from xmodal.registry import LOOPS
 from xmodal.structures import ImageTextBatch
 
@@ -62,15 +61,11 @@ def score_texts(model: nn.Module, inputs: ImageTextBatch, counts: list[int]) -> 
     """
     image = model.encode_image(inputs.images)
     text = model.encode_text(inputs.input_ids, inputs.attention_mask)
-    if not hasattr(image, 'embedding'):
-        raise ConfigError(
-            f'MinimalPairLoop scores by embeddings, and {type(model).__name__} has none: use a '
-            'model with a contrastive objective'
-        )
-    texts = torch.arange(sum(counts), device=text.embedding.device)
+    of_images, of_texts = (embedding_of(x, model, 'MinimalPairLoop') for x in (image, text))
+    texts = torch.arange(sum(counts), device=of_texts.device)
     rows = texts.new_tensor(counts)
     rows = torch.repeat_interleave(torch.arange(len(counts), device=texts.device), rows)
-    scores = {'vectors': (image.embedding[rows].float() * text.embedding.float()).sum(-1)}
+    scores = {'vectors': (of_images[rows] * of_texts).sum(-1)}
     if model.matching_head is not None:
         scores['fusion'] = model.match(image.tokens, text.tokens, torch.stack([rows, texts], 1))
     return scores

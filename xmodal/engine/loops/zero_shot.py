@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from xmodal.datasets.text import clean_caption
-from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.engine.loops.evaluation import EvaluationLoop, embedding_of
 from xmodal.errors import ConfigError
 from xmodal.files import read_json
 from xmodal.packaged import find_file
@@ -125,13 +125,7 @@ def class_embeddings(
     embeddings = []
     for start in range(0, len(prompts), text_batch):
         tokenized = model.data_preprocessor.tokenize(prompts[start : start + text_batch])
-        text = model.encode_text(*tokenized)
-        if getattr(text, 'embedding', None) is None:
-            raise ConfigError(
-                f'ZeroShotLoop compares embeddings, and {type(model).__name__} has none: use a '
-                'model with a contrastive objective'
-            )
-        embeddings.append(text.embedding.float())
+        embeddings.append(embedding_of(model.encode_text(*tokenized), model, 'ZeroShotLoop'))
     by_class = torch.cat(embeddings).unflatten(0, (len(names), len(templates)))
     return normalize(normalize(by_class, dim=-1).mean(1), dim=-1)
 
