@@ -1,4 +1,4 @@
-"""Prints statistics of the anchors of ACE-RPE in a trained model: number, distance, location.
+"""Prints statistics of the anchors of a trained model: number, distance, location.
 
     python tools/analysis/anchor_statistics.py configs/acerpe/pretrain_shapes.py \\
         work_dirs/pretrain_shapes/epoch_9.pth --instances data/shapes/coco/instances_test.json
@@ -34,7 +34,6 @@ from xmodal.evaluation.location import (
     words_on_objects,
 )
 from xmodal.functional import anchor_mask
-from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
 from xmodal.visualization.anchors import find_position
@@ -70,6 +69,8 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     first = int(model.backbone.image_encoder.has_cls)
     regions = None if first else image.full_mask()
     statistics = position.statistics(relation, text.attention_mask, regions)
+    if relation.distance is None:
+        return statistics
     distance = relation.distance[:, first:, 1:]
     real = text.attention_mask[:, None, 1:, None] & distance.isfinite()
     reached = distance.masked_fill(~real, torch.nan)
@@ -112,21 +113,23 @@ def next_of_another(image_ids: Tensor) -> Tensor:
 
 
 def location_statistics(
-    maps: dict[str, Tensor], anchors: Tensor, index: int, on_object: Tensor
+    maps: dict[str, Tensor], anchors: Tensor | None, index: int, on_object: Tensor
 ) -> dict[str, float]:
     """Where the anchors of a word are, and the AUC of each map of it.
 
     Args:
         maps: by name, (M, N) or (M, N, G) for one of each group; higher is nearer.
-        anchors: (M, N, G) bool.
+        anchors: (M, N, G) bool; None for a position without a threshold.
         index: of the word.
         on_object: (M,) bool.
     """
-    of_word = anchors[:, index].float()
-    statistics = {
-        'share of anchors on the object of a word': float(of_word[on_object].mean()),
-        'share of anchors off the object of a word': float(of_word[~on_object].mean()),
-    }
+    statistics = {}
+    if anchors is not None:
+        of_word = anchors[:, index].float()
+        statistics = {
+            'share of anchors on the object of a word': float(of_word[on_object].mean()),
+            'share of anchors off the object of a word': float(of_word[~on_object].mean()),
+        }
     for name, scores in maps.items():
         auc = location_auc(scores[:, index], on_object)
         if auc.ndim:
@@ -139,16 +142,15 @@ def location_statistics(
 
 
 def word_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
-    """The maps of words: S_G of Eq. 3, -P of Eq. 7, and Grad-CAM of each layer that has them.
+    """The maps of words: S_G of Eq. 3, -P of Eq. 7 if there is one, and Grad-CAM of each layer.
 
     Returns:
         By name, (B, M, N, G), and (B, M, N) for Grad-CAM.
     """
     relation, first = model.relate(image, text), int(model.backbone.image_encoder.has_cls)
-    maps = {
-        SIMILARITY: relation.similarity[:, first:, 1:],
-        'AUC of the nearness -P': -relation.distance[:, first:, 1:],
-    }
+    maps = {SIMILARITY: relation.similarity[:, first:, 1:]}
+    if relation.distance is not None:
+        maps['AUC of the nearness -P'] = -relation.distance[:, first:, 1:]
     if model.matching_head is not None and image.grid_size is not None:
         # In the last layer only [CLS] has a map.
         for layer in range(model.backbone.fusion.depth - 1):
@@ -165,7 +167,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
     config.merge_from_dict(args.cfg_options)
     model = load_model(config, args.checkpoint)
     position = find_position(model)
-    if type(position) is not AnchorRelativePosition:
+    if not getattr(position, 'has_similarities', False):
         raise ConfigError(
             f'{args.config}: model.backbone.position is {type(position).__name__}, which has no '
             "anchors; expected type='ace_rpe'"
@@ -193,7 +195,8 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
         maps = word_maps(model, image, text) if objects else {}
         for row, index, on_object in words_on_objects(model, batch, image, objects):
             of_pair = {name: values[row, : len(on_object)] for name, values in maps.items()}
-            anchors = anchor_mask(of_pair[SIMILARITY], position.delta)
+            delta = getattr(position, 'delta', None)
+            anchors = None if delta is None else anchor_mask(of_pair[SIMILARITY], delta)
             for name, value in location_statistics(of_pair, anchors, index, on_object).items():
                 located[name].append(value)
     if objects and not located:

@@ -26,7 +26,6 @@ from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.location import first_captions
-from xmodal.models.necks import AnchorRelativePosition
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Regions, Tokens
 from xmodal.visualization.anchors import similarity_map
@@ -52,7 +51,7 @@ def caption_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Ten
         f'Grad-CAM, layer {layer}': grad_cam(model, image, text, layer)[1].flatten(1)
         for layer in range(model.backbone.fusion.depth)
     }
-    if isinstance(model.backbone.position, AnchorRelativePosition):
+    if model.backbone.position.has_similarities:
         similarity = similarity_map(model, image, text)
         maps['similarity S, mean of the words'] = similarity.flatten(1)
     return maps

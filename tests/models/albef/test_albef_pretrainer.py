@@ -288,6 +288,14 @@ def test_widths_that_differ_are_an_error(config):
         MODELS.build(broken)
 
 
+def test_texts_longer_than_the_positions_of_the_text_encoder_are_an_error(config):
+    broken = config()
+    broken['backbone']['text_encoder']['config']['max_position_embeddings'] = 16
+    broken['data_preprocessor']['max_length'] = 17
+    with pytest.raises(ValueError, match='max_length=17, but the text encoder has 16 positions'):
+        MODELS.build(broken)
+
+
 def test_a_vocabulary_larger_than_the_text_encoders_is_an_error(config):
     broken = config()
     broken['backbone']['text_encoder']['config']['vocab_size'] = 30

@@ -86,7 +86,7 @@ def _read_vocabulary(file: Path) -> dict[str, int]:
 
 
 def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
-    """Refuses a tokenizer that does not belong to the text encoder.
+    """Refuses a tokenizer that does not belong to the text encoder, or texts too long for it.
 
     A vocabulary that a config gives in numbers may be smaller than the encoder's. If the encoder's
     configuration was read from files, the sizes must be those of one another, and the ids of [PAD]
@@ -98,6 +98,14 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
     words, known = preprocessor.vocab_size, getattr(text_encoder, 'vocab_size', None)
     if known is None:  # it counts the words of the preprocessor
         return
+    longest = preprocessor.max_length
+    positions = getattr(getattr(text_encoder, 'config', None), 'max_position_embeddings', None)
+    if None not in (longest, positions) and longest > positions:
+        raise ValueError(
+            f'data_preprocessor.max_length={longest}, but the text encoder has {positions} '
+            'positions (text_encoder.config.max_position_embeddings): lower the one or raise the '
+            'other'
+        )
     if words > known:
         raise ValueError(
             f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '

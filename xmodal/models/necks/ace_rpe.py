@@ -89,14 +89,18 @@ class AnchorRelativePosition(NoPosition):
         patches = math.sqrt(2) * (self.patch_window // 2)
         return 1 / self.delta + patches + self.token_window // 2
 
+    def similarity(self, image: Tokens, text: Tokens) -> Tensor:
+        """S_G (Eq. 3), (B, 1+M, 1+N, G); another way to find anchors overrides this."""
+        return F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
+
     def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, Tensor | None]:
-        """P of Eq. 7 and S_G of Eq. 3, both (B, 1+M, 1+N, G).
+        """P of Eq. 7 and S_G, both (B, 1+M, 1+N, G).
 
         Raises:
             ValueError: for regions without boxes, which are nowhere.
         """
         image.require_places()
-        similarity = F.multi_group_similarity(image.embeddings, text.embeddings, self.groups)
+        similarity = self.similarity(image, text)
         anchored = F.anchor_distance(similarity, self.delta, self.tau)
         if image.boxes is None:
             distance = F.relative_distance(

@@ -1,0 +1,55 @@
+# Which anchors find what words mean? The paper's, and other ways to find them, without a contrast
+# that trains them: python tools/ablate.py projects/anchor_variants/ablations/anchors.py
+_base_ = '../../../configs/_base_/ablations/acerpe.py'
+
+title = 'Other ways to find anchors'
+group = 'anchor_variants'
+reference = 'paper'
+columns = {
+    'shapes': {
+        'by vectors: mean recall': ('pretrain', 'first_stage/mean_recall'),
+        're-ranked: mean recall': ('pretrain', 'mean_recall'),
+        'skills by fusion': ('skills', 'fusion/mean'),
+        'binding': ('skills', 'fusion/binding'),
+    },
+}
+paper_columns = []
+module = dict(imports=['projects.anchor_variants.anchor_variants'])
+presets = dict(
+    shapes=dict(
+        stages=dict(pretrain=dict(takes=['model', 'load_from_ignore', 'custom_imports'])),
+    ),
+)
+
+
+rows = {
+    'paper': dict(override=_base_.overrides.ace_rpe, label='Eq. 3'),
+    'projected': dict(
+        override=dict(
+            custom_imports=module,
+            load_from_ignore=['backbone.position'],
+            model=dict(
+                backbone=dict(position=dict(type='ProjectedAnchors')), heads=_base_.without_lace
+            ),
+        ),
+        label='a learned projection',
+    ),
+    'quantile': dict(
+        override=dict(
+            custom_imports=module,
+            model=dict(
+                backbone=dict(position=dict(type='QuantileAnchors')), heads=_base_.without_lace
+            ),
+        ),
+        label='δ as a quantile',
+    ),
+    'transport': dict(
+        override=dict(
+            custom_imports=module,
+            model=dict(
+                backbone=dict(position=dict(type='TransportAnchors')), heads=_base_.without_lace
+            ),
+        ),
+        label='optimal transport',
+    ),
+}
