@@ -111,6 +111,7 @@ def write_config(name, folder):
     vocabulary.write_text('\n'.join(words))
     model = Config.fromfile(f'configs/acerpe/{name}.py').model
     model.data_preprocessor.tokenizer.pretrained = str(vocabulary)
+    model.data_preprocessor.max_length = 8
     model.backbone.image_encoder.update(
         arch='vit_base_patch16_224',
         image_size=24,

@@ -17,6 +17,7 @@ from xmodal.functional.anchors import (
     multi_group_similarity,
     soft_shrink,
 )
+from xmodal.functional.exporting import is_exporting
 from xmodal.functional.late_interaction import late_interaction
 from xmodal.functional.norms import inverse_norm, l1_normalize, l2_normalize
 from xmodal.functional.paths import relative_box_distance, relative_distance
@@ -41,6 +42,7 @@ __all__ = [
     'contextual_terms',
     'fill_unreachable',
     'inverse_norm',
+    'is_exporting',
     'l1_normalize',
     'l2_normalize',
     'late_interaction',

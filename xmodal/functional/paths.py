@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from xmodal.functional.exporting import is_exporting
 from xmodal.functional.precision import full_precision
 
 FAR = 2**15
@@ -97,7 +98,7 @@ def _relative_distance(
 ) -> Tensor:
     """Eq. 7 with ``walk``, the steps between patches; ``padding``: pairs that are on no path."""
     needs_gradient = torch.is_grad_enabled() and distance.requires_grad
-    if torch.compiler.is_exporting() or not needs_gradient:
+    if is_exporting() or not needs_gradient:
         return _distance_alone(distance, padding, token_window, walk)
     with torch.no_grad():
         candidates = distance if padding is None else distance.masked_fill(padding, math.inf)

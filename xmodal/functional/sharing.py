@@ -1,12 +1,13 @@
 """Products with matrices that all pairs of a batch share."""
 
-import torch
 from torch import Tensor
+
+from xmodal.functional.exporting import is_exporting
 
 
 def is_shared(x: Tensor) -> bool:
     """Whether x (B, …) is one row, repeated without a copy as ``select_rows`` does."""
-    return not torch.compiler.is_exporting() and len(x) > 1 and x.stride(0) == 0
+    return not is_exporting() and len(x) > 1 and x.stride(0) == 0
 
 
 def shared_product(x: Tensor, y: Tensor) -> Tensor:

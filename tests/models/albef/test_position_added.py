@@ -119,6 +119,7 @@ def shrink(config, vocabulary):
         ),
     )
     backbone.fusion.update(embed_dims=WIDTH, num_heads=2, depth=2)
+    model.data_preprocessor.max_length = 8
     model.queue_length = 0
     return MODELS.build(model).eval()
 

@@ -108,6 +108,20 @@ def test_the_relation_is_equations_3_to_7(tokens, build_position):
     assert relation.distance[1, :, 5:].isinf().all()
 
 
+def test_a_compiled_relation_keeps_the_gradient(tokens, build_position):
+    """PyTorch 2.11 takes all that it compiles for an export, where distances need no gradient."""
+    image, text = tokens()
+    position = build_position('ace_rpe')
+
+    def gradient(relate):
+        leaf = image.embeddings.detach().requires_grad_()
+        relation = relate(image.with_embeddings(leaf), text)
+        return torch.autograd.grad(relation.features.square().sum(), leaf)
+
+    compiled = torch.compile(position.relate, backend='aot_eager')
+    torch.testing.assert_close(gradient(compiled), gradient(position.relate))
+
+
 def test_no_reachable_path_is_longer_than_the_farthest(tokens, build_position):
     image, text = tokens(batch=8, grid=(5, 4))
     position = build_position('ace_rpe')

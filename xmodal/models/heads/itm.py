@@ -83,8 +83,9 @@ class ITMHead(PretrainHead):
         for name, figure in model.backbone.position.statistics(
             fused.relation, words, regions
         ).items():
-            values[f'{name}_matched'] = figure[matched].mean()
-            values[f'{name}_mismatched'] = figure[~matched].mean()
+            # Without an index, which a GPU would be waited for.
+            for suffix, rows in (('matched', matched), ('mismatched', ~matched)):
+                values[f'{name}_{suffix}'] = figure.where(rows, 0).sum() / rows.sum()
         return values
 
     def sample_pairs(self, logits: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -15,7 +15,7 @@ from xmodal.models.layers.bert import log_loaded, read_pretrained, require_sizes
 from xmodal.models.losses import distilled_cross_entropy
 from xmodal.products import product
 from xmodal.registry import MODELS
-from xmodal.structures import Encoded, Fused, LxmertStep, PretrainStep, Shown
+from xmodal.structures import Fused, LxmertStep, PretrainStep, Shown
 
 
 class MaskedText(NamedTuple):
@@ -114,7 +114,12 @@ class MLMHead(PretrainHead):
     def request_fusion(self, model: nn.Module, step: PretrainStep) -> FusionRequest:
         """Every image with its text, of which words are masked."""
         masked = self.mask_words(step.batch.input_ids, model.data_preprocessor)
-        return self._request(model.backbone, step.image, masked, step.batch.attention_mask)
+        text = model.backbone.text_tokens(masked.input_ids, step.batch.attention_mask)
+        # The targets of each text, then others where another text has more.
+        longest = max(1, int(masked.targets.sum(1).max()))
+        first = masked.targets.int().argsort(dim=1, descending=True, stable=True)[:, :longest]
+        rows = torch.arange(len(first), device=first.device)
+        return FusionRequest(step.image.tokens, text, torch.stack([rows, rows], 1), first, masked)
 
     def fused_loss(
         self, model: nn.Module, step: PretrainStep, request: FusionRequest, fused: Fused
@@ -124,24 +129,16 @@ class MLMHead(PretrainHead):
         if step.distillation_weight:
             teacher, mask = model.teacher.module['backbone'], step.batch.attention_mask
             with torch.no_grad():
-                of_teacher = self._request(teacher, step.teacher_image, masked, mask)
+                of_teacher = request._replace(
+                    image=step.teacher_image.tokens,
+                    text=teacher.text_tokens(masked.input_ids, mask),
+                )
                 teacher_logits = model.teacher_of(self)._predict(
                     teacher, of_teacher, *fuse_requests(teacher, [of_teacher])
                 )
         logits = self._predict(model.backbone, request, fused)
         targets = step.batch.input_ids[masked.targets]
         return self.word_loss(logits, targets, teacher_logits, step.distillation_weight)
-
-    def _request(
-        self, backbone: nn.Module, image: Encoded, masked: MaskedText, attention_mask: Tensor
-    ) -> FusionRequest:
-        """What a backbone, the online one or the teacher's, has to fuse."""
-        text = backbone.text_tokens(masked.input_ids, attention_mask)
-        # The targets of each text, then others where another text has more.
-        longest = max(1, int(masked.targets.sum(1).max()))
-        first = masked.targets.int().argsort(dim=1, descending=True, stable=True)[:, :longest]
-        rows = torch.arange(len(first), device=first.device)
-        return FusionRequest(image.tokens, text, torch.stack([rows, rows], 1), first, masked)
 
     def _predict(self, backbone: nn.Module, request: FusionRequest, fused: Fused) -> Tensor:
         """Logits of the targets, (K, vocabulary)."""

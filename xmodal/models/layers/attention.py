@@ -95,7 +95,7 @@ class Attention(nn.Module):
         """
         k, v = context.key, context.value
         # An exported program must not depend on which side is longer.
-        if torch.compiler.is_exporting() or query.query.shape[1] >= context.key.shape[1]:
+        if F.is_exporting() or query.query.shape[1] >= context.key.shape[1]:
             k, v = _add(k, terms.key, self.k_proj), _add(v, terms.value, self.v_proj)
             terms = terms._replace(key=None, value=None)
         q = self._split_heads(_add(query.query, terms.query, self.q_proj))
@@ -155,7 +155,7 @@ def _kernels(key: Tensor) -> AbstractContextManager:
     On a GPU in bfloat16 PyTorch takes cuDNN's first. On an H200 it is the fastest for 257 patches,
     but takes 1.5 times as long as PyTorch's own for 20 words or 36 regions, half a tile.
     """
-    if key.is_cuda and not torch.compiler.is_exporting() and key.shape[2] < CUDNN_TILE:
+    if key.is_cuda and not F.is_exporting() and key.shape[2] < CUDNN_TILE:
         return sdpa_kernel(OTHER_KERNELS)
     return nullcontext()
 
