@@ -164,6 +164,29 @@ def test_the_tool_prints_the_statistics_of_a_trained_model(
         assert line in printed
 
 
+@torch.no_grad()
+def test_similarities_without_a_threshold_have_maps_and_no_anchors(model):
+    """As those of AnchorAbsolutePosition, of which there are no distances."""
+    sizes = dict(depth=2, embed_dims=model.backbone.fusion.embed_dims, num_heads=2)
+    model.backbone.position = MODELS.build(dict(type='AnchorAbsolutePosition', groups=4, **sizes))
+    image = model.encode_image(torch.randn(2, 3, 32, 32)).tokens
+    mask = torch.ones(2, 6, dtype=torch.bool)
+    text = model.encode_text(torch.randint(5, 60, (2, 6)), mask).tokens
+    assert pair_statistics(model, image, text) == {}
+    maps = word_maps(model, image, text)
+    similarity = maps[anchor_statistics.SIMILARITY]
+    literal = model.relate(image, text).similarity[:, 1:, 1:]
+    torch.testing.assert_close(similarity, literal)
+    assert 'AUC of the nearness -P' not in maps
+    on_object = torch.arange(16) < 5
+    statistics = location_statistics({'S': similarity[0]}, None, 2, on_object)
+    assert set(statistics) == {'S, mean of the groups', *(f'S, group {g}' for g in range(4))}
+    wins = [
+        float(a > b) for a in similarity[0, :5, 2].mean(-1) for b in similarity[0, 5:, 2].mean(-1)
+    ]
+    assert statistics['S, mean of the groups'] == pytest.approx(sum(wins) / len(wins), abs=1e-6)
+
+
 def test_every_image_has_a_mismatched_pair_and_one_without_anchors_spoils_no_mean(
     tiny_config, tmp_path, monkeypatch, capsys
 ):
