@@ -3,7 +3,7 @@ title = 'Token-wise contrast added to the five heads of ACE-RPE'
 group = 'token_contrast'
 presets = dict(
     shapes=dict(
-        label='on the embedded world, ITC',
+        label='on the embedded world, re-ranked',
         stages=dict(
             pretrain=dict(
                 config='configs/acerpe/pretrain_shapes.py', takes=['custom_imports', 'model']
