@@ -29,7 +29,7 @@ from xmodal.files import read_json, write_json
 FOLDER = Path(__file__).parent
 PEERS, IMAGES = 'PEERS', 'FOLDER'
 ALBEF_STEP = 'benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 2 --repeats 5 --amp'
-POSITION = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --batch-size 2 --repeats 5'
+POSITION = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --batch-size 2'
 RETRIEVAL = (
     'benchmark_retrieval.py configs/acerpe/albef_4m.py --image-size 224 --images 12 --captions 4 '
     '--topk 4'
@@ -52,8 +52,8 @@ BENCHMARKS = {
     'retrieval': f'{RETRIEVAL} --peer {PEERS}/ALBEF',
     'data': f'benchmark_data.py configs/acerpe/albef_4m.py --images {IMAGES} --peer {PEERS}/ALBEF',
     'encoders': 'benchmark_encoders.py --repeats 5',
-    'position': POSITION,
-    'position_bf16': f'{POSITION} --amp',
+    'position': f'{POSITION} --repeats 5',
+    'position_bf16': f'{POSITION} --repeats 9 --amp',
     'sizes': 'benchmark_scaling.py sizes configs/acerpe/pretrain_4m.py --repeats 2',
     'sketches': 'benchmark_scaling.py sketches configs/temde/saf_temde_f30k.py',
     'processes': 'benchmark_scaling.py processes configs/acerpe/pretrain_shapes.py --batch-size 8',
