@@ -28,8 +28,8 @@ class ProjectedAnchors(AnchorRelativePosition):
     def similarity(self, image: Tokens, text: Tokens) -> Tensor:
         """S_G (Eq. 3) of the projected tokens, (B, 1+M, 1+N, G)."""
         return super().similarity(
-            image._replace(embeddings=self.image_proj(image.embeddings)),
-            text._replace(embeddings=self.text_proj(text.embeddings)),
+            image.with_embeddings(self.image_proj(image.embeddings)),
+            text.with_embeddings(self.text_proj(text.embeddings)),
         )
 
 
@@ -50,8 +50,8 @@ class QuantileAnchors(AnchorRelativePosition):
     def similarity(self, image: Tokens, text: Tokens) -> Tensor:
         """S_G shifted so that its quantile over real pairs is δ, (B, 1+M, 1+N, G)."""
         similarity = super().similarity(image, text)
-        real = _real_pairs(image, text)
-        pairs = similarity.detach().masked_fill(~real, torch.nan).flatten(1, 2)
+        padded = ~image.pairs_with(text)[..., None]
+        pairs = similarity.detach().masked_fill(padded, torch.nan).flatten(1, 2)
         quantile = pairs.nanquantile(self.quantile, dim=1)[:, None, None]
         return similarity - quantile + self.delta
 
@@ -82,7 +82,7 @@ class TransportAnchors(AnchorRelativePosition):
 
     def similarity(self, image: Tokens, text: Tokens) -> Tensor:
         """The plan over the uniform one, minus 1: above 0 is more, (B, 1+M, 1+N, G)."""
-        padded = ~_real_pairs(image, text)
+        padded = ~image.pairs_with(text)[..., None]
         plan = super().similarity(image, text) / self.epsilon
         # Each step lets a mean over real pairs be 1: over the words of a patch, then the patches of
         # a word.
@@ -92,8 +92,3 @@ class TransportAnchors(AnchorRelativePosition):
                 plan = plan.masked_fill(padded, _NOTHING)
                 plan = plan - plan.logsumexp(axis, keepdim=True) + count
         return plan.exp().masked_fill(padded, 0) - 1
-
-
-def _real_pairs(image: Tokens, text: Tokens) -> Tensor:
-    """Pairs of a patch and a word without padding, (B, 1+M, 1+N, 1) bool."""
-    return (image.full_mask()[:, :, None] & text.attention_mask[:, None])[..., None]

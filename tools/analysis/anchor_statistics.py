@@ -177,6 +177,7 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
             f'{args.config}: {type(model).__name__} encodes no image and text apart; expected a '
             "config with model.type='AlbefPretrainer', as of pre-training, retrieval or grounding"
         )
+    delta = getattr(position, 'delta', None)  # of positions with a threshold
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     objects = {key: value for file in args.instances for key, value in read_objects(file).items()}
@@ -195,7 +196,6 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
         maps = word_maps(model, image, text) if objects else {}
         for row, index, on_object in words_on_objects(model, batch, image, objects):
             of_pair = {name: values[row, : len(on_object)] for name, values in maps.items()}
-            delta = getattr(position, 'delta', None)
             anchors = None if delta is None else anchor_mask(of_pair[SIMILARITY], delta)
             for name, value in location_statistics(of_pair, anchors, index, on_object).items():
                 located[name].append(value)

@@ -128,6 +128,10 @@ class Tokens(NamedTuple):
             self.embeddings.shape[:2], dtype=torch.bool, device=self.embeddings.device
         )
 
+    def pairs_with(self, others: 'Tokens') -> Tensor:
+        """Pairs of these tokens and others, row by row, without padding, (B, L, L') bool."""
+        return self.full_mask()[:, :, None] & others.full_mask()[:, None]
+
     def without_cls(self, has_cls: bool = True) -> tuple[Tensor, Tensor]:
         """Embeddings and full mask of all tokens but [CLS], which regions do not have."""
         first = int(has_cls)

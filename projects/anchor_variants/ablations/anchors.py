@@ -21,35 +21,24 @@ presets = dict(
     ),
 )
 
-
+positions = {
+    'projected': ('ProjectedAnchors', 'a learned projection'),
+    'quantile': ('QuantileAnchors', 'δ as a quantile'),
+    'transport': ('TransportAnchors', 'optimal transport'),
+}
+heads = _base_.without_lace
 rows = {
     'paper': dict(override=_base_.overrides.ace_rpe, label='Eq. 3'),
-    'projected': dict(
-        override=dict(
-            custom_imports=module,
-            load_from_ignore=['backbone.position'],
-            model=dict(
-                backbone=dict(position=dict(type='ProjectedAnchors')), heads=_base_.without_lace
+    **{
+        name: dict(
+            override=dict(
+                custom_imports=module,
+                model=dict(backbone=dict(position=dict(type=kind)), heads=heads),
             ),
-        ),
-        label='a learned projection',
-    ),
-    'quantile': dict(
-        override=dict(
-            custom_imports=module,
-            model=dict(
-                backbone=dict(position=dict(type='QuantileAnchors')), heads=_base_.without_lace
-            ),
-        ),
-        label='δ as a quantile',
-    ),
-    'transport': dict(
-        override=dict(
-            custom_imports=module,
-            model=dict(
-                backbone=dict(position=dict(type='TransportAnchors')), heads=_base_.without_lace
-            ),
-        ),
-        label='optimal transport',
-    ),
+            label=label,
+        )
+        for name, (kind, label) in positions.items()
+    },
 }
+# The first stage has no projections.
+rows['projected']['override'].update(load_from_ignore=['backbone.position'])

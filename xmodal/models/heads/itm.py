@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from xmodal.models.fusion import FusionRequest
 from xmodal.models.heads.negatives import sample_negatives
-from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.heads.pretrain_head import PretrainHead, by_match
 from xmodal.registry import MODELS
 from xmodal.structures import Fused, PretrainStep
 
@@ -79,14 +79,8 @@ class ITMHead(PretrainHead):
         regions = None  # whose positions are in the relation from the first on, without [CLS]
         if not model.backbone.image_encoder.has_cls:
             regions = image.full_mask()[pairs[:, 0]]
-        matched = request.drawn[0].bool()
-        for name, figure in model.backbone.position.statistics(
-            fused.relation, words, regions
-        ).items():
-            # Without an index, which a GPU would be waited for.
-            for suffix, rows in (('matched', matched), ('mismatched', ~matched)):
-                values[f'{name}_{suffix}'] = figure.where(rows, 0).sum() / rows.sum()
-        return values
+        figures = model.backbone.position.statistics(fused.relation, words, regions)
+        return values | by_match(figures, request.drawn[0].bool())
 
     def sample_pairs(self, logits: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The pairs to classify: B that match, B with another image, B with another text.

@@ -139,3 +139,18 @@ def _build_head(
             'loss(model, step) is called in pre-training (docs/plugins.md)'
         )
     return head
+
+
+def by_match(figures: dict[str, Tensor], matched: Tensor) -> dict[str, Tensor]:
+    """Means over matched and over mismatched pairs, ``NAME_matched`` and ``NAME_mismatched``.
+
+    Args:
+        figures: of each pair, (B,) by name, as a position's ``statistics``.
+        matched: (B,) bool.
+    """
+    return {
+        # Without an index, which a GPU would be waited for.
+        f'{name}_{suffix}': figure.where(rows, 0).sum() / rows.sum().clamp(min=1)
+        for name, figure in figures.items()
+        for suffix, rows in (('matched', matched), ('mismatched', ~matched))
+    }

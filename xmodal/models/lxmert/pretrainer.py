@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from xmodal.models.heads import PretrainHeads
+from xmodal.models.heads.pretrain_head import by_match
 from xmodal.models.lxmert.model import LxmertModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Fused, ImageTextBatch, LxmertStep, Shown
@@ -73,8 +74,4 @@ class LxmertPretrainer(LxmertModel):
         figures = self.backbone.position.statistics(
             step.fused.relation, batch.attention_mask, batch.images.attention_mask
         )
-        values = {}
-        for name, figure in figures.items():
-            for suffix, rows in (('matched', matched), ('mismatched', ~matched)):
-                values[f'{name}_{suffix}'] = (figure * rows).sum() / rows.sum().clamp(min=1)
-        return values
+        return by_match(figures, matched)

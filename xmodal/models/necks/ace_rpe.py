@@ -182,7 +182,7 @@ class UniformPosition(AnchorRelativePosition):
 
     def distance(self, image: Tokens, text: Tokens) -> tuple[Tensor, None]:
         """P = 1 for every real pair, +inf for padding."""
-        real = image.full_mask()[:, :, None] & text.attention_mask[:, None]
+        real = image.pairs_with(text)
         ones = torch.ones(*real.shape, self.groups, device=real.device)
         return ones.masked_fill(~real[..., None], math.inf), None
 
