@@ -14,7 +14,7 @@ columns = {
     },
 }
 paper_columns = []
-module = dict(imports=['projects.anchor_variants.anchor_variants'])
+project = 'projects.anchor_variants.'
 presets = dict(
     shapes=dict(
         stages=dict(pretrain=dict(takes=['model', 'load_from_ignore', 'custom_imports'])),
@@ -32,7 +32,7 @@ rows = {
     **{
         name: dict(
             override=dict(
-                custom_imports=module,
+                custom_imports=dict(imports=[project + 'anchor_variants']),
                 model=dict(backbone=dict(position=dict(type=kind)), heads=heads),
             ),
             label=label,
@@ -40,5 +40,28 @@ rows = {
         for name, (kind, label) in positions.items()
     },
 }
+rows['fused'] = dict(
+    override=dict(
+        custom_imports=dict(imports=[project + 'fused_anchors']),
+        model=dict(backbone=dict(fusion=dict(type='ReanchoredFusionEncoder')), heads=heads),
+    ),
+    label="the previous fusion layer's output",
+)
+rows['hinted'] = dict(
+    override=dict(
+        custom_imports=dict(imports=[project + 'box_hints']),
+        model=dict(
+            heads=dict(
+                heads,
+                hints=dict(
+                    type='BoxHintHead',
+                    instances='data/shapes/coco/instances_train.json',
+                    share=0.05,
+                ),
+            )
+        ),
+    ),
+    label='boxes for 5 % of the images',
+)
 # The first stage has no projections.
 rows['projected']['override'].update(load_from_ignore=['backbone.position'])

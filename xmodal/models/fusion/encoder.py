@@ -38,7 +38,12 @@ class FusionEncoder(nn.Module):
         coordinates: whether image tokens enter the layers with their coordinates (y, x), through a
             linear layer, as convolutions see them in CoordConv (Liu et al., NeurIPS 2018). What
             relates words and patches is of the tokens without them.
+
+    Attributes:
+        layer_type: class of the layers; a fusion encoder with another layer overrides this.
     """
+
+    layer_type: type[FusionLayer] = FusionLayer
 
     def __init__(
         self,
@@ -68,7 +73,7 @@ class FusionEncoder(nn.Module):
             has_image_stream=self.has_image_stream,
         )
         self.layers = nn.ModuleList(
-            FusionLayer(**self.layer_options) for _ in range(depth * self.copies)
+            self.layer_type(**self.layer_options) for _ in range(depth * self.copies)
         )
         if not share_two_images:
             for first, second in zip(self.layers[::2], self.layers[1::2], strict=True):
