@@ -15,6 +15,8 @@ from scipy.stats import norm
 
 from xmodal.ablation.paired import LEVEL
 
+# What several looks spend: with Student's t of few seeds they miss in up to 1.16 times the cases.
+SEVERAL = 0.86 * LEVEL
 POINTS = 801  # of the grid that densities are integrated on
 
 
@@ -24,19 +26,20 @@ def spent(share: float, level: float = LEVEL) -> float:
 
 
 @lru_cache
-def look_levels(looks: Sequence[int], level: float = LEVEL) -> tuple[float, ...]:
-    """The level of the interval at each look, so that all looks together miss in ``level``.
+def look_levels(looks: Sequence[int], level: float | None = None) -> tuple[float, ...]:
+    """The level of the interval at each look, so that all looks together miss in 5 % at most.
 
     The statistic is a Brownian motion that has not left its bounds before; its density is carried
     from look to look (Armitage, McPherson and Rowe 1969). With few seeds its bounds hold for the
     levels of Student's t instead of its values (Jennison and Turnbull 2000, Sec. 3.8). That is
-    nearly right: where all noise is of the seeds, all looks together miss in 5.4 to 5.8 % of the
-    cases instead of 5 %, for 2 to 20 seeds.
+    nearly right: where all noise is of the seeds, looks at level 0.05 together miss in 5.4 to 5.8 %
+    of the cases, for 2 to 20 seeds. So they spend less: 4.7 to 4.9 % (simulated).
 
     Args:
         looks: numbers of seeds, ascending; a tuple. The last one is the most there will be.
-        level: of all looks.
+        level: of all looks, for a Brownian motion; None for 0.05 at one look, and less at several.
     """
+    level = level or (SEVERAL if len(looks) > 1 else LEVEL)
     levels, points, mass = [], np.zeros(1), np.ones(1)
     before = 0.0
     for seeds in looks:
