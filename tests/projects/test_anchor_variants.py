@@ -1,6 +1,8 @@
 """projects/anchor_variants against literal loops."""
 
+import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,12 @@ from projects.anchor_variants.anchor_variants import (
     QuantileAnchors,
     TransportAnchors,
 )
+from projects.anchor_variants.box_hints import BoxHintHead
+from projects.anchor_variants.fused_anchors import ReanchoredFusionEncoder
 from xmodal.functional import multi_group_similarity
+from xmodal.models.fusion import FusionEncoder
+from xmodal.models.fusion.layer import LayerNeeds
+from xmodal.models.fusion.stream import Stream
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.structures import Tokens
 
@@ -92,3 +99,95 @@ def test_gradients_reach_the_tokens_and_are_finite(kind, image, text):
     gradients = [image.embeddings.grad, *(p.grad for p in position.parameters() if p.requires_grad)]
     assert all(x.isfinite().all() for x in gradients if x is not None)
     assert image.embeddings.grad.any()
+
+
+def test_each_layer_relates_what_the_layer_before_returns(image, text):
+    position = AnchorRelativePosition(**SIZES)
+    for weight in position.parameters():
+        torch.nn.init.normal_(weight)
+    fusion = ReanchoredFusionEncoder(depth=2, embed_dims=WIDTH, num_heads=2, dropout=0.0)
+    found = fusion(image, text, position)
+
+    words, patches = Stream(text), Stream(image)
+    needs = LayerNeeds(image=True, words=None, attentions=False)
+    for index, layer in enumerate(fusion.layers):
+        relation = position.relate(patches.tokens, words.tokens)
+        plain = super(type(layer), layer).forward
+        patches, words, _ = plain(patches, words, position, index, relation, needs)
+    torch.testing.assert_close(found.text_tokens, words.tokens.embeddings)
+    torch.testing.assert_close(found.image_tokens, patches.tokens.embeddings)
+
+    paper = FusionEncoder(depth=2, embed_dims=WIDTH, num_heads=2, dropout=0.0)
+    paper.load_state_dict(fusion.state_dict())
+    assert not torch.allclose(paper(image, text, position).text_tokens, found.text_tokens)
+
+
+@pytest.fixture
+def instances(tmp_path):
+    """Two images of 30 x 30 pixels, each with a circle in the upper left third."""
+    boxes = [
+        dict(id=i, image_id=i, category_id=1, bbox=[0, 0, 10, 10], attributes=['red'])
+        for i in (5, 6)
+    ]
+    content = dict(
+        images=[dict(id=i, file_name=f'{i}.png', width=30, height=30) for i in (5, 6)],
+        categories=[dict(id=1, name='circle')],
+        annotations=boxes,
+    )
+    file = tmp_path / 'instances.json'
+    file.write_text(json.dumps(content))
+    return str(file)
+
+
+def step_of(image, text, image_ids):
+    batch = SimpleNamespace(
+        images=None,
+        input_ids=torch.arange(WORDS[0]).expand(2, -1),
+        attention_mask=text.attention_mask,
+        image_ids=torch.tensor(image_ids),
+    )
+    parts = (SimpleNamespace(tokens=tokens) for tokens in (image, text))
+    return SimpleNamespace(batch=batch, **dict(zip(('image', 'text'), parts, strict=True)))
+
+
+@pytest.fixture
+def model():
+    words = ['[CLS]', 'a', 'red', 'circle', 'and', '[SEP]']
+    tokenizer = SimpleNamespace(convert_ids_to_tokens=lambda ids: [words[i] for i in ids])
+    return SimpleNamespace(
+        data_preprocessor=SimpleNamespace(tokenizer=tokenizer),
+        backbone=SimpleNamespace(
+            image_encoder=SimpleNamespace(has_cls=True), position=SimpleNamespace(groups=GROUPS)
+        ),
+    )
+
+
+def test_a_hint_is_the_softmax_of_a_word_over_the_patches_of_its_box(image, text, instances, model):
+    head = BoxHintHead(instances, share=0.5, temperature=0.2)
+    (hinted,) = head.objects
+    found = head.loss(model, step_of(image, text, [hinted, 11 - hinted]))['loss_hints']
+    losses = []
+    for word in (2, 3):  # 'red' and 'circle'
+        for group in range(GROUPS):
+            part = slice(group * WIDTH // GROUPS, (group + 1) * WIDTH // GROUPS)
+            weights = [
+                math.exp(
+                    float(
+                        torch.nn.functional.cosine_similarity(
+                            image.embeddings[0, patch, part], text.embeddings[0, word, part], dim=0
+                        )
+                    )
+                    / 0.2
+                )
+                for patch in range(1, 10)
+            ]
+            losses.append(-math.log(weights[0] / sum(weights)))
+    assert float(found) == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_a_batch_without_hints_has_a_loss_of_zero_with_a_gradient(image, text, instances, model):
+    image = image._replace(embeddings=image.embeddings.requires_grad_())
+    loss = BoxHintHead(instances, share=0.5).loss(model, step_of(image, text, [1, 2]))['loss_hints']
+    loss.backward()
+    assert loss.item() == 0
+    assert not image.embeddings.grad.any()
