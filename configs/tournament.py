@@ -1,8 +1,10 @@
 # The tournament: every plug-in against a family without it, by the tasks of that family. An entry
 # names a table of ablations; its rows are the plug-ins, `against` is the row without one, and
-# `columns` are the figures that decide. `margin` is the difference up to which two are equivalent,
-# 1 if not given. Shown and run by `python tools/ablate.py tournament`. A plug-in of one's own joins
-# as a row of a table that is named here, or with a table of its own.
+# `columns` are the figures that decide. `preset` is one of the table, its first one if not given;
+# `margin` is the difference up to which two are equivalent, 1 if not given. Entries on photographs
+# need the files of docs/data.md: where they are missing, their runs fail at once and the others go
+# on. Shown and run by `python tools/ablate.py tournament`. A plug-in of one's own joins as a row of
+# a table that is named here, or with a table of its own.
 entries = [
     dict(
         family="ACE-RPE's model",
@@ -22,8 +24,22 @@ entries = [
         family="ACE-RPE's model",
         table='acerpe/regions',
         against='none',
-        rows=['ape', 'rpe', 'uniform', 'ace_rpe'],
+        rows=['anchor_ape', 'ape', 'rpe', 'uniform', 'ace_rpe'],
         columns=['re-ranked: mean recall', 'binding', 'relation'],
+    ),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/plugins',
+        against='ace_rpe',
+        columns=['by vectors: mean recall', 're-ranked: mean recall', 'skills by fusion'],
+    ),
+    dict(
+        family="ACE-RPE's model, photographs",
+        table='acerpe/photographs',
+        preset='flickr8k_coco',
+        against='none',
+        rows=['uniform_alone', 'ace_rpe_alone', 'ace_rpe_lace', 'ace_rpe'],
+        columns=['re-ranked: mean recall'],
     ),
     dict(
         family="ACE-RPE's model",
@@ -60,6 +76,19 @@ entries = [
         rows=['self_attention', 'temde'],
         columns=['SAF rsum', 'SGR rsum', 'SGRAF rsum'],
         margin=6,
+    ),
+    dict(
+        family='dual encoder, photographs',
+        table='temde/dual',
+        preset='flickr8k',
+        against='grid_mean',
+        columns=['mean recall'],
+    ),
+    dict(
+        family='SAF, SGR, SGRAF, photographs',
+        table='temde/photographs',
+        against='noglobal',
+        columns=['SAF mean recall', 'SGR mean recall', 'SGRAF mean recall'],
     ),
     dict(family='LXMERT', table='lxmert/plugins', against='full', rows=['ace_rpe', 'tte_post']),
 ]

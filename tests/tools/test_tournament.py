@@ -110,6 +110,19 @@ def test_an_entry_has_a_margin_of_its_own(written, tmp_path):
     assert 'within 20' not in verdicts['dear', 'third']
 
 
+def test_an_entry_names_a_preset_of_its_table(tmp_path):
+    file = write_table(tmp_path)
+    two = "columns = dict(large={'score': ('task', 'score')}, small="
+    content = file.read_text().replace('columns = dict(small=', two)
+    content += "presets['large'] = dict(presets['small'], label='on a larger stub')\n"
+    file.write_text(content)
+    for preset in ('small', 'large'):
+        entry = dict(family='a', table=str(file), preset=preset, against='plain', rows=['idea'])
+        declaration = tmp_path / f'{preset}.py'
+        declaration.write_text(f'entries = [{entry!r}]\n')
+        assert {cell.table.preset for cell in read_cells(declaration)} == {preset}
+
+
 def test_runs_that_were_made_with_other_settings_have_no_verdict(written, tmp_path):
     _, file = written
     for cell in read_cells(file):
@@ -245,5 +258,5 @@ def test_unknown_names_are_told(tmp_path):
 
 def test_the_declaration_of_the_project_names_rows_that_exist():
     cells = read_cells()
-    assert len({cell.family for cell in cells}) == 5
+    assert len({cell.family for cell in cells}) == 8
     assert all(len(cell.table.rows) == 2 and len(cell.table.columns) == 1 for cell in cells)

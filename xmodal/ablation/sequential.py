@@ -15,7 +15,7 @@ class SequentialRunner:
     """Runs a table with more and more seeds, and only the rows that are undecided.
 
     A verdict, once there, stays. The rule for the looks (:func:`look_levels`) keeps the errors of
-    all looks together near 5 %. The same command comes to the same looks, so it can be stopped.
+    all looks together below 5 %. The same command comes to the same looks, so it can be stopped.
 
     Args:
         table: the table.

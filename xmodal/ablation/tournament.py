@@ -24,7 +24,7 @@ from xmodal.packaged import find_file
 
 DECLARATION = 'configs/tournament.py'
 _REQUIRED = {'family', 'table', 'against'}
-_KEYS = _REQUIRED | {'rows', 'columns', 'margin'}
+_KEYS = _REQUIRED | {'preset', 'rows', 'columns', 'margin'}
 _POLL = 5.0  # seconds between looks at runs that other processes hold
 
 
@@ -61,7 +61,7 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
             raise ConfigError(f'{where} {no_key(min(unknown), sorted(_KEYS))}')
         if missing := _REQUIRED - entry.keys():
             raise ConfigError(f"{where}: the key '{min(missing)}' is missing")
-        table = read_table(find_table(entry['table']))
+        table = read_table(find_table(entry['table']), entry.get('preset'))
         rows = {row.name: row for row in table.rows}
         columns = {column.heading: column for column in table.columns}
         names = entry.get('rows') or [name for name in rows if name != entry['against']]
@@ -88,8 +88,8 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
 class Tournament:
     """Adds seeds to the open cell whose next look costs least, until all are decided.
 
-    The rule of the looks is that of ``--until-decided``: all looks at a cell together err in about
-    5 %. Runs are those of the tables and are shared with them; the same command goes on.
+    The rule of the looks is that of ``--until-decided``: all looks at a cell together err in 5 %
+    at most. Runs are those of the tables and are shared with them; the same command goes on.
 
     Args:
         cells: of :func:`read_cells`.

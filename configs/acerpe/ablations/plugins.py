@@ -1,5 +1,6 @@
-# Plug-ins of other papers in ACE-RPE's model, from the contrastive stage on: EMKUM's token types with
-# LayerScale after both encoders, and T-EMDE's sketches in the place of [CLS]. No table of the paper.
+# Plug-ins of other papers in ACE-RPE's model, from the contrastive stage on: EMKUM's token types
+# with LayerScale after both encoders, and T-EMDE's sketches in the place of [CLS]. No table of the
+# paper.
 _base_ = '../../_base_/ablations/acerpe.py'
 
 title = 'ACE-RPE: with the plug-ins of other papers'
