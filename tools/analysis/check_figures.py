@@ -1,7 +1,8 @@
-"""Compares the figures of the pages with docs/figures.yml, and that list with metrics.json files.
+"""Compares the figures of the pages with docs/figures.yml, and that list with results of runs.
 
     python tools/analysis/check_figures.py                # pages and list; metrics of this folder
     python tools/analysis/check_figures.py --root RUNS    # metrics of the runs in another folder
+    python tools/analysis/check_figures.py --remake       # and with the tables of docs/results
     python tools/analysis/check_figures.py --add          # lists new figures, with their commits
 
 A figure belongs to the last ``python tools/...`` command above it in its section. docs/figures.md
@@ -13,14 +14,13 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean, stdev
 from typing import NamedTuple
 
 from mmengine import dump, load
 
+from xmodal.ablation.listed_figures import compare_metrics, compare_results
 from xmodal.engine.errors import run_or_explain
 from xmodal.errors import ConfigError
-from xmodal.files import read_json
 
 LIST = Path('docs/figures.yml')
 KEYS = ('page', 'section', 'command', 'columns', 'commit', 'figures')
@@ -55,6 +55,11 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         '--root', type=Path, default=Path(), help='folder that has the work_dirs (default: this)'
+    )
+    parser.add_argument(
+        '--remake',
+        action='store_true',
+        help='run the commands that read published results (ablate.py --dry-run --results)',
     )
     parser.add_argument('--add', action='store_true', help='list the figures that are not listed')
     return parser.parse_args()
@@ -137,35 +142,6 @@ def compare_pages(entries: list[dict], rows: list[Figures]) -> list[str]:
     return sorted(problems)
 
 
-def compare_metrics(entries: list[dict], root: Path) -> tuple[list[str], int]:
-    """Compares cells with the metrics of runs, where there are as many runs as seeds.
-
-    Returns:
-        One line for each difference, and how many cells were compared.
-    """
-    problems, compared = [], 0
-    for entry in entries:
-        metrics = entry.get('metrics', {'files': {}})
-        for label, pattern in metrics['files'].items():
-            files = sorted(root.glob(pattern))
-            if len(files) != metrics['seeds']:
-                continue
-            runs = [read_json(file) for file in files]
-            cells = entry['figures'][label].split(' | ')
-            for cell, keys in zip(cells, metrics['keys'], strict=False):
-                found = ' / '.join(summarize([run[key] for run in runs]) for key in keys)
-                compared += 1
-                if found != cell:
-                    problems.append(f"{entry['page']}: '{label}' has {cell}, {pattern} {found}")
-    return problems, compared
-
-
-def summarize(values: list[float]) -> str:
-    """Mean ± standard deviation over seeds, as in the pages."""
-    spread = f' ± {stdev(values):.1f}' if len(values) > 1 else ''
-    return f'{mean(values):.1f}{spread}'
-
-
 def unknown_commits(entries: list[dict]) -> list[str]:
     """Commits of the list that this repository does not have; none where git has no history."""
     if _git('rev-parse', '--is-shallow-repository') != 'false':
@@ -227,11 +203,15 @@ def main() -> None:
         dump(entries, LIST, sort_keys=False, allow_unicode=True, width=1000)
     problems, compared = compare_metrics(entries, args.root)
     problems += compare_pages(entries, rows) + unknown_commits(entries)
+    remade = 0
+    if args.remake:
+        found, remade = compare_results(entries)
+        problems += found
     for problem in problems:
         print(problem)
     print(
         f'{len(rows)} rows of figures in {len(pages)} pages, {len(entries)} entries in {LIST}; '
-        f'{compared} cells compared with metrics.json'
+        f'{compared} cells compared with metrics.json, {remade} rows with published results'
     )
     if problems:
         raise SystemExit(1)
