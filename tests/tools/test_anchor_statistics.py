@@ -7,18 +7,12 @@ import pytest
 import torch
 
 from tools.analysis import anchor_statistics
-from tools.analysis.anchor_statistics import (
-    location_statistics,
-    next_of_another,
-    pair_statistics,
-    word_maps,
-)
+from tools.analysis.anchor_statistics import location_rows, next_of_another, pair_statistics
+from xmodal.apis.location import Location
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.launch import build_runner
-from xmodal.evaluation.location import named_tokens
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
-from xmodal.visualization.grad_cam import grad_cam
 
 
 @pytest.fixture
@@ -92,55 +86,6 @@ def test_one_image_has_no_mismatched_pair():
         next_of_another(torch.tensor([5, 5, 5]))
 
 
-def test_anchors_and_maps_are_compared_on_the_patches_of_the_objects_of_a_word():
-    anchors = torch.zeros(9, 2, 2, dtype=torch.bool)  # of 3 × 3 patches, two words
-    anchors[0, 0] = anchors[1, 0] = anchors[8, 0] = True
-    thirds = torch.tensor([1 / 6, 3 / 6, 5 / 6])
-    centres = torch.cartesian_prod(thirds, thirds).flip(-1)
-    objects = [({'red', 'disc'}, [0, 0, 0.53, 0.3]), ({'blue', 'bar'}, [0.66, 0.66, 1, 1])]
-    ((index, on_object),) = named_tokens(['red', 'the'], objects, centres)
-    assert index == 0 and on_object.nonzero().flatten().tolist() == [0, 1]
-    maps = {
-        'two groups': torch.stack([anchors[..., 0].float(), -anchors[..., 0].float()], -1),
-        'one': -torch.arange(9.0).view(9, 1),
-    }
-    assert location_statistics(maps, anchors, 0, on_object) == {
-        'share of anchors on the object of a word': 1.0,
-        'share of anchors off the object of a word': pytest.approx(1 / 7),
-        'two groups, mean of the groups': 0.5,
-        'two groups, group 0': pytest.approx(13 / 14),  # 12 of 14 pairs won, 2 tied
-        'two groups, group 1': pytest.approx(1 / 14),
-        'one': 1.0,
-    }
-
-
-def test_maps_are_those_of_words_and_patches_without_cls(tiny_config):
-    tiny_config.model.backbone.fusion.depth = 2  # the last layer has no maps of words
-    torch.manual_seed(0)
-    model = MODELS.build(tiny_config.model).eval()
-    for parameter in model.backbone.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    with torch.no_grad():
-        image = model.encode_image(torch.randn(2, 3, 32, 32)).tokens
-        mask = torch.ones(2, 6, dtype=torch.bool)
-        text = model.encode_text(torch.randint(5, 60, (2, 6)), mask).tokens
-        maps, relation = word_maps(model, image, text), model.relate(image, text)
-    attended, _ = grad_cam(model, image, text, 0)
-    similarity, nearness, cam = (
-        maps[f'AUC of {name}']
-        for name in ('the similarity S', 'the nearness -P', 'Grad-CAM, layer 0')
-    )
-    assert len(maps) == 3 and attended.any()
-    for row in range(2):
-        for patch in range(16):  # a grid of 4 x 4
-            for word in range(5):
-                own = row, patch, word
-                in_pair = row, 1 + patch, 1 + word
-                assert similarity[own].equal(relation.similarity[in_pair])
-                assert nearness[own].equal(-relation.distance[in_pair])
-                assert cam[own] == attended[row, 1 + word, patch // 4, patch % 4]
-
-
 def test_the_tool_prints_the_statistics_of_a_trained_model(
     tiny_config, tiny_world, tmp_path, monkeypatch, capsys
 ):
@@ -160,31 +105,41 @@ def test_the_tool_prints_the_statistics_of_a_trained_model(
         'anchors on the object',
         'anchors off the object',
         'the similarity S, group 0',
+        'words that name objects',
     ):
         assert line in printed
 
 
-@torch.no_grad()
-def test_similarities_without_a_threshold_have_maps_and_no_anchors(model):
-    """As those of AnchorAbsolutePosition, of which there are no distances."""
-    sizes = dict(depth=2, embed_dims=model.backbone.fusion.embed_dims, num_heads=2)
-    model.backbone.position = MODELS.build(dict(type='AnchorAbsolutePosition', groups=4, **sizes))
-    image = model.encode_image(torch.randn(2, 3, 32, 32)).tokens
-    mask = torch.ones(2, 6, dtype=torch.bool)
-    text = model.encode_text(torch.randint(5, 60, (2, 6)), mask).tokens
-    assert pair_statistics(model, image, text) == {}
-    maps = word_maps(model, image, text)
-    similarity = maps[anchor_statistics.SIMILARITY]
-    literal = model.relate(image, text).similarity[:, 1:, 1:]
-    torch.testing.assert_close(similarity, literal)
-    assert 'AUC of the nearness -P' not in maps
-    on_object = torch.arange(16) < 5
-    statistics = location_statistics({'S': similarity[0]}, None, 2, on_object)
-    assert set(statistics) == {'S, mean of the groups', *(f'S, group {g}' for g in range(4))}
-    wins = [
-        float(a > b) for a in similarity[0, :5, 2].mean(-1) for b in similarity[0, 5:, 2].mean(-1)
+def test_the_lines_of_a_map_are_those_of_the_mean_of_its_groups_and_of_each():
+    areas = {'S': torch.tensor([0.75, 0.5, 1.0]), 'Grad-CAM': torch.tensor([0.625])}
+    lines = [
+        ('things', '7'),
+        ('share of anchors on the object of a word', '0.250'),
+        ('share of anchors off the object of a word', '0.125'),
+        ('AUC of S, mean of the groups', '0.750'),
+        ('AUC of S, group 0', '0.500'),
+        ('AUC of S, group 1', '1.000'),
+        ('AUC of Grad-CAM', '0.625'),
     ]
-    assert statistics['S, mean of the groups'] == pytest.approx(sum(wins) / len(wins), abs=1e-6)
+    location = Location(7, areas, torch.tensor([0.25, 0.125]))
+    assert list(location_rows(location, 'things')) == lines
+    assert list(location_rows(location._replace(anchors=None), 'things')) == lines[:1] + lines[3:]
+
+
+def test_a_config_of_grounding_needs_no_instances(
+    relocated, tiny_world, tmp_path, monkeypatch, capsys
+):
+    config = relocated('configs/acerpe/grounding_shapes.py', tiny_world)
+    config.model.backbone.image_encoder.image_size = 32  # of the tiny world
+    config.dump(tmp_path / 'config.py')
+    weights = MODELS.build(config.model).state_dict()
+    torch.save({'state_dict': weights, 'meta': {}}, tmp_path / 'weights.pth')
+    arguments = [f'{tmp_path}/config.py', f'{tmp_path}/weights.pth', '--images', '8']
+    monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
+    anchor_statistics.main()
+    printed = capsys.readouterr().out
+    for line in ('expressions of one object', 'the nearness -P, group 3', 'Grad-CAM, layer 2 of 2'):
+        assert line in printed
 
 
 def test_every_image_has_a_mismatched_pair_and_one_without_anchors_spoils_no_mean(

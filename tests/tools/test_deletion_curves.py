@@ -48,7 +48,7 @@ def test_the_tool_prints_the_areas_of_a_trained_model(tiny_config, tmp_path, mon
     monkeypatch.setattr(sys, 'argv', ['deletion_curves.py', *arguments])
     deletion_curves.main()
     printed = capsys.readouterr().out
-    for name in ('Grad-CAM, layer 0', 'similarity S, mean of the words', 'random order'):
+    for name in ('Grad-CAM, layer 1 of 1', 'similarity S, mean of the words', 'random order'):
         assert name in printed
 
 

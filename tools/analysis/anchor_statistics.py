@@ -3,44 +3,46 @@
     python tools/analysis/anchor_statistics.py configs/acerpe/pretrain_shapes.py \\
         work_dirs/pretrain_shapes/epoch_9.pth --instances data/shapes/coco/instances_test.json
 
+    python tools/analysis/anchor_statistics.py configs/acerpe/grounding_shapes.py \\
+        work_dirs/grounding_shapes/epoch_1.pth
+
 Matched pairs are test images with their first caption; mismatched pairs are the same images with
 the caption of another one, the next in the batch. With --instances: the area under the ROC curve of
 the maps of a word (similarity, nearness, Grad-CAM) against the boxes of the objects that it names.
-Tokens of an image are the patches of its grid, or its regions. Words that name a category of COCO
-are its name, and for persons also man, woman, child and the like.
+Words that name a category of COCO are its name, and for persons also man, woman, child and the
+like. Without --instances, for a config of grounding: the area of the maps of an expression against
+the true box of its object; they are means of the maps of its words, as in the test of grounding.
+Tokens of an image are the patches of its grid, or its regions; one is on an object if its centre is
+in a box. Without all of the test set, images are spread evenly over it.
 """
 
 import argparse
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import fmean
 
 import torch
 from rich.console import Console
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 from tqdm import tqdm
 
 from xmodal.apis import load_model
+from xmodal.apis.location import Location, measure_location
 from xmodal.benchmark import make_parser, make_table
 from xmodal.build_functions import find_component
+from xmodal.datasets.base import evenly_spaced
+from xmodal.datasets.referring import ReferringDataset
 from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.keys import check_options
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import (
-    first_captions,
-    location_auc,
-    read_objects,
-    words_on_objects,
-)
-from xmodal.functional import anchor_mask
+from xmodal.evaluation.location import first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
 from xmodal.visualization.anchors import find_position
-from xmodal.visualization.grad_cam import grad_cam
 
 BATCH = 50
-SIMILARITY = 'AUC of the similarity S'
 
 
 def parse_args() -> argparse.Namespace:
@@ -55,7 +57,9 @@ def parse_args() -> argparse.Namespace:
         default=[],
         help='COCO instances of the test images: the boxes of what words name',
     )
-    parser.add_argument('--images', type=at_least(1), default=500, help='number of test images')
+    parser.add_argument(
+        '--images', type=at_least(1), default=500, help='number of test images, or of expressions'
+    )
     parser.add_argument(
         '--cfg-options', nargs='+', action=Options, default={}, help='override keys of the config'
     )
@@ -112,56 +116,30 @@ def next_of_another(image_ids: Tensor) -> Tensor:
     return steps.masked_fill(is_same.cpu(), len(rows)).argmin(1)
 
 
-def location_statistics(
-    maps: dict[str, Tensor], anchors: Tensor | None, index: int, on_object: Tensor
-) -> dict[str, float]:
-    """Where the anchors of a word are, and the AUC of each map of it.
-
-    Args:
-        maps: by name, (M, N) or (M, N, G) for one of each group; higher is nearer.
-        anchors: (M, N, G) bool; None for a position without a threshold.
-        index: of the word.
-        on_object: (M,) bool.
-    """
-    statistics = {}
-    if anchors is not None:
-        of_word = anchors[:, index].float()
-        statistics = {
-            'share of anchors on the object of a word': float(of_word[on_object].mean()),
-            'share of anchors off the object of a word': float(of_word[~on_object].mean()),
-        }
-    for name, scores in maps.items():
-        auc = location_auc(scores[:, index], on_object)
-        if auc.ndim:
-            groups = {f'{name}, group {group}': float(value) for group, value in enumerate(auc)}
-            auc = location_auc(scores[:, index].mean(-1), on_object)
-            statistics |= {f'{name}, mean of the groups': float(auc), **groups}
-        else:
-            statistics[name] = float(auc)
-    return statistics
-
-
-def word_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
-    """The maps of words: S_G of Eq. 3, -P of Eq. 7 if there is one, and Grad-CAM of each layer.
-
-    Returns:
-        By name, (B, M, N, G), and (B, M, N) for Grad-CAM.
-    """
-    relation, first = model.relate(image, text), int(model.backbone.image_encoder.has_cls)
-    maps = {SIMILARITY: relation.similarity[:, first:, 1:]}
-    if relation.distance is not None:
-        maps['AUC of the nearness -P'] = -relation.distance[:, first:, 1:]
-    if model.matching_head is not None and image.grid_size is not None:
-        # In the last layer only [CLS] has a map.
-        for layer in range(model.backbone.fusion.depth - 1):
-            words, _ = grad_cam(model, image, text, layer)
-            maps[f'AUC of Grad-CAM, layer {layer}'] = words[:, 1:].flatten(2).transpose(1, 2)
-    return maps
-
-
 @torch.no_grad()
-def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Returns means over matched and mismatched pairs, and of the words that name objects."""
+def pair_means(
+    model: nn.Module, dataset: Dataset, collate: Callable, rows: Sequence[int]
+) -> dict[str, dict[str, float]]:
+    """Means of the statistics over matched and over mismatched pairs of some samples, by name."""
+    sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
+    # Of about equal size: a last batch of one image would have no mismatched pair.
+    for part in tqdm(torch.tensor(rows).tensor_split(-(-len(rows) // BATCH)), 'images'):
+        batch, _ = first_captions(model, dataset, part.tolist(), collate)
+        image = model.encode_image(batch.images).tokens
+        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+        others = text.select(next_of_another(batch.image_ids))
+        for kind, paired in (('matched', text), ('mismatched', others)):
+            for name, values in pair_statistics(model, image, paired).items():
+                sums[kind][name].append(values)
+    return {
+        # A pair that no anchor reaches has no P.
+        kind: {name: float(torch.cat(parts).nanmean()) for name, parts in statistics.items()}
+        for kind, statistics in sums.items()
+    }
+
+
+def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], Location | None]:
+    """Returns means over matched and mismatched pairs, and what the maps find."""
     config = read_config(args.config, 'test_dataloader')
     check_options(config, args.cfg_options)
     config.merge_from_dict(args.cfg_options)
@@ -177,52 +155,48 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], dict
             f'{args.config}: {type(model).__name__} encodes no image and text apart; expected a '
             "config with model.type='AlbefPretrainer', as of pre-training, retrieval or grounding"
         )
-    delta = getattr(position, 'delta', None)  # of positions with a threshold
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
-    objects = {key: value for file in args.instances for key, value in read_objects(file).items()}
-    sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
-    located = defaultdict(list)
-    indices = torch.arange(min(args.images, len(dataset)))
-    # Of about equal size: a last batch of one image would have no mismatched pair.
-    for part in tqdm(indices.tensor_split(-(-len(indices) // BATCH)), 'images'):
-        batch = first_captions(model, dataset, part.tolist(), collate)
-        image = model.encode_image(batch.images).tokens
-        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
-        others = text.select(next_of_another(batch.image_ids))
-        for kind, paired in (('matched', text), ('mismatched', others)):
-            for name, values in pair_statistics(model, image, paired).items():
-                sums[kind][name].append(values)
-        maps = word_maps(model, image, text) if objects else {}
-        for row, index, on_object in words_on_objects(model, batch, image, objects):
-            of_pair = {name: values[row, : len(on_object)] for name, values in maps.items()}
-            anchors = None if delta is None else anchor_mask(of_pair[SIMILARITY], delta)
-            for name, value in location_statistics(of_pair, anchors, index, on_object).items():
-                located[name].append(value)
-    if objects and not located:
-        raise ConfigError(
-            f'--instances {" ".join(map(str, args.instances))}: no word of the captions names an '
-            'object of its image: are the ids of the images those of the test set?'
-        )
-    means = {
-        # A pair that no anchor reaches has no P.
-        kind: {name: float(torch.cat(parts).nanmean()) for name, parts in statistics.items()}
-        for kind, statistics in sums.items()
-    }
-    return means, {name: fmean(values) for name, values in located.items()}
+    rows = evenly_spaced(range(len(dataset)), args.images)
+    samples = model, dataset, collate, rows
+    location = None
+    if args.instances or isinstance(dataset, ReferringDataset):
+        location = measure_location(*samples, args.instances)
+    return pair_means(*samples), location
+
+
+def location_rows(location: Location, targets: str) -> Iterator[tuple[str, str]]:
+    """Label and value of each line of the table.
+
+    Args:
+        location: as measured.
+        targets: what the maps should find.
+    """
+    yield targets, str(location.count)
+    if location.anchors is not None:
+        for place, share in zip(('on', 'off'), location.anchors, strict=True):
+            yield f'share of anchors {place} the object of a word', f'{share:.3f}'
+    for name, areas in location.areas.items():
+        labels = ['']
+        if len(areas) > 1:
+            groups = [f', group {group}' for group in range(len(areas) - 1)]
+            labels = [', mean of the groups', *groups]
+        for label, area in zip(labels, areas, strict=True):
+            yield f'AUC of {name}{label}', f'{area:.3f}'
 
 
 def main() -> None:
     """Prints the table."""
     args = parse_args()
-    means, located = measure(args)
+    means, location = measure(args)
     table = make_table(f'Anchors of {args.checkpoint}', '', 'matched', 'mismatched')
     for name in means['matched']:
         table.add_row(name.replace('_', ' '), *(f'{values[name]:.3f}' for values in means.values()))
-    if located:
+    if location:
         table.add_section()
-        for name, value in located.items():
-            table.add_row(name, f'{value:.3f}', '')
+        targets = 'words that name objects' if args.instances else 'expressions of one object'
+        for row in location_rows(location, targets):
+            table.add_row(*row, '')
     Console(width=100).print(table)
 
 

@@ -29,7 +29,7 @@ from xmodal.evaluation.location import first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Regions, Tokens
 from xmodal.visualization.anchors import similarity_map
-from xmodal.visualization.grad_cam import grad_cam
+from xmodal.visualization.grad_cam import grad_cam, layer_name
 
 BATCH = 50
 RANDOM = 'random order'
@@ -47,9 +47,10 @@ def parse_args() -> argparse.Namespace:
 
 def caption_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor]:
     """Maps of a caption by name, (B, M): Grad-CAM of each layer, and the mean of S (Eq. 3)."""
+    depth = model.backbone.fusion.depth
     maps = {
-        f'Grad-CAM, layer {layer}': grad_cam(model, image, text, layer)[1].flatten(1)
-        for layer in range(model.backbone.fusion.depth)
+        f'Grad-CAM, {layer_name(depth, layer)}': grad_cam(model, image, text, layer)[1].flatten(1)
+        for layer in range(depth)
     }
     if model.backbone.position.has_similarities:
         similarity = similarity_map(model, image, text)
@@ -113,7 +114,7 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     count = min(args.images, len(dataset))
     for start in tqdm(range(0, count, BATCH), 'images'):
         rows = range(start, min(start + BATCH, count))
-        batch = first_captions(model, dataset, rows, collate)
+        batch, _ = first_captions(model, dataset, rows, collate)
         if isinstance(batch.images, Regions):
             raise ConfigError(
                 f'{args.config}: test_dataloader.dataset gives regions, which have no patch to '

@@ -1,7 +1,7 @@
 """Whether a map over an image finds an object: the area under the ROC curve of its tokens."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -12,7 +12,7 @@ from xmodal.datasets.boxes import read_box
 from xmodal.datasets.coco import known_category, known_image
 from xmodal.fields import read_object
 from xmodal.files import reads
-from xmodal.structures import ImageTextBatch, Regions, Tokens
+from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
 
 # The words that name an object, and its box x1, y1, x2, y2 as shares of the image.
 NamedBox = tuple[set[str], list[float]]
@@ -23,13 +23,14 @@ WORDS = {'person': PERSONS.split()}
 
 def first_captions(
     model: nn.Module, dataset: Dataset, rows: Iterable[int], collate: Callable
-) -> ImageTextBatch:
+) -> tuple[ImageTextBatch, list[DataSample]]:
     """Images of a test set, each with the first of its captions alone."""
     samples = [dataset[row] for row in rows]
     for sample in samples:
         texts = sample['data_samples']
         texts.text = [texts.text] if isinstance(texts.text, str) else texts.text[:1]
-    return model.data_preprocessor(collate(samples), False)['inputs']
+    prepared = model.data_preprocessor(collate(samples), False)
+    return prepared['inputs'], prepared['data_samples']
 
 
 def location_auc(scores: Tensor, on_object: Tensor) -> Tensor:
@@ -54,6 +55,25 @@ def location_auc(scores: Tensor, on_object: Tensor) -> Tensor:
         raise ValueError(f'{int(scores.isnan().sum())} of {scores.numel()} scores are NaN')
     on, beside = scores[on_object][:, None], scores[~on_object][None]
     return ((on > beside).float() + 0.5 * (on == beside).float()).mean((0, 1))
+
+
+def map_areas(maps: dict[str, Tensor], on_object: Tensor) -> dict[str, Tensor]:
+    """The areas of :func:`location_auc` of several maps.
+
+    Args:
+        maps: by name, (M,), or (M, G) for one of each group; higher is nearer.
+        on_object: (M,) bool.
+
+    Returns:
+        By name, (1,); of groups (1 + G,): that of the mean of the groups, then that of each.
+    """
+    areas = {}
+    for name, scores in maps.items():
+        columns = scores[:, None]
+        if scores.ndim == 2:
+            columns = torch.cat([scores.mean(1, keepdim=True), scores], 1)
+        areas[name] = location_auc(columns, on_object)
+    return areas
 
 
 def tokens_in_boxes(boxes: list[list[float]], centres: Tensor) -> Tensor:
@@ -94,18 +114,23 @@ def read_objects(file: str | Path) -> dict[int, list[NamedBox]]:
     content = read_object(file)
     names = {item.integer('id'): item.name('name') for item in content.objects('categories')}
     sizes = {
-        item.integer('id'): [item.integer('width'), item.integer('height')] * 2
+        item.integer('id'): (item.integer('height'), item.integer('width'))
         for item in content.objects('images')
     }
     objects = defaultdict(list)
     for index, instance in enumerate(content.objects('annotations')):
         name, image = names[known_category(instance, names)], known_image(instance, sizes)
-        x, y, width, height = read_box(instance.items('bbox'), f'annotation {index}')
-        corners = x, y, x + width, y + height
-        box = [pixel / size for pixel, size in zip(corners, sizes[image], strict=True)]
+        box = _in_shares(read_box(instance.items('bbox'), f'annotation {index}'), sizes[image])
         tags = {name, *WORDS.get(name, ()), *instance.texts('attributes', [])}
         objects[image].append((tags, box))
     return objects
+
+
+def _in_shares(box: Sequence[float], size: tuple[int, int]) -> list[float]:
+    """A box x, y, width and height in pixels as x1, y1, x2, y2 in shares of an image (h, w)."""
+    x, y, width, height = box
+    rows, columns = size
+    return [x / columns, y / rows, (x + width) / columns, (y + height) / rows]
 
 
 def named_tokens(
@@ -148,3 +173,22 @@ def words_on_objects(
         centres = token_centres(batch, image, row)
         for index, on_object in named_tokens(words, shown, centres):
             yield row, index, on_object
+
+
+def tokens_on_referents(
+    batch: ImageTextBatch, image: Tokens, samples: Sequence[DataSample]
+) -> Iterator[tuple[int, Tensor]]:
+    """Yields the row of each referring expression, with the image tokens on its object, (M,) bool.
+
+    Expressions whose object has no token or all of them are left out.
+
+    Args:
+        batch: images with one expression each.
+        image: the encoded images.
+        samples: with ``box`` and ``size``, those of ``ReferringDataset`` in test mode.
+    """
+    for row, sample in enumerate(samples):
+        box = _in_shares(sample.box, sample.size)
+        on_object = tokens_in_boxes([box], token_centres(batch, image, row))
+        if on_object.any() and not on_object.all():
+            yield row, on_object

@@ -87,8 +87,6 @@ def word_anchors(
 def similarity_map(model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
     """S_G of Eq. 3, the mean over the groups and over the words of a text, (B, h, w).
 
-    As in ``AnchorContrastHead``, [SEP] counts as a word and [CLS] does not.
-
     Args:
         model: in eval mode.
         image: patches (B, 1 + M, D), or regions with boxes (B, R, D).
@@ -103,9 +101,18 @@ def similarity_map(model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
             'maps of similarity need a position that has some, such as model.backbone.position='
             f"dict(type='ace_rpe'), found {type(find_position(model)).__name__}"
         )
-    of_words = relation.similarity[:, :, 1:].mean(-1)
-    real = text.attention_mask[:, None, 1:].to(of_words)
-    return patch_maps((of_words * real).sum(-1) / real.sum(-1).clamp(min=1), image)
+    return patch_maps(mean_of_words(relation.similarity.mean(-1), text), image)
+
+
+def mean_of_words(values: Tensor, text: Tokens) -> Tensor:
+    """The mean over the words of a text without padding, (B, L, 1 + N, …) to (B, L, …).
+
+    As in ``AnchorContrastHead``, [SEP] counts as a word and [CLS] does not.
+    """
+    of_words = values[:, :, 1:]
+    real = text.attention_mask[:, None, 1:].view(len(values), 1, -1, *[1] * (values.ndim - 3))
+    real = real.to(of_words)
+    return (of_words * real).sum(2) / real.sum(2).clamp(min=1)
 
 
 def find_position(model: nn.Module) -> nn.Module | None:

@@ -12,6 +12,34 @@ def grad_cam(
 ) -> tuple[Tensor, Tensor]:
     """Computes the patches that each word attends to when the model decides that a pair matches.
 
+    Args:
+        model: in eval mode; has a fusion encoder and an ``itm`` head.
+        image: patches (B, 1 + M, D), or regions with boxes (B, R, D); see :func:`patch_maps`.
+        text: (B, 1 + N, D).
+        layer: index of the fusion layer, see :func:`layer_index`.
+
+    Returns:
+        Maps of :func:`token_grad_cam`: of every token of the text, (B, 1 + N, h, w), [CLS] first;
+        and of the whole text, (B, h, w), the mean over the tokens that are not padding.
+
+    Raises:
+        ValueError: if the model has no ``itm`` head, or no such layer.
+    """
+    words = patch_maps(token_grad_cam(model, image, text, layer), image)
+    return words, mean_over_text(words, text)
+
+
+def mean_over_text(words: Tensor, text: Tokens) -> Tensor:
+    """The mean over all tokens of a text but padding, (B, 1 + N, …) to (B, …)."""
+    real = text.attention_mask.to(words.dtype).view(*words.shape[:2], *[1] * (words.ndim - 2))
+    return (words * real).sum(1) / real.sum(1)
+
+
+def token_grad_cam(
+    model: nn.Module, image: Tokens, text: Tokens, layer: int | None = None
+) -> Tensor:
+    """Grad-CAM of every token of a text over the tokens of an image.
+
     The attention of words to patches times the positive part of the gradient of the matching score
     with respect to it, averaged over the heads (Selvaraju et al., 2017; ALBEF, Sec. 6). The score
     is the logit of 'yes', as in ALBEF's ``Grounding.py`` (``ITMHead(score='yes')``). Gradients
@@ -20,14 +48,13 @@ def grad_cam(
 
     Args:
         model: in eval mode; has a fusion encoder and an ``itm`` head.
-        image: patches (B, 1 + M, D), or regions with boxes (B, R, D); see :func:`patch_maps`.
+        image: patches (B, 1 + M, D), or regions (B, R, D).
         text: (B, 1 + N, D).
         layer: index of the fusion layer, see :func:`layer_index`.
 
     Returns:
-        Non-negative maps: of every token of the text, (B, 1 + N, h, w), [CLS] first; and of the
-        whole text, (B, h, w), the mean over the tokens that are not padding. In the last layer only
-        [CLS] has a map, as the score depends on no other token after it.
+        Non-negative values, (B, 1 + N, 1 + M) or (B, 1 + N, R). In the last layer only those of
+        the text's [CLS] are not zero, as the score depends on no other token after it.
 
     Raises:
         ValueError: if the model has no ``itm`` head, or no such layer.
@@ -44,9 +71,7 @@ def grad_cam(
         logits = model.matching_head(fused.text_tokens).float()
         score = model.matching_head.matching_score(logits)
         (gradient,) = torch.autograd.grad(score.sum(), attention)
-    words = patch_maps((attention.detach() * gradient.clamp(min=0)).mean(1), image)
-    real = text.attention_mask.to(words.dtype)[..., None, None]
-    return words, (words * real).sum(1) / real.sum(1)
+    return (attention.detach() * gradient.clamp(min=0)).mean(1)
 
 
 def layer_index(depth: int, layer: int | None) -> int:
@@ -70,3 +95,8 @@ def layer_index(depth: int, layer: int | None) -> int:
             f'{depth}, and negative ones count from the end'
         )
     return layer % depth
+
+
+def layer_name(depth: int, layer: int | None = None) -> str:
+    """Names the fusion layer of :func:`layer_index` for people, counted from 1."""
+    return f'layer {layer_index(depth, layer) + 1} of {depth}'

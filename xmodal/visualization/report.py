@@ -19,7 +19,7 @@ from xmodal.visualization.figures import (
     select_curves,
     to_svg,
 )
-from xmodal.visualization.grad_cam import layer_index
+from xmodal.visualization.grad_cam import layer_name
 from xmodal.visualization.heat_maps import FUNCTION_WORDS, Encode, draw_heat_maps
 from xmodal.visualization.retrieval_examples import (
     first_text,
@@ -103,8 +103,7 @@ def write_report(
 def _name_layer(model: nn.Module, encode: Encode | None, layer: int | None) -> str:
     """Returns the name of Grad-CAM's layer, counted from 1; '' if the report has no Grad-CAM."""
     if encode and model.matching_head:
-        depth = model.backbone.fusion.depth
-        return f'layer {layer_index(depth, layer) + 1} of {depth}'
+        return layer_name(model.backbone.fusion.depth, layer)
     if layer is not None:
         reason = "the model has no head 'itm'" if encode else 'the data set has no image files'
         raise ValueError(f'layer={layer}, but the report has no Grad-CAM, because {reason}')

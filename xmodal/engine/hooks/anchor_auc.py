@@ -70,7 +70,7 @@ class AnchorAucHook(Hook):
         areas = []
         for start in range(0, count, BATCH):
             rows = range(start, min(start + BATCH, count))
-            batch = first_captions(model, loader.dataset, rows, loader.collate_fn)
+            batch, _ = first_captions(model, loader.dataset, rows, loader.collate_fn)
             image = model.encode_image(batch.images).tokens
             text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
             first = int(model.backbone.image_encoder.has_cls)

@@ -1,0 +1,134 @@
+"""What the maps of a model find in the embedded world, against literal loops."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from xmodal.apis.location import measure_location
+from xmodal.datasets.collate import stack_images
+from xmodal.engine.errors import ConfigError
+from xmodal.evaluation.location import read_objects
+from xmodal.registry import DATASETS, MODELS
+from xmodal.visualization.grad_cam import grad_cam
+from xmodal.visualization.token_maps import NEARNESS, SIMILARITY
+
+SAMPLES = 12
+
+
+def area(heat, is_on):
+    """The share of pairs of a patch on the object and one beside it that the first wins."""
+    on = [float(value) for value, inside in zip(heat, is_on, strict=True) if inside]
+    beside = [float(value) for value, inside in zip(heat, is_on, strict=True) if not inside]
+    return sum((a > b) + 0.5 * (a == b) for a in on for b in beside) / (len(on) * len(beside))
+
+
+def patches_in(boxes):
+    """Whether the centre of each of 4 x 4 patches of 8 pixels is in one of x, y, w, h."""
+    centres = [(8 * (patch % 4) + 4, 8 * (patch // 4) + 4) for patch in range(16)]
+    return [
+        any(x <= column < x + w and y <= row < y + h for x, y, w, h in boxes)
+        for column, row in centres
+    ]
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+@pytest.fixture
+def prepared(relocated, tiny_world):
+    """A model and the test set of a config, in 32 pixels."""
+
+    def prepare(name):
+        config = relocated(f'configs/acerpe/{name}.py', tiny_world)
+        config.model.backbone.image_encoder.update(image_size=32, patch_size=8, pretrained=False)
+        config.model.heads.mim = None
+        torch.manual_seed(0)
+        model = MODELS.build(config.model).eval()
+        for parameter in model.backbone.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        return model, DATASETS.build(config.test_dataloader.dataset)
+
+    return prepare
+
+
+@torch.no_grad()
+def encode(model, sample):
+    image = model.data_preprocessor(stack_images([sample]), False)['inputs'].images
+    text = sample['data_samples'].text
+    text = text if isinstance(text, str) else text[0]
+    encoded = model.encode_text(*model.data_preprocessor.tokenize([text]))
+    return model.encode_image(image).tokens, encoded.tokens, text.split()
+
+
+def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared):
+    model, dataset = prepared('grounding_shapes')
+    location = measure_location(model, dataset, stack_images, range(SAMPLES))
+    literal = {name: [] for name in (SIMILARITY, 'group 1', NEARNESS, 'first', 'last')}
+    for sample in map(dataset.__getitem__, range(SAMPLES)):
+        is_on = patches_in([sample['data_samples'].box])
+        if not 0 < sum(is_on) < 16:
+            continue
+        image, text, _ = encode(model, sample)
+        with torch.no_grad():
+            relation = model.relate(image, text)
+        similarity = relation.similarity[0, 1:, 1:].mean(1)
+        literal[SIMILARITY].append(area(similarity.mean(-1), is_on))
+        literal['group 1'].append(area(similarity[:, 1], is_on))
+        paths = relation.distance[0, 1:, 1:]
+        farthest = paths[paths.isfinite()].max()
+        literal[NEARNESS].append(area(-paths.clamp(max=farthest).mean((1, 2)), is_on))
+        for name, layer in (('first', 0), ('last', 1)):
+            literal[name].append(area(grad_cam(model, image, text, layer)[1].flatten(), is_on))
+    close = partial(pytest.approx, abs=1e-6)
+    assert location.count == len(literal['last']) > 3
+    assert location.anchors is None
+    assert location.areas[SIMILARITY][0] == close(mean(literal[SIMILARITY]))
+    assert location.areas[SIMILARITY][2] == close(mean(literal['group 1']))
+    assert location.areas[NEARNESS][0] == close(mean(literal[NEARNESS]))
+    assert location.areas['Grad-CAM, layer 1 of 2'].item() == close(mean(literal['first']))
+    assert location.areas['Grad-CAM, layer 2 of 2'].item() == close(mean(literal['last']))
+    assert len(location.areas) == 4 and len(location.areas[NEARNESS]) == 5
+
+
+def test_with_instances_the_objects_of_words_are_looked_for(prepared, tiny_world):
+    model, dataset = prepared('pretrain_shapes')
+    model.backbone.position.delta = 0.05
+    file = tiny_world / 'coco/instances_test.json'
+    location = measure_location(model, dataset, stack_images, range(len(dataset)), [file])
+    objects, areas, on, off = read_objects(file), [], [], []
+    for sample in map(dataset.__getitem__, range(len(dataset))):
+        image, text, words = encode(model, sample)
+        with torch.no_grad():
+            similarity = model.relate(image, text).similarity[0, 1:]
+        for index, word in enumerate(words, start=1):
+            named = [
+                [32 * x1, 32 * y1, 32 * (x2 - x1), 32 * (y2 - y1)]
+                for tags, (x1, y1, x2, y2) in objects[sample['data_samples'].image_id]
+                if word in tags
+            ]
+            is_on = patches_in(named)
+            if 0 < sum(is_on) < 16:
+                areas.append(area(similarity[:, index].mean(-1), is_on))
+                is_anchor = (similarity[:, index] >= 0.05).float().mean(-1).tolist()
+                on.append(mean([x for x, inside in zip(is_anchor, is_on, strict=True) if inside]))
+                off.append(
+                    mean([x for x, inside in zip(is_anchor, is_on, strict=True) if not inside])
+                )
+    assert location.count == len(areas)
+    assert location.areas[SIMILARITY][0] == pytest.approx(mean(areas), abs=1e-3)
+    assert location.anchors.tolist() == pytest.approx([mean(on), mean(off)], abs=1e-3)
+    assert 0 < mean(on) < 1
+
+
+def test_nothing_to_find_is_an_error(prepared, tiny_world):
+    model, dataset = prepared('grounding_shapes')
+    samples = [dataset[0], dataset[1]]
+    for sample in samples:
+        sample['data_samples'].box = [0.0, 0.0, 1.0, 1.0]
+    with pytest.raises(ConfigError, match='no box of an expression has the centre of a patch'):
+        measure_location(model, samples, stack_images, range(2))
+    other = tiny_world / 'coco/instances_val.json'
+    with pytest.raises(ConfigError, match='instances_val.json: no word of the captions names an'):
+        measure_location(*prepared('pretrain_shapes'), stack_images, range(10), [other])

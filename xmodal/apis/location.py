@@ -1,0 +1,139 @@
+"""Whether the maps of a model find what words name and what expressions refer to."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+from tqdm import tqdm
+
+from xmodal import functional as F
+from xmodal.errors import ConfigError
+from xmodal.evaluation.location import (
+    NamedBox,
+    first_captions,
+    map_areas,
+    read_objects,
+    tokens_on_referents,
+    words_on_objects,
+)
+from xmodal.structures import DataSample, ImageTextBatch, Tokens
+from xmodal.visualization.anchors import find_position
+from xmodal.visualization.token_maps import SIMILARITY, text_maps, word_maps
+
+BATCH = 50
+# Maps by name, (M,) or (M, G), and the tokens of the image on what they should find, (M,) bool.
+Target = tuple[dict[str, Tensor], Tensor]
+
+
+class Location(NamedTuple):
+    """How well maps find objects.
+
+    Attributes:
+        count: number of words, or of expressions.
+        areas: by the name of a map, the mean of the areas of :func:`map_areas`, (1,) or (1 + G,).
+        anchors: shares of anchors on the object of a word and beside it, (2,); None for a position
+            without a threshold, and for expressions.
+    """
+
+    count: int
+    areas: dict[str, Tensor]
+    anchors: Tensor | None
+
+
+def measure_location(
+    model: nn.Module,
+    dataset: Dataset,
+    collate: Callable,
+    rows: Sequence[int],
+    instances: Sequence[Path] = (),
+) -> Location:
+    """Measures the maps of words against the objects that they name, or of expressions.
+
+    Args:
+        model: in eval mode; relates images and texts, as AlbefPretrainer.
+        dataset: images with their captions; without instances a ``ReferringDataset`` in test mode.
+        collate: makes a batch of samples.
+        rows: indices of the samples; of an image only the first caption is read.
+        instances: files of COCO's instances of the images; without them the true box of each
+            expression is looked for, by the mean of the maps of its words.
+
+    Raises:
+        ConfigError: when there is nothing to find in any image.
+    """
+    objects = None
+    if instances:
+        objects = {key: boxes for file in instances for key, boxes in read_objects(file).items()}
+    areas, shares = defaultdict(list), []
+    delta = getattr(find_position(model), 'delta', None)
+    number = 0
+    for maps, on_object in _targets(model, dataset, collate, rows, objects):
+        number += 1
+        for name, values in map_areas(maps, on_object).items():
+            areas[name].append(values)
+        if instances and delta is not None and SIMILARITY in maps:
+            anchors = F.anchor_mask(maps[SIMILARITY], delta).float()
+            shares.append(torch.stack([anchors[on_object].mean(), anchors[~on_object].mean()]))
+    if not number:
+        raise ConfigError(_nothing_found(instances))
+    means = {name: torch.stack(values).double().mean(0) for name, values in areas.items()}
+    return Location(number, means, torch.stack(shares).double().mean(0) if shares else None)
+
+
+@torch.no_grad()
+def _targets(
+    model: nn.Module, dataset: Dataset, collate: Callable, rows: Sequence[int], objects: dict | None
+) -> Iterator[Target]:
+    """The targets of some samples, batch by batch."""
+    for start in tqdm(range(0, len(rows), BATCH), 'maps'):
+        batch, samples = first_captions(model, dataset, rows[start : start + BATCH], collate)
+        image = model.encode_image(batch.images).tokens
+        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+        if objects is not None:
+            yield from _words(model, batch, image, text, objects)
+        else:
+            yield from _expressions(model, batch, image, text, samples)
+
+
+def _words(
+    model: nn.Module,
+    batch: ImageTextBatch,
+    image: Tokens,
+    text: Tokens,
+    objects: dict[int, list[NamedBox]],
+) -> Iterator[Target]:
+    maps = _on_cpu(word_maps(model, image, text))
+    for row, index, on_object in words_on_objects(model, batch, image, objects):
+        # Without the padding of regions.
+        yield {name: x[row, : len(on_object), index] for name, x in maps.items()}, on_object
+
+
+def _expressions(
+    model: nn.Module,
+    batch: ImageTextBatch,
+    image: Tokens,
+    text: Tokens,
+    samples: Sequence[DataSample],
+) -> Iterator[Target]:
+    maps = _on_cpu(text_maps(model, image, text))
+    for row, on_object in tokens_on_referents(batch, image, samples):
+        yield {name: x[row, : len(on_object)] for name, x in maps.items()}, on_object
+
+
+def _on_cpu(maps: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: values.float().cpu() for name, values in maps.items()}
+
+
+def _nothing_found(instances: Sequence[Path]) -> str:
+    if instances:
+        return (
+            f'--instances {" ".join(map(str, instances))}: no word of the captions names an '
+            'object of its image: are the ids of the images those of the test set?'
+        )
+    return (
+        'no box of an expression has the centre of a patch or region inside and of another '
+        'outside: the boxes are smaller than patches, or give more --images'
+    )
