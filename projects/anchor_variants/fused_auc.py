@@ -1,0 +1,66 @@
+"""Do the tokens that fusion layers return find what words mean? The AUC of Eq. 3 between them.
+
+    python projects/anchor_variants/fused_auc.py CONFIG CHECKPOINT INSTANCES
+
+INSTANCES are COCO's instances of the test images. Layer 0 is the outputs of the encoders.
+"""
+
+import sys
+from statistics import fmean
+
+import torch
+from torch import nn
+
+from xmodal.apis import load_model
+from xmodal.build_functions import find_component
+from xmodal.engine.launch import read_config
+from xmodal.evaluation.location import (
+    first_captions,
+    location_auc,
+    read_objects,
+    words_on_objects,
+)
+from xmodal.registry import DATASETS, FUNCTIONS
+from xmodal.structures import Tokens
+
+BATCH, IMAGES = 50, 500
+
+
+def tokens_by_layer(model: nn.Module, image: Tokens, text: Tokens) -> list[tuple[Tokens, Tokens]]:
+    """Image and text tokens of each pair, as the encoders and then each fusion layer return them."""
+    tokens = [(image, text)]
+
+    def keep(layer: nn.Module, inputs: tuple, outputs: tuple) -> None:
+        tokens.append((outputs[0].tokens, outputs[1].tokens))
+
+    handles = [layer.register_forward_hook(keep) for layer in model.backbone.fusion.layers]
+    model.fuse(image, text)
+    for handle in handles:
+        handle.remove()
+    return tokens
+
+
+@torch.no_grad()
+def main() -> None:
+    """Prints the mean over the words, of the mean similarity of the groups, layer by layer."""
+    config = read_config(sys.argv[1], 'test_dataloader')
+    model, objects = load_model(config, sys.argv[2]), read_objects(sys.argv[3])
+    dataset = DATASETS.build(config.test_dataloader.dataset)
+    collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
+    first = int(model.backbone.image_encoder.has_cls)
+    areas = [[] for _ in range(model.backbone.fusion.depth + 1)]
+    for start in range(0, IMAGES, BATCH):
+        batch, _ = first_captions(model, dataset, range(start, start + BATCH), collate)
+        image = model.encode_image(batch.images).tokens
+        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+        layers = [model.relate(*pair).similarity for pair in tokens_by_layer(model, image, text)]
+        for row, word, on_object in words_on_objects(model, batch, image, objects):
+            for area, similarity in zip(areas, layers, strict=True):
+                scores = similarity[row, first : first + len(on_object), 1 + word].mean(-1)
+                area.append(float(location_auc(scores, on_object)))
+    for layer, area in enumerate(areas):
+        print(f'layer {layer}: {fmean(area):.3f}')
+
+
+if __name__ == '__main__':
+    main()
