@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from shell_commands import PAGES, commands, fences
 
+from tools.analysis.check_figures import LIST, read_list
 from xmodal.ablation import find_table
+from xmodal.ablation.listed_figures import differences, read_rows
 from xmodal.cli import COMMANDS
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
@@ -107,8 +109,14 @@ SHORT = {
 }
 
 
+@pytest.fixture(scope='module')
+def listed():
+    """Entries of the list of figures, with the words of their commands."""
+    return [(words, entry) for entry in read_list(LIST) for words in commands(entry['command'])]
+
+
 @pytest.mark.parametrize('line', SHORT)
-def test_a_command_that_only_prints_is_run(line, tmp_path, monkeypatch, capsys):
+def test_a_command_that_only_prints_is_run(line, listed, tmp_path, monkeypatch, capsys):
     tool, arguments = tool_of(SHORT[line])
     if '--results' in arguments:  # which are unpacked there
         arguments += ['--root', str(tmp_path)]
@@ -119,7 +127,11 @@ def test_a_command_that_only_prints_is_run(line, tmp_path, monkeypatch, capsys):
         run_or_explain(load(tool).main)
     except SystemExit as status:
         assert status.code == 0
-    assert capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed
+    rows = read_rows(printed)
+    of_line = [entry for words, entry in listed if words == SHORT[line]]
+    assert [found for entry in of_line for found in differences(rows, entry)] == []
 
 
 def test_the_lists_that_the_readme_makes_are_those_of_the_pre_training():
