@@ -11,4 +11,7 @@ model = dict(
     ),
 )
 custom_hooks = []
+default_hooks = dict(  # in the log: whether the anchors find what words name
+    anchor_auc=dict(type='AnchorAucHook', instances='data/shapes/coco/instances_val.json')
+)
 train_cfg = dict(max_epochs=6)

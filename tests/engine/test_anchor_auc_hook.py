@@ -25,6 +25,14 @@ def area(on, beside):
     return wins / (len(on) * len(beside))
 
 
+def logged_auc(runner):
+    """The one value in the log of a run."""
+    logs = Path(runner.work_dir).glob('*/vis_data/scalars.json')
+    rows = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    (logged,) = [row['anchor_auc'] for row in rows if 'anchor_auc' in row]
+    return logged
+
+
 @torch.no_grad()
 def literal_auc(model, captions, world):
     """The mean area over all words of captions that name something, patch by patch."""
@@ -75,11 +83,19 @@ def test_the_log_has_the_area_of_the_named_objects(config, tiny_world, monkeypat
     runner = build_runner(config)
     monkeypatch.setattr(runner.val_loop, 'run', dict)  # retrieval has all captions of an image
     runner.train()
-    logs = Path(runner.work_dir).glob('*/vis_data/scalars.json')
-    rows = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    (logged,) = [row['anchor_auc'] for row in rows if 'anchor_auc' in row]
+    logged = logged_auc(runner)
     model = unwrap(runner.model).eval()
     assert logged == pytest.approx(literal_auc(model, captions[:IMAGES], tiny_world), abs=1e-5)
+
+
+def test_the_first_stage_of_anchors_has_it(shrink, tiny_world):
+    config = shrink('configs/acerpe/contrast_shapes_anchored.py')
+    config.model.backbone.image_encoder.pretrained = False
+    config.train_cfg.max_epochs = 1
+    config.default_hooks.anchor_auc.instances = str(tiny_world / 'coco/instances_val.json')
+    runner = build_runner(config)
+    runner.train()
+    assert 0 < logged_auc(runner) < 1
 
 
 @torch.no_grad()

@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from mmengine.config import ConfigDict
 
 from tools.analysis import report
 from xmodal.apis import Inferencer
+from xmodal.apis.location import measure_location
+from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
+from xmodal.registry import DATASETS
 from xmodal.visualization.figures import read_scalars
 
 
@@ -79,6 +83,32 @@ def test_the_radar_is_there_where_the_skills_were_tested(run):
     assert '99.8' not in page
     with pytest.raises(FileNotFoundError):
         write('--skills', f'{config.work_dir}/other.json')
+
+
+def test_it_shows_how_well_maps_find_the_objects_of_words(run, tiny_world, monkeypatch):
+    config, write = run
+    page = write()
+    assert '<h2>Do maps find what words name?</h2>' in page
+    inferencer = Inferencer(config, f'{config.work_dir}/epoch_1.pth')
+    dataset = DATASETS.build(config.test_dataloader.dataset)
+    file = tiny_world / 'coco/instances_test.json'
+    rows = range(len(dataset))
+    areas = measure_location(inferencer.model, dataset, stack_images, rows, [file]).areas
+    shown = re.findall(r'<tr><td>([^<]+)</td><td>([\d.]+)</td><td>([\d. ]*)</td></tr>', page)
+    assert shown == [
+        (name, f'{mean:.2f}', ''.join(f'{area:.2f} ' for area in groups))
+        for name, (mean, *groups) in areas.items()
+    ]
+    assert [name for name, *_ in shown][-1] == 'Grad-CAM, layer 1 of 2'
+    monkeypatch.setattr(report, 'find_instances', lambda dataset: [])
+    assert '<h2>Do maps find' not in write()
+
+
+def test_the_instances_of_the_embedded_world_are_found(tiny_world):
+    dataset = ConfigDict(data_root=str(tiny_world), ann_file='albef/test.json')
+    assert report.find_instances(dataset) == [tiny_world / 'coco/instances_test.json']
+    assert report.find_instances(ConfigDict(dataset, ann_file='albef/other.json')) == []
+    assert report.find_instances(ConfigDict(dataset, ann_file=['albef/test.json'])) == []
 
 
 def test_the_words_of_a_text_that_are_anchors_are_red(run):

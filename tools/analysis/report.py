@@ -9,21 +9,32 @@ With minimal pairs, a radar of the skills of the model:
     python tools/test.py configs/acerpe/skills_shapes.py CHECKPOINT \\
         --metrics work_dirs/pretrain_shapes/skills.json
 
+With the instances of the test images (those of the embedded world are found), how well the maps of
+words find the objects that they name.
+
 The report is one self-contained file, WORK_DIR/report.html; an existing one is overwritten.
 """
 
 import argparse
 from pathlib import Path
 
-from mmengine.config import ConfigDict
+from mmengine.config import Config, ConfigDict
+from torch import nn
 
 from xmodal.apis import Inferencer, load_model
+from xmodal.apis.location import measure_location
+from xmodal.build_functions import find_component
+from xmodal.datasets.base import evenly_spaced
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import latest_checkpoint
 from xmodal.fields import read_object
 from xmodal.files import reads
+from xmodal.registry import DATASETS, FUNCTIONS
+from xmodal.visualization.anchors import find_position
 from xmodal.visualization.report import write_report
+
+IMAGES = 500  # whose words the maps are compared on, a few seconds on a CPU
 
 
 def parse_args() -> argparse.Namespace:
@@ -38,6 +49,13 @@ def parse_args() -> argparse.Namespace:
         type=int,
         help='fusion layer of the heat maps, counted from 0; -1 is the last, as in Fig. 4 of '
         'ACE-RPE; default: the third of six, as in ALBEF, or the same relative depth',
+    )
+    parser.add_argument(
+        '--instances',
+        type=Path,
+        nargs='+',
+        help='COCO instances of the test images, for the AUC of the maps of words; default: those '
+        'of the embedded world, if the run is tested on it',
     )
     return parser.parse_args()
 
@@ -95,6 +113,30 @@ def has_images(dataset: ConfigDict, images: list[str]) -> bool:
     return not loads_regions or any(Path(image).is_file() for image in images)
 
 
+def find_instances(dataset: ConfigDict) -> list[Path]:
+    """The instances that make_shapes.py wrote for the split of a test; none of other data."""
+    if not isinstance(dataset.get('ann_file'), str):
+        return []
+    name = f'instances_{Path(dataset.ann_file).stem}.json'
+    file = Path(dataset.get('data_root', ''), 'coco', name)
+    return [file] if file.is_file() else []
+
+
+def measure_areas(
+    model: nn.Module, config: Config, instances: list[Path]
+) -> dict[str, list[float]] | None:
+    """The AUC of the maps of words on test images; None for a model without maps of words."""
+    if not instances or not hasattr(model, 'relate'):
+        return None
+    if not (find_position(model).has_similarities or model.matching_head):
+        return None
+    dataset = DATASETS.build(config.test_dataloader.dataset)
+    collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
+    rows = evenly_spaced(range(len(dataset)), IMAGES)
+    areas = measure_location(model, dataset, collate, rows, instances).areas
+    return {name: values.tolist() for name, values in areas.items()}
+
+
 def main() -> None:
     """Writes the report."""
     args = parse_args()
@@ -109,8 +151,17 @@ def main() -> None:
     else:
         model, encode = load_model(config, checkpoint), None
     out = args.work_dir / 'report.html'
+    instances = args.instances or find_instances(config.test_dataloader.dataset)
     write_report(
-        args.work_dir, config, model, rankings, out, encode, layer=args.layer, skills=skills
+        args.work_dir,
+        config,
+        model,
+        rankings,
+        out,
+        encode,
+        layer=args.layer,
+        skills=skills,
+        areas=measure_areas(model, config, instances),
     )
     print(f'{out}: open it in a browser')
 

@@ -131,6 +131,29 @@ def draw_radar(ways: dict[str, dict[str, float]]) -> Figure:
     return figure
 
 
+def draw_areas(areas: dict[str, list[float]]) -> Figure:
+    """Draws the area under the ROC curve of maps, a row for each, with chance as a line.
+
+    Args:
+        areas: by the name of a map, that of the mean of its groups as a dot, and then that of each
+            group as a ring.
+    """
+    figure = Figure(figsize=(4.6, 0.7 + 0.36 * len(areas)), layout='constrained')
+    axes = figure.subplots()
+    axes.axvline(0.5, color='#999', linewidth=1, linestyle='--')
+    for row, (area, *groups) in enumerate(areas.values()):
+        axes.plot([area], [row], 'o', markersize=8, color=COLOUR, alpha=0.5)
+        axes.plot(groups, [row] * len(groups), 'o', markersize=5, color='#333', fillstyle='none')
+    axes.set_yticks(range(len(areas)), list(areas), fontsize=9, color='#555')
+    axes.set_ylim(len(areas) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
+    axes.set_xticks([0, 0.5, 1], ['0', '0.5, chance', '1'], fontsize=7, color='#777')
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    return figure
+
+
 def to_svg(figure: Figure) -> str:
     """Renders a figure as SVG that can be embedded in a page."""
     buffer = io.StringIO()

@@ -12,6 +12,7 @@ from torch import nn
 
 from xmodal.datasets.base import evenly_spaced
 from xmodal.visualization.figures import (
+    draw_areas,
     draw_curve,
     draw_radar,
     draw_scales,
@@ -46,6 +47,7 @@ def write_report(
     num_examples: int = 4,
     layer: int | None = None,
     skills: dict[str, float] | None = None,
+    areas: dict[str, list[float]] | None = None,
 ) -> None:
     """Writes the report of a run.
 
@@ -60,6 +62,7 @@ def write_report(
         num_examples: number of queries shown for each direction.
         layer: index of the fusion layer of Grad-CAM, see :func:`layer_index`.
         skills: metrics of ``SkillMetric``, for the radar; None for none.
+        areas: how well the maps of words find objects, for :func:`draw_areas`; None for none.
 
     Raises:
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
@@ -90,6 +93,8 @@ def write_report(
         curves=[draw_curve(name, points) for name, points in curves.items()],
         text_to_image=[text_to_image_example(rankings, image, has_files) for image in queries],
         image_to_text=[image_to_text_example(rankings, image, has_files) for image in queries],
+        areas=areas,
+        found=to_svg(draw_areas(areas)) if areas else '',
         heat_maps=heat_maps,
         layer=layer_name,
         sketches=_draw_sketches(model, rankings['texts']),

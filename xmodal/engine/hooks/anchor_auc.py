@@ -25,7 +25,9 @@ class AnchorAucHook(Hook):
 
     It is the area under the ROC curve of the similarity of a word to the patches or regions, the
     mean over the groups, against the boxes of the objects that the word names; the mean over all
-    such words of the first caption of some validation images. 0.5 says nothing, 1 is perfect.
+    such words of the first caption of some validation images. 0.5 says nothing, 1 is perfect. It
+    draws no random number and changes no weight, so that it may be one of ``default_hooks``, which
+    ``tools/ablate.py`` does not count among the settings of a run.
 
     Args:
         instances: COCO instances of the validation images.
