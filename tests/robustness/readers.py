@@ -154,7 +154,12 @@ VQA_QUESTIONS = {
 }
 VQA_ANNOTATIONS = {
     'annotations': [
-        {'question_id': 10 + n, 'answers': [{'answer': 'yes'}] * 2, 'answer_type': 'yes/no'}
+        {
+            'question_id': 10 + n,
+            'answers': [{'answer': 'yes'}] * 2,
+            'answer_type': 'yes/no',
+            'question_type': 'is it',
+        }
         for n in (1, 2)
     ]
 }
@@ -282,6 +287,7 @@ READERS = [
             'annotations.*.answers.*': RECORD,
             'annotations.*.answers.*.answer': TEXT,
             'annotations.*.answer_type': OPTIONAL_TEXT,
+            'annotations.*.question_type': OPTIONAL_TEXT,
         },
         VQA,
         VQA_FILES,

@@ -4,67 +4,74 @@ Usage::
 
     python tools/analysis/audit_dataset.py configs/acerpe/snli_ve_shapes.py
 
-For tasks with a label (entailment, NLVR2). The reader, a linear classifier of the words of a text,
-is trained on the training set and compared with always answering its most frequent label, on the
-test set. The interval is by groups of samples of one image, or of one sentence where the data set
-has groups.
+For tasks with a label (entailment, NLVR2) and for questions (VQA, GQA). The reader, a linear
+classifier of the words of a text, is trained on the training set and compared with a prior on the
+test set. Words leak where the reader is better than the prior beyond doubt.
+
+The prior of a label is the most frequent one. The prior of a question is the best training answer
+to questions of its type, since its words may tell what kind of answer it has: a colour, a number.
+The reader is told the type, too, so that all it gains is due to other words. The types are those of
+the data set, where they follow from the question:
+
+* VQA's ``question_type``, the first words. Its ``answer_type`` follows from the answer.
+* GQA's structural and semantic type and its global group. A question of the type 'choose' names
+  two answers, and its prior is one half.
+* The first two words where the data set has no types.
+
+An answer counts by VQA's accuracy or its score in the label. GQA's unbalanced questions are left
+out, as its accuracy does. Types with few questions are in the first row only. The intervals are by
+groups of samples of one image, or of one sentence where the data set has groups. They hold all
+together with 95 % (Bonferroni), so that a data set with many types is not accused more often.
 """
 
 import argparse
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from rich.console import Console
 from rich.table import Table
 from scipy import stats
-from torch import Tensor
-from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
 from xmodal.ablation.paired import LEVEL, paired_difference
+from xmodal.datasets.answers import answer_score, normalize_answer
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.queries import QueryResults
+from xmodal.evaluation.task import in_percent, where
+from xmodal.evaluation.text_only import BagOfWordsReader, Texts, prior_scores
 from xmodal.registry import DATASETS, register_all
 
-
-class Texts(NamedTuple):
-    """The texts of a data set.
-
-    Attributes:
-        words: of each text.
-        labels: (N,) int64.
-        groups: names of what samples share, of each text.
-    """
-
-    words: list[list[str]]
-    labels: Tensor
-    groups: list[str]
+MIN_GROUPS = 30  # of a type with an own interval
+MIN_SHARE = 0.01
 
 
-class Audit(NamedTuple):
-    """What the reader found, in percent of the test set.
+class Finding(NamedTuple):
+    """What the reader found in the texts of a type, in percent.
 
     Attributes:
-        majority: accuracy of the most frequent training label.
-        reader: accuracy of the reader.
-        half_width: of the 95 % interval of their difference.
+        name: the type; 'all' for the whole test set.
+        size: number of texts.
+        prior: accuracy of the prior.
+        gain: accuracy of the reader minus that of the prior.
+        half_width: of the interval of the gain.
     """
 
-    majority: float
-    reader: float
+    name: str
+    size: int
+    prior: float
+    gain: float
     half_width: float
 
     @property
     def leaks(self) -> bool:
-        """Whether the reader is better than chance beyond doubt."""
-        return self.reader - self.majority > self.half_width
+        """Whether the reader is better than the prior beyond doubt."""
+        return self.gain > self.half_width
 
 
 def parse_args() -> argparse.Namespace:
@@ -74,68 +81,84 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def samples_of(dataset: Dataset) -> Iterator[dict]:
+    """The samples of a data set without their images; of several as one, each sample once."""
+    for part in getattr(dataset, 'datasets', ()):
+        yield from samples_of(part)
+    if hasattr(dataset, 'get_data_info'):
+        for index in range(len(dataset)):
+            yield dataset.get_data_info(index, random.Random(0))
+
+
 def read_texts(dataset: Dataset, name: str) -> Texts:
-    """The texts and labels of a data set; its images are not read.
+    """The texts of a data set with their labels or answers.
 
     Raises:
-        ConfigError: when its samples have no label.
+        ConfigError: when its samples have neither a label nor answers, or no answer is known.
     """
-    words, labels, groups = [], [], []
-    for index in tqdm(range(len(dataset)), f'reading {name}', disable=None):
-        info = dataset.get_data_info(index, random.Random(0))
-        if 'label' not in info or not isinstance(info.get('text'), str):
+    texts = Texts([], [], [], [])
+    for info in tqdm(samples_of(dataset), f'reading {name}', disable=None):
+        if not isinstance(info.get('text'), str) or not {'label', 'answers'} & info.keys():
             raise ConfigError(
                 f'{name}.dataset is a {type(dataset).__name__}, whose samples have no text with a '
-                'label: this audit is for entailment and NLVR2'
+                'label or answers: this audit is for entailment, NLVR2, VQA and GQA'
             )
-        words.append(info['text'].split())
-        labels.append(info['label'])
-        groups.append(str(info.get('group') or info['image_id']))
-    return Texts(words, torch.tensor(labels), groups)
-
-
-def bag_of_words(texts: list[list[str]]) -> Callable[[list[list[str]]], Tensor]:
-    """What turns texts into the presence of the words that occur in ``texts``, (N, W)."""
-    ids = {word: i for i, word in enumerate(sorted({word for text in texts for word in text}))}
-
-    def encode(others: list[list[str]]) -> Tensor:
-        rows = [(n, ids[word]) for n, text in enumerate(others) for word in {*text} & ids.keys()]
-        index = torch.tensor(rows, dtype=torch.int64).reshape(-1, 2).T
-        return torch.sparse_coo_tensor(
-            index, torch.ones(len(rows)), (len(others), len(ids)), check_invariants=True
+        if not info.get('gqa', {}).get('balanced', True):
+            continue
+        texts.words.append(info['text'].split())
+        texts.scores.append(answer_scores(info))
+        texts.types.append('' if 'label' in info else type_of_question(info))
+        texts.groups.append(str(info.get('group') or info['image_id']))
+    if not any(texts.scores):
+        raise ConfigError(
+            f'{name}.dataset: no answer to its questions is known, as in a test set that only a '
+            'server can score; name one with annotations (dataset.ann_file)'
         )
-
-    return encode
-
-
-def train_reader(bags: Tensor, labels: Tensor, steps: int = 300, decay: float = 1e-4) -> Tensor:
-    """The weights of a linear classifier of bags, (1 + W, C), with the bias first."""
-    weights = torch.zeros(1 + bags.shape[1], int(labels.max()) + 1, requires_grad=True)
-    optimizer = torch.optim.Adam([weights], lr=0.05)
-    for _ in tqdm(range(steps), 'training the reader', disable=None):
-        logits = weights[0] + torch.sparse.mm(bags, weights[1:])
-        loss = cross_entropy(logits, labels) + decay * weights[1:].square().sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return weights.detach()
+    return texts
 
 
-def audit(train: Texts, test: Texts) -> Audit:
-    """Trains the reader and compares it with the most frequent label."""
-    encode = bag_of_words(train.words)
-    weights = train_reader(encode(train.words), train.labels)
-    predicted = (weights[0] + torch.sparse.mm(encode(test.words), weights[1:])).argmax(1)
-    frequent, _ = Counter(train.labels.tolist()).most_common(1)[0]
-    ids, groups = np.arange(len(test.labels)).astype(str), np.array(test.groups)
-    reader, majority = (
-        {'q': QueryResults(ids, groups, {'accuracy': 100.0 * hits.double().numpy()})}
-        for hits in (predicted == test.labels, test.labels == frequent)
+def answer_scores(info: dict) -> dict[str, float]:
+    """The right answers to a sample with their scores."""
+    if 'label' in info:
+        return {str(info['label']): 1.0}
+    if people := info.get('human_answers'):
+        counts = Counter(map(normalize_answer, people))
+        return {answer: answer_score(count, len(people)) for answer, count in counts.items()}
+    return dict(zip(info['answers'], info['answer_weights'], strict=True))
+
+
+def type_of_question(info: dict) -> str:
+    """What the words of a question tell of the kind of its answer."""
+    gqa = info.get('gqa', {})
+    if gqa.get('structural'):
+        return ' '.join(filter(None, (gqa['structural'], gqa['semantic'], gqa['group'])))
+    return info.get('question_type') or f'"{" ".join(info["text"].split()[:2])} …"'
+
+
+def audit(train: Texts, test: Texts) -> list[Finding]:
+    """Trains the reader and compares it with the prior, over all texts and by type."""
+    predicted = BagOfWordsReader(train)(test)
+    hits = [scores.get(answer, 0.0) for scores, answer in zip(test.scores, predicted, strict=True)]
+    masks = {'all': [True] * len(test.types)}
+    for kind, count in Counter(test.types).most_common():
+        mask = [one == kind for one in test.types]
+        groups = {group for group, counts in zip(test.groups, mask, strict=True) if counts}
+        if kind and count >= MIN_SHARE * len(mask) and len(groups) >= MIN_GROUPS:
+            masks[kind] = mask
+    ids, groups = np.arange(len(hits)).astype(str), np.array(test.groups)
+    reader, prior = (
+        {name: np.array(where(in_percent(scores), mask)) for name, mask in masks.items()}
+        for scores in (hits, prior_scores(train, test))
     )
-    difference = paired_difference([reader], [majority], ['accuracy'])
-    quantile = stats.t.ppf(1 - LEVEL / 2, difference.groups - 1)
-    share = 100 * (test.labels == frequent).double().mean().item()
-    return Audit(share, share + difference.mean, quantile * sqrt(difference.query_variance))
+    reader_queries, prior_queries = ({'q': QueryResults(ids, groups, c)} for c in (reader, prior))
+    findings = []
+    for name, mask in masks.items():
+        difference = paired_difference([reader_queries], [prior_queries], [name])
+        quantile = stats.t.isf(LEVEL / 2 / len(masks), difference.groups - 1)
+        half_width = quantile * sqrt(difference.query_variance)
+        share = float(np.nanmean(prior[name]))
+        findings.append(Finding(name, sum(mask), share, difference.mean, half_width))
+    return findings
 
 
 def main() -> None:
@@ -144,20 +167,21 @@ def main() -> None:
     register_all()
     config = read_config(args.config, 'train_dataloader', 'test_dataloader')
     train, test = (
-        read_texts(DATASETS.build({**config[name].dataset, 'pipeline': []}), name)
+        read_texts(DATASETS.build(config[name].dataset), name)
         for name in ('train_dataloader', 'test_dataloader')
     )
-    found = audit(train, test)
-    table = Table(title=f'{len(test.labels)} tests, {len(train.labels)} training texts')
-    for heading in ('most frequent label', 'bag of words', 'difference, 95 % interval', 'verdict'):
-        table.add_column(heading, justify='right')
-    gain = found.reader - found.majority
-    table.add_row(
-        f'{found.majority:.1f} %',
-        f'{found.reader:.1f} %',
-        f'{gain - found.half_width:+.1f} … {gain + found.half_width:+.1f}',
-        'the texts give labels away' if found.leaks else 'no leak is seen',
-    )
+    table = Table(title=f'{len(test.words)} tests, {len(train.words)} training texts')
+    for heading in ('', 'tests', 'prior', 'bag of words', 'difference', 'verdict'):
+        table.add_column(heading, justify='right' if heading else 'left')
+    for found in audit(train, test):
+        table.add_row(
+            found.name,
+            str(found.size),
+            f'{found.prior:.1f} %',
+            f'{found.prior + found.gain:.1f} %',
+            f'{found.gain - found.half_width:+.1f} … {found.gain + found.half_width:+.1f}',
+            'the words leak' if found.leaks else 'no leak is seen',
+        )
     Console().print(table)
 
 

@@ -68,6 +68,7 @@ class QuestionDataset(RecordDataset):
             'answer_weights': list(record['target'].values()),
             'human_answers': record['answers'],
             'answer_type': record['answer_type'],
+            'question_type': record['question_type'],
         }
 
     def record(
@@ -78,6 +79,7 @@ class QuestionDataset(RecordDataset):
         question_id: int | str,
         answers: Sequence[str] = (),
         answer_type: str = '',
+        question_type: str = '',
         weight: float = 1.0,
         target: dict[str, float] | None = None,
     ) -> dict:
@@ -87,6 +89,7 @@ class QuestionDataset(RecordDataset):
             image, image_id, question, question_id: the question.
             answers: the answers that people gave.
             answer_type: type of answer, by which accuracies are reported.
+            question_type: type of question, which its words tell; '' where it is unknown.
             weight: sum of the weights of the answers.
             target: answers with weights, for files that have them in place of people's answers.
         """
@@ -102,6 +105,7 @@ class QuestionDataset(RecordDataset):
             'question_id': question_id,
             'answers': list(answers),
             'answer_type': answer_type,
+            'question_type': question_type,
             'target': self._target(answers, weight) if target is None else target,
         }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from xmodal.datasets.base import find_files
 from xmodal.datasets.coco import image_names
@@ -34,7 +35,8 @@ class VqaDataset(QuestionDataset):
 
     layout = (
         '{"questions": [{"image_id", "question", "question_id"}, …], "data_subtype"} and '
-        '{"annotations": [{"question_id", "answers": [{"answer"}, …], "answer_type"}, …]}'
+        '{"annotations": [{"question_id", "answers": [{"answer"}, …], "answer_type", '
+        '"question_type"}, …]}'
     )
 
     def __init__(
@@ -82,15 +84,14 @@ class VqaDataset(QuestionDataset):
             question_id = item.id('question_id')
             if annotations is not None and question_id not in annotations:
                 raise ValueError(f'{answer_file} has no annotation of question {question_id}')
-            answers, answer_type = annotations[question_id] if annotations else ([], '')
+            annotation = annotations[question_id] if annotations else _Annotation()
             image_id = item.integer('image_id')
             yield self.record(
                 image=self._image_path(image_id, subtype, names),
                 image_id=image_id,
                 question=item.text('question'),
                 question_id=question_id,
-                answers=answers,
-                answer_type=answer_type,
+                **annotation._asdict(),
             )
         extra = (annotations or {}).keys() - {item.id('question_id') for item in questions}
         if extra:
@@ -109,13 +110,21 @@ class VqaDataset(QuestionDataset):
         return names[image_id]
 
 
-def _read_annotations(file: Path) -> dict[int | str, tuple[list[str], str]]:
-    """Answers and their type by question id.
+class _Annotation(NamedTuple):
+    """The answers to a question with their type, and the type of the question."""
+
+    answers: Sequence[str] = ()
+    answer_type: str = ''
+    question_type: str = ''
+
+
+def _read_annotations(file: Path) -> dict[int | str, _Annotation]:
+    """Annotations by question id.
 
     Raises:
         FileError: when an annotation has no answer, or a question has two annotations.
     """
-    annotations: dict[int | str, tuple[list[str], str]] = {}
+    annotations: dict[int | str, _Annotation] = {}
     with explain_errors(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
         for item in read_object(file).objects('annotations'):
             question_id = item.id('question_id')
@@ -124,7 +133,8 @@ def _read_annotations(file: Path) -> dict[int | str, tuple[list[str], str]]:
                 raise ValueError(f'the annotation of question {question_id} has no answers')
             if question_id in annotations:
                 raise ValueError(f'question {question_id} has two annotations')
-            annotations[question_id] = answers, item.text('answer_type', '')
+            types = (item.text(f'{kind}_type', '') for kind in ('answer', 'question'))
+            annotations[question_id] = _Annotation(answers, *types)
     return annotations
 
 
