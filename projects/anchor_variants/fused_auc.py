@@ -27,7 +27,7 @@ BATCH, IMAGES = 50, 500
 
 
 def tokens_by_layer(model: nn.Module, image: Tokens, text: Tokens) -> list[tuple[Tokens, Tokens]]:
-    """Image and text tokens of each pair, as the encoders and then each fusion layer return them."""
+    """Image and text tokens, as the encoders and then each fusion layer return them."""
     tokens = [(image, text)]
 
     def keep(layer: nn.Module, inputs: tuple, outputs: tuple) -> None:

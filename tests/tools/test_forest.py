@@ -79,3 +79,6 @@ def test_the_command_draws_and_replaces_no_file(tmp_path, monkeypatch, capsys):
     assert file.read_text().startswith('<svg')
     with pytest.raises(FileExistsError, match='--plot=.*verdicts.svg already exists'):
         call('--compare', 'plain', '--plot', file)
+    with pytest.raises(SystemExit):
+        call('--compare', 'plain', '--plot', tmp_path / 'verdicts.png')
+    assert 'expected a name with .svg' in capsys.readouterr().err
