@@ -87,12 +87,8 @@ def write_questions(folder, split, form, planted, size):
 def read_questions(folder, split, form):
     if form == 'gqa':
         return GqaDataset(f'gqa_{split}.json', data_root=str(folder))
-    return VqaDataset(
-        f'vqa_{split}.json',
-        f'annotations_{split}.json',
-        str(folder),
-        image_name='{image_id}.jpg',
-    )
+    files = [f'{name}_{split}.json' for name in ('vqa', 'annotations')]
+    return VqaDataset(*files, str(folder), image_name='{image_id}.jpg')
 
 
 @pytest.mark.parametrize('planted', [False, True])
@@ -230,6 +226,13 @@ def test_mixed_training_sets_are_read_one_after_the_other(relocated, tiny_world)
     both = read_texts(dataset, 'both')
     assert all(a == b + c for a, b, c in zip(both, vqa, gqa, strict=True))
     assert 'is there' in vqa.types and 'verify obj' in gqa.types
+
+
+def test_unbalanced_questions_are_left_out(drawn_world):
+    names = (f'gqa/testdev_{name}_questions.json' for name in ('all', 'balanced'))
+    every, balanced = (GqaDataset(name, data_root=str(drawn_world)) for name in names)
+    assert len(every) > len(balanced)
+    assert read_texts(every, 'test') == read_texts(balanced, 'test')
 
 
 def test_tasks_without_labels_are_refused(relocated, tiny_world, tmp_path, monkeypatch):

@@ -40,7 +40,9 @@ from tqdm import tqdm
 
 from xmodal.ablation.paired import LEVEL, paired_difference
 from xmodal.datasets.answers import answer_score, normalize_answer
+from xmodal.engine.command_line import Options
 from xmodal.engine.errors import ConfigError, run_or_explain
+from xmodal.engine.keys import check_options
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.queries import QueryResults
 from xmodal.evaluation.task import in_percent, where
@@ -78,6 +80,9 @@ def parse_args() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('config', help='config file with train_dataloader and test_dataloader')
+    parser.add_argument(
+        '--cfg-options', nargs='+', action=Options, default={}, help='override keys of the config'
+    )
     return parser.parse_args()
 
 
@@ -166,6 +171,8 @@ def main() -> None:
     args = parse_args()
     register_all()
     config = read_config(args.config, 'train_dataloader', 'test_dataloader')
+    check_options(config, args.cfg_options)
+    config.merge_from_dict(args.cfg_options)
     train, test = (
         read_texts(DATASETS.build(config[name].dataset), name)
         for name in ('train_dataloader', 'test_dataloader')
