@@ -5,7 +5,8 @@ probability. The false ones differ from the true ones in something that could ha
 well: an absent combination of attributes that the scene has, or a reversed direction. In training
 no question is about a held-out composition or its reverse, since the answer would always be "no".
 A model that reads only the questions is left with the prior of each question type
-(``tools/analysis/evaluate_vqa.py``).
+(``tools/analysis/evaluate_vqa.py``). "How many" is an exception: a noun like "red discs" is counted
+only where the scene has some, which is worth 7 points of this type (docs/evidence.md).
 """
 
 from itertools import permutations
