@@ -2,10 +2,10 @@
 
     python projects/anchor_variants/fused_auc.py CONFIG CHECKPOINT INSTANCES
 
-INSTANCES are COCO's instances of the test images. Layer 0 is the outputs of the encoders.
+Layer 0 is the outputs of the encoders.
 """
 
-import sys
+import argparse
 from statistics import fmean
 
 import torch
@@ -13,6 +13,7 @@ from torch import nn
 
 from xmodal.apis import load_model
 from xmodal.build_functions import find_component
+from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.location import (
     first_captions,
@@ -40,17 +41,28 @@ def tokens_by_layer(model: nn.Module, image: Tokens, text: Tokens) -> list[tuple
     return tokens
 
 
+def parse_args() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('config')
+    parser.add_argument('checkpoint')
+    parser.add_argument('instances', help="COCO's instances of the test images")
+    return parser.parse_args()
+
+
 @torch.no_grad()
 def main() -> None:
     """Prints the mean over the words, of the mean similarity of the groups, layer by layer."""
-    config = read_config(sys.argv[1], 'test_dataloader')
-    model, objects = load_model(config, sys.argv[2]), read_objects(sys.argv[3])
+    args = parse_args()
+    config = read_config(args.config, 'test_dataloader')
+    model, objects = load_model(config, args.checkpoint), read_objects(args.instances)
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     first = int(model.backbone.image_encoder.has_cls)
     areas = [[] for _ in range(model.backbone.fusion.depth + 1)]
-    for start in range(0, IMAGES, BATCH):
-        batch, _ = first_captions(model, dataset, range(start, start + BATCH), collate)
+    images = range(min(IMAGES, len(dataset)))
+    for start in range(0, len(images), BATCH):
+        batch, _ = first_captions(model, dataset, images[start : start + BATCH], collate)
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
         layers = [model.relate(*pair).similarity for pair in tokens_by_layer(model, image, text)]
@@ -63,4 +75,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    run_or_explain(main)
