@@ -110,11 +110,9 @@ def parse_args() -> argparse.Namespace:
 def check_args(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Refuses options that would be ignored, or fail after hours of training."""
     if args.plot:
-        if args.plot.suffix != '.svg':
-            parser.error(f'--plot {args.plot}: the drawing is an SVG, expected a name with .svg')
         require_new('--plot', args.plot)
-        if not args.plot.parent.is_dir():
-            parser.error(f'--plot {args.plot}: there is no folder {args.plot.parent}')
+        if args.plot.suffix != '.svg' or not args.plot.parent.is_dir():
+            parser.error(f'--plot {args.plot}: expected a name with .svg in a folder that exists')
     if args.table == 'tournament':
         for name in ('preset', 'only', 'column', 'compare', 'print_config'):
             if getattr(args, name):

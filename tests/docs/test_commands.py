@@ -57,7 +57,9 @@ def is_known(words):
         targets = re.findall(r'^(\w+):', Path('Makefile').read_text(), re.MULTILINE)
         return set(arguments) <= set(targets)
     if program in ('python', 'python3'):
-        return arguments[:1] == ['-c'] or arguments[:2] in (['-m', 'venv'], ['-m', 'pytest'])
+        of_project = arguments[0].startswith('projects/') and Path(arguments[0]).is_file()
+        known = (['-m', 'venv'], ['-m', 'pytest'])
+        return arguments[0] == '-c' or arguments[:2] in known or of_project
     return program in OTHERS or words == ['xmodal', '--help']
 
 

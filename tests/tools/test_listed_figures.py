@@ -44,12 +44,12 @@ def entry(columns, **figures):
 def test_a_wrong_figure_a_wrong_row_and_a_missing_file_are_told(published):
     first = dict(published)
     label, cells = next(iter(first['figures'].items()))
-    first['figures'] = {label: cells.replace('76.2', '76.3', 1), 'another row': cells}
+    first['figures'] = {label: cells.replace('77.3', '77.4', 1), 'another row': cells}
     missing = first | {'command': first['command'].replace('.tar.xz', '_2.tar.xz')}
     problems, compared = compare_results([first, missing])
     assert compared == 2 and len(problems) == 3
-    assert f"'{label}' is listed with 76.3 | 76.2" in problems[0]
-    assert '76.2 | 76.2' in problems[0].partition('and not')[2]
+    assert f"'{label}' is listed with 77.4 ± 1.0 | 77.1" in problems[0]
+    assert '77.3 ± 1.0 | 77.1' in problems[0].partition('and not')[2]
     assert "no row of the name 'another row'" in problems[1]
     assert 'anchor_variants_2.tar.xz does not exist' in problems[2]
 
