@@ -41,6 +41,7 @@ from xmodal.evaluation.location import first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
 from xmodal.visualization.anchors import find_position
+from xmodal.visualization.patch_maps import mean_over_tokens
 
 BATCH = 50
 
@@ -87,16 +88,9 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     for role, weight in position.weight.items():
         tokens, mean, start = sides.get(role, (image, relation.image_mean, first))
         norms = (mean @ weight[0]).norm(dim=-1), tokens.embeddings.norm(dim=-1)
-        addition, length = (_mean_over_tokens(values, tokens, start) for values in norms)
+        addition, length = (mean_over_tokens(values, tokens, start) for values in norms)
         statistics[f'addition to {role} / token'] = addition / length
     return statistics
-
-
-def _mean_over_tokens(values: Tensor, tokens: Tokens, first: int) -> Tensor:
-    """Averages over the tokens from ``first`` on without padding, (B,)."""
-    mask = tokens.attention_mask
-    real = torch.ones_like(values) if mask is None else mask.to(values)
-    return (values * real)[:, first:].sum(1) / real[:, first:].sum(1)
 
 
 def next_of_another(image_ids: Tensor) -> Tensor:

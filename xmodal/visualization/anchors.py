@@ -12,7 +12,7 @@ from xmodal import functional as F
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.structures import Tokens
 from xmodal.visualization.figures import highlight_patches
-from xmodal.visualization.patch_maps import patch_maps
+from xmodal.visualization.patch_maps import mean_over_tokens, patch_maps
 
 ANCHOR_COLOUR, WORD_COLOUR = '#d12f2f', '#555'
 MAX_COLUMNS = 6
@@ -109,10 +109,7 @@ def mean_of_words(values: Tensor, text: Tokens) -> Tensor:
 
     As in ``AnchorContrastHead``, [SEP] counts as a word and [CLS] does not.
     """
-    of_words = values[:, :, 1:]
-    real = text.attention_mask[:, None, 1:].view(len(values), 1, -1, *[1] * (values.ndim - 3))
-    real = real.to(of_words)
-    return (of_words * real).sum(2) / real.sum(2).clamp(min=1)
+    return mean_over_tokens(values.transpose(1, 2), text, first=1)
 
 
 def find_position(model: nn.Module) -> nn.Module | None:

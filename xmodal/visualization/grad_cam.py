@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from xmodal.structures import Tokens
-from xmodal.visualization.patch_maps import patch_maps
+from xmodal.visualization.patch_maps import mean_over_tokens, patch_maps
 
 
 def grad_cam(
@@ -26,13 +26,7 @@ def grad_cam(
         ValueError: if the model has no ``itm`` head, or no such layer.
     """
     words = patch_maps(token_grad_cam(model, image, text, layer), image)
-    return words, mean_over_text(words, text)
-
-
-def mean_over_text(words: Tensor, text: Tokens) -> Tensor:
-    """The mean over all tokens of a text but padding, (B, 1 + N, …) to (B, …)."""
-    real = text.attention_mask.to(words.dtype).view(*words.shape[:2], *[1] * (words.ndim - 2))
-    return (words * real).sum(1) / real.sum(1)
+    return words, mean_over_tokens(words, text)
 
 
 def token_grad_cam(

@@ -9,6 +9,13 @@ from xmodal.structures import Tokens
 SIDE = 32  # of a map that boxes of a detector are painted on
 
 
+def mean_over_tokens(values: Tensor, tokens: Tokens, first: int = 0) -> Tensor:
+    """The mean over the tokens from ``first`` on, without padding, (B, L, …) to (B, …)."""
+    real = tokens.full_mask()[:, first:].to(values)
+    real = real.view(*real.shape, *[1] * (values.ndim - 2))
+    return (values[:, first:] * real).sum(1) / real.sum(1).clamp(min=1)
+
+
 def patch_maps(values: Tensor, image: Tokens) -> Tensor:
     """Values of an image's tokens as maps.
 

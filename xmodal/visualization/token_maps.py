@@ -4,7 +4,8 @@ from torch import Tensor, nn
 
 from xmodal.structures import Tokens
 from xmodal.visualization.anchors import mean_of_words
-from xmodal.visualization.grad_cam import layer_name, mean_over_text, token_grad_cam
+from xmodal.visualization.grad_cam import layer_name, token_grad_cam
+from xmodal.visualization.patch_maps import mean_over_tokens
 
 SIMILARITY, NEARNESS = 'the similarity S', 'the nearness -P'
 
@@ -50,7 +51,7 @@ def text_maps(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, Tensor
         finite = values.where(values.isfinite(), lowest[:, None, None, None])
         maps[name] = mean_of_words(finite, text)
     heat = _grad_cams(model, image, text)
-    return maps | {name: mean_over_text(values, text) for name, values in heat}
+    return maps | {name: mean_over_tokens(values, text) for name, values in heat}
 
 
 def _first(model: nn.Module) -> int:
