@@ -30,6 +30,11 @@ class Plan:
         self.root, self._results = Path(root, group), Path(results or root, group)
         self._by_folder: dict[Path, Run] = {}
         self._of_row: dict[tuple[str, str, int], Run] = {}
+        self._names = {
+            (row.name, stage.name): self._override_name(row, stage)
+            for row in table.rows
+            for stage in table.stages.values()
+        }
         for seed in range(seeds):
             for row in table.rows:
                 for stage in table.stages.values():
@@ -52,7 +57,7 @@ class Plan:
         stages = self.table.stages
         source = self._run(row, stages[stage.after], seed) if stage.after else None
         parts = [self._run(row, stages[name], seed) for name in stage.ensemble]
-        names = [self._override_name(row, step) for step in self._steps(stage)]
+        names = [self._names[row.name, step.name] for step in self._steps(stage)]
         overrides = '-to-'.join(name for name, _ in groupby(names))
         path = Path(overrides, f'seed_{seed}', stage.name)
         folder, options = self.root / path, row.options(stage)
@@ -82,11 +87,13 @@ class Plan:
         if reference is None or override.name == reference.name:
             return override.name
         is_reference = all(
-            self._config(step, override) == self._config(step, reference.overrides[step.name])
+            self._are_equal(step, override, reference.overrides[step.name])
             for step in self._steps(stage)
         )
         return reference.name if is_reference else override.name
 
     @staticmethod
-    def _config(stage: Stage, override: Override) -> dict:
-        return stage.merged(stage.options_with(override)).to_dict()
+    def _are_equal(stage: Stage, *overrides: Override) -> bool:
+        """Whether two overrides give a stage equal configs: a default may be given or left out."""
+        one, other = map(stage.options_with, overrides)
+        return one == other or stage.merged(one).to_dict() == stage.merged(other).to_dict()

@@ -97,7 +97,7 @@ def _take(runs: Iterable[Run], root: Path, file: Path, target: Path) -> None:
             print(f'not taken from {file}: {run}: {own} has a training of yours, not tested')
             continue
         made_with = json.loads(contents[record])['settings']
-        if changed := differences(made_with, run.settings()):
+        if changed := differences(made_with, run.settings):
             print(f'not taken from {file}: {run}: made with other settings: {changed[0]}')
             continue
         # The metrics come last: a run that has them has all.

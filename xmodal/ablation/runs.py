@@ -185,7 +185,7 @@ class Run:
                 f'{self.folder} holds checkpoints, and no {RECORD} that says what they were made '
                 'with: move the folder away'
             )
-        settings = self.settings()
+        settings = self.settings
         if changed := differences(self._record().get('settings', settings), settings):
             raise ValueError(
                 f'{self.folder} was made with other settings:\n  '
@@ -196,18 +196,19 @@ class Run:
     def claim(self) -> None:
         """Records in the folder what it is made with."""
         self.check()
-        record = {**self._record(), 'settings': self.settings()}
+        record = {**self._record(), 'settings': self.settings}
         if self.lacks_training and not any(self.folder.glob('*.pth')):
             record.pop('seconds', None)  # those of a training whose weights are gone
         write_json(self.record_file, record, indent=1)
 
+    @cached_property
     def settings(self) -> dict:
         """What determines the run's outcome, as JSON gives it back."""
         content = {k: v for k, v in self.config.to_dict().items() if k not in _WITHOUT_EFFECT}
         keeps = self.config.get('default_hooks', {}).get('checkpoint') or {}
         if keeps.get('save_best'):
             content[BEST] = [keeps.save_best, keeps.get('rule')]
-        before = {f'after {run.stage.name}': run.settings() for run in self.needs}
+        before = {f'after {run.stage.name}': run.settings for run in self.needs}
         settings = {'config': self.stage.config, **content, **before}
         return json.loads(json.dumps(settings, default=str))
 
