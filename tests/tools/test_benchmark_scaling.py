@@ -2,6 +2,7 @@
 
 import json
 import math
+import multiprocessing
 import sys
 
 import pytest
@@ -77,6 +78,14 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(TrainingStep, 'memory', lambda step: step() or 0.5)
 
 
+@pytest.fixture
+def imported_once(monkeypatch):
+    """Processes of workers begin with all modules, which take longer to import than to use here."""
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload(['xmodal.models', 'xmodal.datasets', 'xmodal.engine.sharding'])
+    monkeypatch.setattr(workers, 'get_context', lambda _: context)
+
+
 class Quadratic:
     """Seconds grow with the square of the length, memory with the batch."""
 
@@ -131,7 +140,7 @@ def test_training_and_scoring_of_every_sketch(call, in_this_process, monkeypatch
     assert {f'{name}{end}' for name in names for end in ENDS} < figures.keys()
 
 
-def test_two_processes_send_what_sums_by_hand_say(config, call):
+def test_two_processes_send_what_sums_by_hand_say(config, call, imported_once):
     """Both halves of a ring of two: all gradients with DDP, half of them with FSDP."""
     figures = call('processes', config, '--repeats', 1)
     _, model = read_pretraining(config)
@@ -178,7 +187,7 @@ def step_of(sizes):
     raise ValueError(sizes)
 
 
-def test_a_process_that_ends_is_a_sentence():
+def test_a_process_that_ends_is_a_sentence(imported_once):
     worker = Worker(step_of, {})
     with pytest.raises(RuntimeError, match=r'has ended, see above.*exit code 1'):
         worker.call('own_seconds')
