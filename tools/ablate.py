@@ -162,12 +162,13 @@ def plot_verdicts(file: Path | None, found: list[tuple[str, Comparison]]) -> Non
     print(f'{file}: the differences' if is_drawn else f'{file} is not drawn: no verdict yet')
 
 
-def results_of(tables: list[Table], args: argparse.Namespace) -> AbstractContextManager[Path]:
-    """The folder that has the results of tables, with those of ``--results`` meanwhile."""
+def results_of(
+    tables: list[tuple[Table, int]], args: argparse.Namespace
+) -> AbstractContextManager[Path]:
+    """The folder that has the results of tables with some seeds, and of ``--results`` meanwhile."""
     if args.results is None:
         return nullcontext(args.root)
-    seeds = args.until_decided or args.seeds
-    plans = [Plan(table, seeds, args.root) for table in tables]
+    plans = [Plan(table, seeds, args.root) for table, seeds in tables]
     runs = list({run.folder: run for plan in plans for run in plan.runs}.values())
     share = unpacked_results if args.dry_run else shared_results
     return share(runs, args.root, *args.results)
@@ -193,7 +194,8 @@ def run_tournament(args: argparse.Namespace) -> None:
     """Every plug-in in every family, the cheapest open question first."""
     looks = range(args.seeds, (args.until_decided or args.seeds) + 1)
     cells, commands = read_cells(), Commands(args.gpus)
-    with results_of([cell.table for cell in cells], args) as results:
+    tables = [(cell.table, cell.looks(looks)[-1]) for cell in cells]
+    with results_of(tables, args) as results:
         tournament = Tournament(cells, looks, args.root, commands, args.margin, results)
         if args.dry_run:
             tournament.look()
@@ -242,7 +244,7 @@ def main() -> None:
         print_row_config(f'{args.table}:{args.print_config}', args.preset)
         return
     table = read_table(find_table(args.table), args.preset, args.only)
-    with results_of([table], args) as results:
+    with results_of([(table, args.until_decided or args.seeds)], args) as results:
         run_table(table, results, args)
 
 

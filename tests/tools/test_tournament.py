@@ -110,6 +110,22 @@ def test_an_entry_has_a_margin_of_its_own(written, tmp_path):
     assert 'within 20' not in verdicts['dear', 'third']
 
 
+@pytest.mark.parametrize('looks, expected', [([3], 5), (range(3, 7), 5), ([6], 6)])
+def test_an_entry_has_a_number_of_seeds_for_its_first_look(written, tmp_path, looks, expected):
+    _, file = written
+    entries = runpy.run_path(str(file))['entries']
+    entries[0]['seeds'] = 5
+    file.write_text(f'entries = {entries!r}\n')
+    tournament = play(file, tmp_path / 'runs', looks)
+    tournament.run()
+    seeds = {
+        (cell.family, cell.table.rows[1].name): len(found.verdict.difference.by_seed)
+        for cell, found in zip(tournament.cells, tournament.found, strict=True)
+    }
+    assert seeds['cheap', 'idea'] == expected
+    assert seeds['dear', 'idea'] < 5 or looks == [6]
+
+
 def test_an_entry_names_a_preset_of_its_table(tmp_path):
     file = write_table(tmp_path)
     two = "columns = dict(large={'score': ('task', 'score')}, small="
@@ -250,6 +266,9 @@ def test_unknown_names_are_told(tmp_path):
         read_cells(file)
     file.write_text(text.replace("'against': 'plain', ", '', 1))
     with pytest.raises(ConfigError, match="the key 'against' is missing"):
+        read_cells(file)
+    file.write_text(text.replace("'family'", "'seeds': 1, 'family'", 1))
+    with pytest.raises(ConfigError, match=r'entries\[0\]: seeds=1; expected a number of at least'):
         read_cells(file)
     file.write_text(text.replace('entries', 'entires'))
     with pytest.raises(ConfigError, match='no list `entries`'):

@@ -24,7 +24,7 @@ from xmodal.packaged import find_file
 
 DECLARATION = 'configs/tournament.py'
 _REQUIRED = {'family', 'table', 'against'}
-_KEYS = _REQUIRED | {'preset', 'rows', 'columns', 'margin'}
+_KEYS = _REQUIRED | {'preset', 'rows', 'columns', 'margin', 'seeds'}
 _POLL = 5.0  # seconds between looks at runs that other processes hold
 
 
@@ -36,12 +36,18 @@ class Cell(NamedTuple):
         name: of the table, as printed.
         table: with the family without the plug-in, the plug-in, and the figure's column.
         margin: points of the figure within which the two are equivalent; None for the usual ones.
+        seeds: of its first look; None for as many as the other cells have.
     """
 
     family: str
     name: str
     table: Table
     margin: float | None = None
+    seeds: int | None = None
+
+    def looks(self, usual: Sequence[int]) -> tuple[int, ...]:
+        """Its looks, of those that other cells have; its first one, if that is after all these."""
+        return tuple(look for look in usual if look >= (self.seeds or 0)) or (self.seeds,)
 
 
 def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
@@ -61,6 +67,9 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
             raise ConfigError(f'{where} {no_key(min(unknown), sorted(_KEYS))}')
         if missing := _REQUIRED - entry.keys():
             raise ConfigError(f"{where}: the key '{min(missing)}' is missing")
+        seeds = entry.get('seeds')
+        if seeds is not None and (not isinstance(seeds, int) or seeds < 2):
+            raise ConfigError(f'{where}: seeds={seeds!r}; expected a number of at least 2')
         table = read_table(find_table(entry['table']), entry.get('preset'))
         rows = {row.name: row for row in table.rows}
         columns = {column.heading: column for column in table.columns}
@@ -78,6 +87,7 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
                 entry['table'],
                 table.part([rows[entry['against']], rows[name]], [columns[heading]]),
                 entry.get('margin'),
+                seeds,
             )
             for heading in headings
             for name in names
@@ -93,7 +103,8 @@ class Tournament:
 
     Args:
         cells: of :func:`read_cells`.
-        looks: numbers of seeds, ascending; the last one is the most there will be.
+        looks: numbers of seeds, ascending; the last one is the most there will be. A cell with
+            ``seeds`` has its own ones.
         root: folder of all tables' runs.
         commands: how to call the tools.
         margin: points within which a plug-in is equivalent to none, where the cell says nothing.
@@ -114,10 +125,10 @@ class Tournament:
         margin: float,
         results: Path | None = None,
     ) -> None:
-        self.cells, self.looks = list(cells), tuple(looks)
+        self.cells = list(cells)
         self.root, self.results = root, results
         self.commands, self.margin = commands, margin
-        self.levels = look_levels(self.looks)
+        self._looks = [cell.looks(looks) for cell in self.cells]
         self.found: list[Comparison | None] = [None] * len(self.cells)
         self.failed: list[Run] = []
         self.open = set(range(len(self.cells)))
@@ -153,7 +164,7 @@ class Tournament:
 
     def plan(self, index: int) -> Plan:
         """The runs of a cell up to its next look, or its last one."""
-        key = index, self.looks[self._look[index]]
+        key = index, self._looks[index][self._look[index]]
         if key not in self._plans:
             self._plans[key] = Plan(self.cells[index].table, key[1], self.root, self.results)
         return self._plans[key]
@@ -195,10 +206,11 @@ class Tournament:
         plan, look = self.plan(index), self._look[index]
         reference, row = plan.table.rows
         (column,) = plan.table.columns
-        (_, level), *later = list(zip(self.looks, self.levels, strict=True))[look:]
+        looks = self._looks[index]
+        (_, level), *later = list(zip(looks, look_levels(looks), strict=True))[look:]
         margin = self.margin if self.cells[index].margin is None else self.cells[index].margin
         self.found[index] = compare_cell(plan, row, reference, column, margin, level, later)
-        if self.found[index].is_settled or look + 1 == len(self.looks):
+        if self.found[index].is_settled or look + 1 == len(looks):
             self.open.remove(index)
         else:
             self._look[index] += 1
