@@ -58,7 +58,7 @@ quickstart: $(INSTALLED)
 	$(PYTHON) tools/analysis/report.py $(RUN)
 
 test: $(INSTALLED)
-	$(PYTHON) -m pytest -q -n 2
+	$(PYTHON) -m pytest -q -n 2 --dist worksteal
 
 lint: | $(filter .venv/%,$(PYTHON))
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check ruff==$(RUFF)

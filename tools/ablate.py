@@ -194,7 +194,7 @@ def run_tournament(args: argparse.Namespace) -> None:
     """Every plug-in in every family, the cheapest open question first."""
     looks = range(args.seeds, (args.until_decided or args.seeds) + 1)
     cells, commands = read_cells(), Commands(args.gpus)
-    tables = [(cell.table, cell.looks(looks)[-1]) for cell in cells]
+    tables = [(cell.table, (cell.looks or looks)[-1]) for cell in cells]
     with results_of(tables, args) as results:
         tournament = Tournament(cells, looks, args.root, commands, args.margin, results)
         if args.dry_run:

@@ -8,6 +8,7 @@ from tables_on_disk import write_row, write_table
 
 from tools import ablate
 from xmodal.ablation import Commands, Plan, Tournament, read_cells
+from xmodal.ablation.spending import look_levels
 from xmodal.ablation.table import _read_config
 from xmodal.engine.keys import ConfigError
 
@@ -110,20 +111,26 @@ def test_an_entry_has_a_margin_of_its_own(written, tmp_path):
     assert 'within 20' not in verdicts['dear', 'third']
 
 
-@pytest.mark.parametrize('looks, expected', [([3], 5), (range(3, 7), 5), ([6], 6)])
-def test_an_entry_has_a_number_of_seeds_for_its_first_look(written, tmp_path, looks, expected):
+def test_an_entry_has_looks_of_its_own(written, tmp_path):
     _, file = written
     entries = runpy.run_path(str(file))['entries']
-    entries[0]['seeds'] = 5
+    entries[0]['looks'] = [4, 6]
     file.write_text(f'entries = {entries!r}\n')
-    tournament = play(file, tmp_path / 'runs', looks)
+    tournament = play(file, tmp_path / 'runs', [3])
     tournament.run()
     seeds = {
         (cell.family, cell.table.rows[1].name): len(found.verdict.difference.by_seed)
         for cell, found in zip(tournament.cells, tournament.found, strict=True)
     }
-    assert seeds['cheap', 'idea'] == expected
-    assert seeds['dear', 'idea'] < 5 or looks == [6]
+    assert seeds == {
+        ('cheap', 'idea'): 4,  # decided there
+        ('cheap', 'third'): 6,
+        ('dear', 'idea'): 3,
+        ('dear', 'third'): 3,
+    }
+    index = [cell.table.rows[1].name for cell in tournament.cells].index('third')
+    verdict = tournament.found[index].verdict
+    assert verdict.half_width == verdict.difference.half_width(look_levels((4, 6))[1])
 
 
 def test_an_entry_names_a_preset_of_its_table(tmp_path):
@@ -267,9 +274,10 @@ def test_unknown_names_are_told(tmp_path):
     file.write_text(text.replace("'against': 'plain', ", '', 1))
     with pytest.raises(ConfigError, match="the key 'against' is missing"):
         read_cells(file)
-    file.write_text(text.replace("'family'", "'seeds': 1, 'family'", 1))
-    with pytest.raises(ConfigError, match=r'entries\[0\]: seeds=1; expected a number of at least'):
-        read_cells(file)
+    for looks in ('1, 3', '4, 3', '3, 3', '3.5,', ''):
+        file.write_text(text.replace("'family'", f"'looks': [{looks}], 'family'", 1))
+        with pytest.raises(ConfigError, match=r'entries\[0\]: looks=\[.*; expected ascending'):
+            read_cells(file)
     file.write_text(text.replace('entries', 'entires'))
     with pytest.raises(ConfigError, match='no list `entries`'):
         read_cells(file)

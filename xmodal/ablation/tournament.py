@@ -24,7 +24,7 @@ from xmodal.packaged import find_file
 
 DECLARATION = 'configs/tournament.py'
 _REQUIRED = {'family', 'table', 'against'}
-_KEYS = _REQUIRED | {'preset', 'rows', 'columns', 'margin', 'seeds'}
+_KEYS = _REQUIRED | {'preset', 'rows', 'columns', 'margin', 'looks'}
 _POLL = 5.0  # seconds between looks at runs that other processes hold
 
 
@@ -36,18 +36,14 @@ class Cell(NamedTuple):
         name: of the table, as printed.
         table: with the family without the plug-in, the plug-in, and the figure's column.
         margin: points of the figure within which the two are equivalent; None for the usual ones.
-        seeds: of its first look; None for as many as the other cells have.
+        looks: numbers of seeds at which it is judged, ascending; None for those of all cells.
     """
 
     family: str
     name: str
     table: Table
     margin: float | None = None
-    seeds: int | None = None
-
-    def looks(self, usual: Sequence[int]) -> tuple[int, ...]:
-        """Its looks, of those that other cells have; its first one, if that is after all these."""
-        return tuple(look for look in usual if look >= (self.seeds or 0)) or (self.seeds,)
+    looks: tuple[int, ...] | None = None
 
 
 def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
@@ -67,9 +63,9 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
             raise ConfigError(f'{where} {no_key(min(unknown), sorted(_KEYS))}')
         if missing := _REQUIRED - entry.keys():
             raise ConfigError(f"{where}: the key '{min(missing)}' is missing")
-        seeds = entry.get('seeds')
-        if seeds is not None and (not isinstance(seeds, int) or seeds < 2):
-            raise ConfigError(f'{where}: seeds={seeds!r}; expected a number of at least 2')
+        looks = entry.get('looks')
+        if looks is not None and not _are_looks(looks):
+            raise ConfigError(f'{where}: looks={looks!r}; expected ascending numbers, at least 2')
         table = read_table(find_table(entry['table']), entry.get('preset'))
         rows = {row.name: row for row in table.rows}
         columns = {column.heading: column for column in table.columns}
@@ -87,12 +83,19 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
                 entry['table'],
                 table.part([rows[entry['against']], rows[name]], [columns[heading]]),
                 entry.get('margin'),
-                seeds,
+                looks and tuple(looks),
             )
             for heading in headings
             for name in names
         ]
     return cells
+
+
+def _are_looks(looks: object) -> bool:
+    """Whether these are numbers of seeds, ascending."""
+    if not isinstance(looks, list | tuple) or not all(isinstance(look, int) for look in looks):
+        return False
+    return list(looks) == sorted(set(looks)) and min(looks, default=0) >= 2
 
 
 class Tournament:
@@ -103,8 +106,8 @@ class Tournament:
 
     Args:
         cells: of :func:`read_cells`.
-        looks: numbers of seeds, ascending; the last one is the most there will be. A cell with
-            ``seeds`` has its own ones.
+        looks: numbers of seeds, ascending; the last one is the most there will be. A cell may
+            have looks of its own.
         root: folder of all tables' runs.
         commands: how to call the tools.
         margin: points within which a plug-in is equivalent to none, where the cell says nothing.
@@ -128,7 +131,7 @@ class Tournament:
         self.cells = list(cells)
         self.root, self.results = root, results
         self.commands, self.margin = commands, margin
-        self._looks = [cell.looks(looks) for cell in self.cells]
+        self._looks = [cell.looks or tuple(looks) for cell in self.cells]
         self.found: list[Comparison | None] = [None] * len(self.cells)
         self.failed: list[Run] = []
         self.open = set(range(len(self.cells)))
