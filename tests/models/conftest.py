@@ -30,6 +30,7 @@ HEADS = {
     'mlm': dict(type='MLMHead', mask_probability=0.5),
     'mim': dict(type='MIMHead', block=8),
 }
+SOURCES = {('mim', 'text'): dict(source='image_encoder')}  # there is no image stream
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +95,7 @@ def config(vocabulary):
                 ),
                 proj_dims=16,
             ),
-            heads={name: HEADS[name] for name in heads},
+            heads={name: HEADS[name] | SOURCES.get((name, streams), {}) for name in heads},
             **{'queue_length': 10, **model},
         )
 

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from xmodal.models.heads import MIMHead
+from xmodal.registry import MODELS
 
 
 def make_head(**options):
@@ -83,3 +84,11 @@ def test_an_image_encoder_that_masks_no_patches_is_refused():
     model.backbone.image_adapter = nn.Linear(2, 2)
     with pytest.raises(ValueError, match='another width with backbone.image_adapter'):
         make_head().check(model)
+
+
+def test_a_fusion_encoder_without_an_image_stream_predicts_no_patches(config):
+    alone = config(heads=['mim'], streams='text')
+    MODELS.build(alone)
+    alone['heads']['mim'] = {**alone['heads']['mim'], 'source': 'fusion'}
+    with pytest.raises(ValueError, match="lacks with streams='text': set heads.mim.source="):
+        MODELS.build(alone)

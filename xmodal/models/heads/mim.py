@@ -62,7 +62,7 @@ class MIMHead(PretrainHead):
         return patches[:, : height // self.patch_size, : width // self.patch_size].flatten(1)
 
     def check(self, model: nn.Module) -> None:
-        """Raises ValueError where the image encoder masks no patches, or those of another width."""
+        """Raises ValueError where no patches are masked, or none come out of the source."""
         encoder = model.backbone.image_encoder
         if model.backbone.image_adapter is not None:
             raise ValueError(
@@ -73,6 +73,11 @@ class MIMHead(PretrainHead):
             raise ValueError(
                 f"heads.mim masks patches, which {type(encoder).__name__} can't: set "
                 'heads.mim=None, or take a ViTImageEncoder'
+            )
+        if self.source == 'fusion' and not model.backbone.fusion.has_image_stream:
+            raise ValueError(
+                "heads.mim.source='fusion' predicts from an image stream, which the fusion encoder "
+                "lacks with streams='text': set heads.mim.source='image_encoder', or heads.mim=None"
             )
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
