@@ -14,6 +14,7 @@ processes of the command share the work. docs/ablations.md has the rest.
 """
 
 import argparse
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -162,13 +163,10 @@ def plot_verdicts(file: Path | None, found: list[tuple[str, Comparison]]) -> Non
     print(f'{file}: the differences' if is_drawn else f'{file} is not drawn: no verdict yet')
 
 
-def results_of(
-    tables: list[tuple[Table, int]], args: argparse.Namespace
-) -> AbstractContextManager[Path]:
-    """The folder that has the results of tables with some seeds, and of ``--results`` meanwhile."""
+def results_of(plans: Iterable[Plan], args: argparse.Namespace) -> AbstractContextManager[Path]:
+    """The folder that has the results of plans, with those of ``--results`` meanwhile."""
     if args.results is None:
         return nullcontext(args.root)
-    plans = [Plan(table, seeds, args.root) for table, seeds in tables]
     runs = list({run.folder: run for plan in plans for run in plan.runs}.values())
     share = unpacked_results if args.dry_run else shared_results
     return share(runs, args.root, *args.results)
@@ -194,8 +192,8 @@ def run_tournament(args: argparse.Namespace) -> None:
     """Every plug-in in every family, the cheapest open question first."""
     looks = range(args.seeds, (args.until_decided or args.seeds) + 1)
     cells, commands = read_cells(), Commands(args.gpus)
-    tables = [(cell.table, (cell.looks or looks)[-1]) for cell in cells]
-    with results_of(tables, args) as results:
+    plans = (Plan(cell.table, (cell.looks or looks)[-1], args.root) for cell in cells)
+    with results_of(plans, args) as results:
         tournament = Tournament(cells, looks, args.root, commands, args.margin, results)
         if args.dry_run:
             tournament.look()
@@ -244,7 +242,8 @@ def main() -> None:
         print_row_config(f'{args.table}:{args.print_config}', args.preset)
         return
     table = read_table(find_table(args.table), args.preset, args.only)
-    with results_of([(table, args.until_decided or args.seeds)], args) as results:
+    plan = Plan(table, args.until_decided or args.seeds, args.root)
+    with results_of([plan], args) as results:
         run_table(table, results, args)
 
 

@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from xmodal.ablation.paired import LEVEL, PairedDifference
-from xmodal.ablation.spending import look_levels
 from xmodal.ablation.verdict import judge
 
 
@@ -29,7 +28,7 @@ def test_the_estimate_reaches_a_hundred_more_seeds():
 @pytest.mark.parametrize('mean, query_variance', [(0.8, 0.0064), (1.3, 0.16)])
 def test_the_estimate_uses_the_levels_of_the_later_looks(mean, query_variance):
     looks = tuple(range(3, 9))
-    levels = look_levels(looks)
+    levels = (0.0005, 0.003, 0.008, 0.02, 0.03, 0.04)
     by_seed = (mean - 0.5, mean + 0.5, mean)
     difference = PairedDifference(mean, by_seed, 500, query_variance, query_variance)
     later = list(zip(looks[1:], levels[1:], strict=True))

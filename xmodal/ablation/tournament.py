@@ -64,8 +64,9 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
         if missing := _REQUIRED - entry.keys():
             raise ConfigError(f"{where}: the key '{min(missing)}' is missing")
         looks = entry.get('looks')
-        if looks is not None and not _are_looks(looks):
-            raise ConfigError(f'{where}: looks={looks!r}; expected ascending numbers, at least 2')
+        counts = {look for look in looks or () if isinstance(look, int) and look > 1}
+        if looks is not None and (not looks or looks != sorted(counts)):
+            raise ConfigError(f'{where}: looks={looks!r}; expected ascending numbers from 2 on')
         table = read_table(find_table(entry['table']), entry.get('preset'))
         rows = {row.name: row for row in table.rows}
         columns = {column.heading: column for column in table.columns}
@@ -91,13 +92,6 @@ def read_cells(file: str | Path = DECLARATION) -> list[Cell]:
     return cells
 
 
-def _are_looks(looks: object) -> bool:
-    """Whether these are numbers of seeds, ascending."""
-    if not isinstance(looks, list | tuple) or not all(isinstance(look, int) for look in looks):
-        return False
-    return list(looks) == sorted(set(looks)) and min(looks, default=0) >= 2
-
-
 class Tournament:
     """Adds seeds to the open cell whose next look costs least, until all are decided.
 
@@ -106,8 +100,7 @@ class Tournament:
 
     Args:
         cells: of :func:`read_cells`.
-        looks: numbers of seeds, ascending; the last one is the most there will be. A cell may
-            have looks of its own.
+        looks: numbers of seeds, ascending; the last one is the most there will be. Or a cell's own.
         root: folder of all tables' runs.
         commands: how to call the tools.
         margin: points within which a plug-in is equivalent to none, where the cell says nothing.
