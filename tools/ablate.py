@@ -242,8 +242,7 @@ def main() -> None:
         print_row_config(f'{args.table}:{args.print_config}', args.preset)
         return
     table = read_table(find_table(args.table), args.preset, args.only)
-    plan = Plan(table, args.until_decided or args.seeds, args.root)
-    with results_of([plan], args) as results:
+    with results_of([Plan(table, args.until_decided or args.seeds, args.root)], args) as results:
         run_table(table, results, args)
 
 
