@@ -4,7 +4,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from xmodal.ablation.runs import RECORD, Run
-from xmodal.ablation.table import Override, Row, Stage, Table
+from xmodal.ablation.table import Row, Stage, Table
 
 
 class Plan:
@@ -87,13 +87,7 @@ class Plan:
         if reference is None or override.name == reference.name:
             return override.name
         is_reference = all(
-            self._are_equal(step, override, reference.overrides[step.name])
+            step.are_equal(row.options(step), reference.options(step))
             for step in self._steps(stage)
         )
         return reference.name if is_reference else override.name
-
-    @staticmethod
-    def _are_equal(stage: Stage, *overrides: Override) -> bool:
-        """Whether two overrides give a stage equal configs: a default may be given or left out."""
-        one, other = map(stage.options_with, overrides)
-        return one == other or stage.merged(one).to_dict() == stage.merged(other).to_dict()

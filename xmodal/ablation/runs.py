@@ -61,10 +61,8 @@ class Run:
         return self.stage.merged(self.options)
 
     def has_options(self, options: dict) -> bool:
-        """Whether other options make the same config: a default may be given or left out."""
-        options = {**options, 'randomness.seed': self.seed}
-        is_same = options == self.options
-        return is_same or self.stage.merged(options).to_dict() == self.config.to_dict()
+        """Whether other options make the same config (:meth:`Stage.are_equal`)."""
+        return self.stage.are_equal({**options, 'randomness.seed': self.seed}, self.options)
 
     @property
     def last_checkpoint(self) -> Path:

@@ -73,6 +73,10 @@ class Stage(NamedTuple):
         config.merge_from_dict(dict(options))
         return config
 
+    def are_equal(self, one: dict[str, object], other: dict[str, object]) -> bool:
+        """Whether options make the same config: a default may be given or left out."""
+        return one == other or self.merged(one).to_dict() == self.merged(other).to_dict()
+
 
 class Column(NamedTuple):
     """A measured figure: one metric of a stage's test, or the mean of several."""
