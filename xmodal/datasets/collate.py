@@ -33,8 +33,11 @@ def stack_images(samples: list[dict]) -> dict:
             f'the images of a batch have different shapes {sorted(shapes)}: end the pipeline of '
             'the dataset with AlbefAugment or ResizeImage before PackImageText'
         )
+    # Images have the memory layout of OpenCV (LoadImage), pixel by pixel: copied as they are, and
+    # brought to planes by the conversion to float, this takes a tenth of the time.
+    pixels = torch.stack([sample['inputs'].movedim(-3, -1) for sample in samples])
     return {
-        'inputs': torch.stack([sample['inputs'] for sample in samples]),
+        'inputs': pixels.movedim(-1, -3),
         'data_samples': [sample['data_samples'] for sample in samples],
     }
 

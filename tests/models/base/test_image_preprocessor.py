@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from xmodal.datasets import stack_images
 from xmodal.models.base import build_tokenizer, text_identity
 from xmodal.registry import MODELS
 
@@ -34,6 +35,18 @@ def test_images_are_normalised(preprocessor, samples):
     assert images.shape == (2, 3, 24, 24)
     expected = (data['inputs'][1][2].float() - 30) / 5
     torch.testing.assert_close(images[1, 2], expected)
+
+
+def test_batches_are_planes_whatever_the_layout_of_the_images(preprocessor):
+    pixels = torch.arange(2 * 3 * 4 * 5, dtype=torch.uint8).view(2, 3, 4, 5)
+    by_opencv = pixels.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    for images in (pixels, by_opencv):
+        batch = stack_images([dict(inputs=image, data_samples=None) for image in images])
+        prepared = preprocessor().prepare_images(batch['inputs'])
+        assert prepared.is_contiguous()
+        for channel, (mean, std) in enumerate([(10, 2), (20, 4), (30, 5)]):
+            expected = (pixels[:, channel].float() - mean) / std
+            torch.testing.assert_close(prepared[:, channel], expected, rtol=0, atol=0)
 
 
 def test_texts_of_another_vocabulary_give_one_warning(preprocessor, samples, monkeypatch):

@@ -44,7 +44,7 @@ class AlbefAugment(BaseTransform):
         # OpenCV's filters and affine maps take a quarter of torchvision's time, and its tables of
         # 256 values a tenth.
         values = torch.arange(256, dtype=torch.uint8).expand(3, 1, 256)
-        brighter = functional.adjust_brightness(values, factor).permute(1, 2, 0).numpy()
+        brighter = functional.adjust_brightness(values, factor)[0, 0].numpy()
         self._color_ops = [
             nn.Identity(),
             partial(_by_opencv, autocontrast),

@@ -45,7 +45,8 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
 
     def normalize(self, images: Tensor) -> Tensor:
         """uint8 pixels (B, 3, H, W) to zero mean and unit deviation."""
-        return images.float().sub_(self.mean).div_(self.std)
+        planes = images.to(torch.float32, memory_format=torch.contiguous_format)
+        return planes.sub_(self.mean).div_(self.std)
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
