@@ -16,7 +16,7 @@ from xmodal.build_functions import find_component
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.location import (
-    first_captions,
+    encode_first_captions,
     location_auc,
     read_objects,
     words_on_objects,
@@ -24,7 +24,7 @@ from xmodal.evaluation.location import (
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
 
-BATCH, IMAGES = 50, 500
+IMAGES = 500
 
 
 def tokens_by_layer(model: nn.Module, image: Tokens, text: Tokens) -> list[tuple[Tokens, Tokens]]:
@@ -61,10 +61,7 @@ def main() -> None:
     first = int(model.backbone.image_encoder.has_cls)
     areas = [[] for _ in range(model.backbone.fusion.depth + 1)]
     images = range(min(IMAGES, len(dataset)))
-    for start in range(0, len(images), BATCH):
-        batch, _ = first_captions(model, dataset, images[start : start + BATCH], collate)
-        image = model.encode_image(batch.images).tokens
-        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+    for batch, _, image, text in encode_first_captions(model, dataset, images, collate, 'images'):
         layers = [model.relate(*pair).similarity for pair in tokens_by_layer(model, image, text)]
         for row, word, on_object in words_on_objects(model, batch, image, objects):
             for area, similarity in zip(areas, layers, strict=True):

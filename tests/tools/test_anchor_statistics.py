@@ -156,7 +156,7 @@ def test_every_image_has_a_mismatched_pair_and_one_without_anchors_spoils_no_mea
         return {'mean of P': paths.index_fill(0, torch.tensor([0]), torch.nan)}
 
     monkeypatch.setattr(anchor_statistics, 'pair_statistics', statistics)
-    monkeypatch.setattr(anchor_statistics, 'BATCH', 9)  # of the 10 images one would be left
+    monkeypatch.setattr('xmodal.evaluation.location.BATCH', 9)  # of the 10 images one would be left
     monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', config, weights])
     anchor_statistics.main()
     assert sum(len(image) for image, _ in seen[::2]) == 10

@@ -25,7 +25,6 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from tqdm import tqdm
 
 from xmodal.apis import load_model
 from xmodal.apis.location import Location, measure_location
@@ -37,13 +36,11 @@ from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.keys import check_options
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import first_captions
+from xmodal.evaluation.location import encode_first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
 from xmodal.visualization.anchors import find_position
 from xmodal.visualization.patch_maps import mean_over_tokens
-
-BATCH = 50
 
 
 def parse_args() -> argparse.Namespace:
@@ -116,11 +113,7 @@ def pair_means(
 ) -> dict[str, dict[str, float]]:
     """Means of the statistics over matched and over mismatched pairs of some samples, by name."""
     sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
-    # Of about equal size: a last batch of one image would have no mismatched pair.
-    for part in tqdm(torch.tensor(rows).tensor_split(-(-len(rows) // BATCH)), 'images'):
-        batch, _ = first_captions(model, dataset, part.tolist(), collate)
-        image = model.encode_image(batch.images).tokens
-        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+    for batch, _, image, text in encode_first_captions(model, dataset, rows, collate, 'images'):
         others = text.select(next_of_another(batch.image_ids))
         for kind, paired in (('matched', text), ('mismatched', others)):
             for name, values in pair_statistics(model, image, paired).items():

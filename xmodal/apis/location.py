@@ -8,23 +8,21 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from tqdm import tqdm
 
 from xmodal import functional as F
 from xmodal.errors import ConfigError
 from xmodal.evaluation.location import (
+    EncodedCaptions,
     NamedBox,
-    first_captions,
+    encode_first_captions,
     map_areas,
     read_objects,
     tokens_on_referents,
     words_on_objects,
 )
-from xmodal.structures import DataSample, ImageTextBatch, Tokens
 from xmodal.visualization.anchors import find_position
 from xmodal.visualization.token_maps import SIMILARITY, text_maps, word_maps
 
-BATCH = 50
 # Maps by name, (M,) or (M, G), and the tokens of the image on what they should find, (M,) bool.
 Target = tuple[dict[str, Tensor], Tensor]
 
@@ -88,36 +86,25 @@ def _targets(
     model: nn.Module, dataset: Dataset, collate: Callable, rows: Sequence[int], objects: dict | None
 ) -> Iterator[Target]:
     """The targets of some samples, batch by batch."""
-    for start in tqdm(range(0, len(rows), BATCH), 'maps'):
-        batch, samples = first_captions(model, dataset, rows[start : start + BATCH], collate)
-        image = model.encode_image(batch.images).tokens
-        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
+    for encoded in encode_first_captions(model, dataset, rows, collate, 'maps'):
         if objects is not None:
-            yield from _words(model, batch, image, text, objects)
+            yield from _words(model, encoded, objects)
         else:
-            yield from _expressions(model, batch, image, text, samples)
+            yield from _expressions(model, encoded)
 
 
 def _words(
-    model: nn.Module,
-    batch: ImageTextBatch,
-    image: Tokens,
-    text: Tokens,
-    objects: dict[int, list[NamedBox]],
+    model: nn.Module, encoded: EncodedCaptions, objects: dict[int, list[NamedBox]]
 ) -> Iterator[Target]:
+    batch, _, image, text = encoded
     maps = _on_cpu(word_maps(model, image, text))
     for row, index, on_object in words_on_objects(model, batch, image, objects):
         # Without the padding of regions.
         yield {name: x[row, : len(on_object), index] for name, x in maps.items()}, on_object
 
 
-def _expressions(
-    model: nn.Module,
-    batch: ImageTextBatch,
-    image: Tokens,
-    text: Tokens,
-    samples: Sequence[DataSample],
-) -> Iterator[Target]:
+def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]:
+    batch, samples, image, text = encoded
     maps = _on_cpu(text_maps(model, image, text))
     for row, on_object in tokens_on_referents(batch, image, samples):
         yield {name: x[row, : len(on_object)] for name, x in maps.items()}, on_object

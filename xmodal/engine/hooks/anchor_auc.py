@@ -9,14 +9,12 @@ from mmengine.runner import Runner
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.evaluation.location import (
-    first_captions,
+    encode_first_captions,
     location_auc,
     read_objects,
     words_on_objects,
 )
 from xmodal.registry import HOOKS
-
-BATCH = 50
 
 
 @HOOKS.register_module()
@@ -70,12 +68,9 @@ class AnchorAucHook(Hook):
         loader = runner.val_loop.dataloader
         count = min(self.images, len(loader.dataset))
         areas = []
-        for start in range(0, count, BATCH):
-            rows = range(start, min(start + BATCH, count))
-            batch, _ = first_captions(model, loader.dataset, rows, loader.collate_fn)
-            image = model.encode_image(batch.images).tokens
-            text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
-            first = int(model.backbone.image_encoder.has_cls)
+        first = int(model.backbone.image_encoder.has_cls)
+        captions = encode_first_captions(model, loader.dataset, range(count), loader.collate_fn)
+        for batch, _, image, text in captions:
             maps = model.relate(image, text).similarity[:, first:, 1:].mean(-1).float().cpu()
             for row, index, on_object in words_on_objects(model, batch, image, self.objects):
                 areas.append(float(location_auc(maps[row, : len(on_object), index], on_object)))
