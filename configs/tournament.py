@@ -25,7 +25,15 @@ entries = [
         family="ACE-RPE's model",
         table='acerpe/places',
         against='none',
-        rows=['ape', 'ace_rpe'],
+        rows=['ape'],
+        columns=['re-ranked: mean recall', 'binding', 'relation'],
+        looks=[3, 6, 9],
+    ),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/places',
+        against='none',
+        rows=['ace_rpe'],
         columns=['re-ranked: mean recall', 'binding', 'relation'],
         looks=[3, 6],
     ),
@@ -62,6 +70,12 @@ entries = [
         table='acerpe/table2',
         against='none',
         rows=['ape', 'rpe', 'ape_rpe', 'uniform', 'ace_rpe', 'ace_rpe_lace'],
+    ),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/table5',
+        against='none',
+        rows=['ace_rpe', 'ace_rpe_lace'],
     ),
     dict(
         family='EMKUM',
@@ -101,4 +115,11 @@ entries = [
         columns=['SAF mean recall', 'SGR mean recall', 'SGRAF mean recall'],
     ),
     dict(family='LXMERT', table='lxmert/plugins', against='full', rows=['ace_rpe', 'tte_post']),
+    dict(
+        family="LXMERT, NLVR's drawings",
+        table='lxmert/nlvr1',
+        against='none',
+        rows=['uniform', 'ace_rpe'],
+        columns=['accuracy'],
+    ),
 ]

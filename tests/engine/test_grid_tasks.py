@@ -1,6 +1,8 @@
 """The tasks on grid features of photographs, from their configs; made-up features."""
 
 import json
+import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -174,6 +176,7 @@ def test_each_task_starts_from_the_model_of_the_one_before():
     for task, stage in (
         ('acerpe/vqa_coco_mini_grid', 'acerpe/pretrain_flickr8k_grid'),
         ('acerpe/grounding_flickr8k_grid', 'acerpe/retrieval_flickr8k_grid'),
+        ('acerpe/grounding_refcoco_plus_grid', 'acerpe/retrieval_flickr8k_grid'),
         ('lxmert/vqa_coco_mini_grid', 'lxmert/pretrain_photographs_grid'),
     ):
         config, before = (Config.fromfile(f'configs/{name}.py') for name in (task, stage))
@@ -193,3 +196,24 @@ def test_the_model_of_retrieval_is_tested_on_phrases(load):
     metrics = build_runner(config).test()
     assert metrics['dev/chance'] == 50.0
     assert set(metrics) == {'dev/accuracy', 'dev/pointing', 'dev/chance'}
+
+
+def test_the_model_of_retrieval_is_tested_on_refcoco_plus(data, load):
+    shutil.copytree(data / 'coco_mini/lite0_lite2', data / 'coco/lite0_lite2')
+    (data / 'coco/train2014').mkdir()
+    splits = ('val', 'testA', 'testB')
+    references, images, boxes = [], [], []
+    for index, (split, name) in enumerate(zip(splits, NAMES, strict=False)):
+        (data / f'coco/train2014/{name}.jpg').touch()
+        images.append(dict(id=index, file_name=f'{name}.jpg', height=60, width=60))
+        boxes.append(dict(id=index, image_id=index, bbox=[0.0, 0.0, 20.0, 20.0]))
+        sentences = [dict(sent='a red disc', sent_id=index)]
+        references.append(
+            dict(ref_id=index, ann_id=index, image_id=index, split=split, sentences=sentences)
+        )
+    write(data / 'refcoco+/instances.json', dict(images=images, annotations=boxes))
+    (data / 'refcoco+/refs(unc).p').write_bytes(pickle.dumps(references))
+    right, wrong = [0.0, 0.0, 20.0, 20.0], [40.0, 40.0, 20.0, 20.0]
+    write(data / 'refcoco+/dets.json', {str(index): [right, wrong] for index in range(3)})
+    metrics = build_runner(load('acerpe/grounding_refcoco_plus_grid')).test()
+    assert [metrics[f'{split}/chance'] for split in splits] == [50.0] * 3
