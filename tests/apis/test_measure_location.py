@@ -1,11 +1,12 @@
 """What the maps of a model find in the embedded world, against literal loops."""
 
+import math
 from functools import partial
 
 import pytest
 import torch
 
-from xmodal.apis.location import measure_location
+from xmodal.apis.location import MIDDLE, measure_location
 from xmodal.datasets.collate import stack_images
 from xmodal.engine.errors import ConfigError
 from xmodal.evaluation.location import read_objects
@@ -65,7 +66,7 @@ def encode(model, sample):
 def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared):
     model, dataset = prepared('grounding_shapes')
     location = measure_location(model, dataset, stack_images, range(SAMPLES))
-    literal = {name: [] for name in (SIMILARITY, 'group 1', NEARNESS, 'first', 'last')}
+    literal = {name: [] for name in (SIMILARITY, 'group 1', NEARNESS, 'first', 'last', MIDDLE)}
     for sample in map(dataset.__getitem__, range(SAMPLES)):
         is_on = patches_in([sample['data_samples'].box])
         if not 0 < sum(is_on) < 16:
@@ -81,6 +82,8 @@ def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared)
         literal[NEARNESS].append(area(-paths.clamp(max=farthest).mean((1, 2)), is_on))
         for name, layer in (('first', 0), ('last', 1)):
             literal[name].append(area(grad_cam(model, image, text, layer)[1].flatten(), is_on))
+        from_middle = [math.dist((x, y), (1.5, 1.5)) for y in range(4) for x in range(4)]
+        literal[MIDDLE].append(area(-torch.tensor(from_middle), is_on))
     close = partial(pytest.approx, abs=1e-6)
     assert location.count == len(literal['last']) > 3
     assert location.anchors is None
@@ -89,7 +92,8 @@ def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared)
     assert location.areas[NEARNESS][0] == close(mean(literal[NEARNESS]))
     assert location.areas['Grad-CAM, layer 1 of 2'].item() == close(mean(literal['first']))
     assert location.areas['Grad-CAM, layer 2 of 2'].item() == close(mean(literal['last']))
-    assert len(location.areas) == 4 and len(location.areas[NEARNESS]) == 5
+    assert location.areas[MIDDLE].item() == close(mean(literal[MIDDLE]))
+    assert len(location.areas) == 5 and len(location.areas[NEARNESS]) == 5
 
 
 def test_with_instances_the_objects_of_words_are_looked_for(prepared, tiny_world):

@@ -99,7 +99,8 @@ def test_it_shows_how_well_maps_find_the_objects_of_words(run, tiny_world, monke
         (name, f'{mean:.2f}', ''.join(f'{area:.2f} ' for area in groups))
         for name, (mean, *groups) in areas.items()
     ]
-    assert [name for name, *_ in shown][-1] == 'Grad-CAM, layer 1 of 2'
+    names = [name for name, *_ in shown]
+    assert names[-2:] == ['Grad-CAM, layer 1 of 2', 'nearness to the middle, blind']
     monkeypatch.setattr(report, 'find_instances', lambda dataset: [])
     assert '<h2>Do maps find' not in write()
 

@@ -17,12 +17,14 @@ from xmodal.evaluation.location import (
     encode_first_captions,
     map_areas,
     read_objects,
+    token_centres,
     tokens_on_referents,
     words_on_objects,
 )
 from xmodal.visualization.anchors import find_position
 from xmodal.visualization.token_maps import SIMILARITY, text_maps, word_maps
 
+MIDDLE = 'nearness to the middle, blind'
 # Maps by name, (M,) or (M, G), and the tokens of the image on what they should find, (M,) bool.
 Target = tuple[dict[str, Tensor], Tensor]
 
@@ -100,14 +102,22 @@ def _words(
     maps = _on_cpu(word_maps(model, image, text))
     for row, index, on_object in words_on_objects(model, batch, image, objects):
         # Without the padding of regions.
-        yield {name: x[row, : len(on_object), index] for name, x in maps.items()}, on_object
+        shown = {name: x[row, : len(on_object), index] for name, x in maps.items()}
+        yield shown | _blind_map(encoded, row), on_object
 
 
 def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]:
     batch, samples, image, text = encoded
     maps = _on_cpu(text_maps(model, image, text))
     for row, on_object in tokens_on_referents(batch, image, samples):
-        yield {name: x[row, : len(on_object)] for name, x in maps.items()}, on_object
+        shown = {name: x[row, : len(on_object)] for name, x in maps.items()}
+        yield shown | _blind_map(encoded, row), on_object
+
+
+def _blind_map(encoded: EncodedCaptions, row: int) -> dict[str, Tensor]:
+    """What is found without looking: objects are in the middle more often than at the border."""
+    centres = token_centres(encoded.batch, encoded.image, row)
+    return {MIDDLE: -(centres - 0.5).norm(dim=1)}
 
 
 def _on_cpu(maps: dict[str, Tensor]) -> dict[str, Tensor]:
