@@ -16,7 +16,6 @@ import torch
 from rich.console import Console
 from scipy import stats
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from xmodal.ablation.paired import LEVEL
 from xmodal.apis import load_model
@@ -25,13 +24,12 @@ from xmodal.build_functions import find_component
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import first_captions
+from xmodal.evaluation.location import encode_first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Regions, Tokens
 from xmodal.visualization.anchors import similarity_map
 from xmodal.visualization.grad_cam import grad_cam, layer_name
 
-BATCH = 50
 RANDOM = 'random order'
 
 
@@ -101,6 +99,7 @@ def interval(values: Tensor) -> tuple[float, float]:
     return float(values.mean()), quantile * float(values.std()) / count**0.5
 
 
+@torch.no_grad()
 def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     """The areas of each image, (images,), by the name of what ranks the patches."""
     config = read_config(args.config, 'test_dataloader')
@@ -111,19 +110,14 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     generator = torch.Generator().manual_seed(0)
     areas = defaultdict(list)
-    count = min(args.images, len(dataset))
-    for start in tqdm(range(0, count, BATCH), 'images'):
-        rows = range(start, min(start + BATCH, count))
-        batch, _ = first_captions(model, dataset, rows, collate)
+    images = range(min(args.images, len(dataset)))
+    for batch, _, image, text in encode_first_captions(model, dataset, images, collate, 'images'):
         if isinstance(batch.images, Regions):
             raise ConfigError(
                 f'{args.config}: test_dataloader.dataset gives regions, which have no patch to '
                 'delete; expected images, as of PackImageText'
             )
-        with torch.no_grad():
-            image = model.encode_image(batch.images).tokens
-            text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
-            maps = caption_maps(model, image, text)
+        maps = caption_maps(model, image, text)
         maps[RANDOM] = torch.rand(next(iter(maps.values())).shape, generator=generator)
         for name, values in maps.items():
             order = values.argsort(1, descending=True).to(batch.images.device)

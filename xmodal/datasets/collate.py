@@ -12,6 +12,18 @@ from xmodal.structures import ObjectLabels, Regions
 Fields = TypeVar('Fields', Regions, ObjectLabels)
 
 
+def stack_pixels(images: Sequence[torch.Tensor]) -> torch.Tensor:
+    """``torch.stack`` of images (…, 3, H, W) in the memory layout of the first one.
+
+    Most have that of OpenCV (LoadImage), pixel by pixel. Copied as they are, and brought to planes
+    by the conversion to float, they take a tenth of the time.
+    """
+    pixels = [image.movedim(-3, -1) for image in images]
+    if pixels[0].is_contiguous():
+        return torch.stack(pixels).movedim(-1, -3)
+    return torch.stack(list(images))
+
+
 @FUNCTIONS.register_module()
 def stack_images(samples: list[dict]) -> dict:
     """Stacks the images to one tensor; the data samples stay a list.
@@ -33,11 +45,8 @@ def stack_images(samples: list[dict]) -> dict:
             f'the images of a batch have different shapes {sorted(shapes)}: end the pipeline of '
             'the dataset with AlbefAugment or ResizeImage before PackImageText'
         )
-    # Images have the memory layout of OpenCV (LoadImage), pixel by pixel: copied as they are, and
-    # brought to planes by the conversion to float, this takes a tenth of the time.
-    pixels = torch.stack([sample['inputs'].movedim(-3, -1) for sample in samples])
     return {
-        'inputs': pixels.movedim(-1, -3),
+        'inputs': stack_pixels([sample['inputs'] for sample in samples]),
         'data_samples': [sample['data_samples'] for sample in samples],
     }
 

@@ -1,8 +1,8 @@
 """Samples of several images, and several views of one image."""
 
-import torch
 from mmcv.transforms import BaseTransform
 
+from xmodal.datasets.collate import stack_pixels
 from xmodal.datasets.transforms.packing import build_pipeline
 from xmodal.registry import TRANSFORMS
 
@@ -38,7 +38,7 @@ class ForEachImage(BaseTransform):
                 f'the images of a sample have different shapes {sorted(shapes)}: end '
                 'ForEachImage.transforms with AlbefAugment or ResizeImage'
             )
-        results['img'] = torch.stack(images)
+        results['img'] = stack_pixels(images)
         return results
 
 
@@ -57,5 +57,5 @@ class TwoViews(BaseTransform):
 
     def transform(self, results: dict) -> dict:
         """Changes ``img``."""
-        results['img'] = torch.stack([self.pipeline(dict(results))['img'] for _ in range(2)])
+        results['img'] = stack_pixels([self.pipeline(dict(results))['img'] for _ in range(2)])
         return results
