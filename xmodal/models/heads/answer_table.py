@@ -1,6 +1,7 @@
 """Answers chosen from a table: LXMERT's visual question answering."""
 
 import json
+from itertools import zip_longest
 
 import torch
 from mmengine.logging import print_log
@@ -108,14 +109,19 @@ class AnswerTableHead(PretrainHead):
         Returns:
             (B,) int64, ``UNKNOWN`` where the table has none of the answers.
         """
-        labels = torch.full((len(answers),), UNKNOWN)
-        for row, pairs in enumerate(zip(answers, weights, strict=True)):
-            indexed = [(self.table.find(a), w) for a, w in zip(*pairs, strict=True) if w > 0]
-            known = [(index, weight) for index, weight in indexed if index is not None]
-            if known:
-                indices, shares = zip(*known, strict=True)
-                labels[row] = indices[int(torch.multinomial(torch.tensor(shares), 1))]
-        return labels
+        known = [
+            [
+                (index, weight)
+                for answer, weight in zip(*question, strict=True)
+                if weight > 0 and (index := self.table.find(answer)) is not None
+            ]
+            or [(UNKNOWN, 1.0)]
+            for question in zip(answers, weights, strict=True)
+        ]
+        # One draw for all: a draw for each takes longer than LXMERT's pass over a batch on a GPU.
+        columns = [zip(*column) for column in zip_longest(*known, fillvalue=(UNKNOWN, 0.0))]
+        indices, shares = (torch.tensor(numbers).T for numbers in zip(*columns, strict=True))
+        return indices.gather(1, shares.multinomial(1)).squeeze(1)
 
     def targets(self, answers: list[list[str]], weights: list[list[float]]) -> Tensor:
         """Scores (B, A) in 0…1; answers that the table lacks do not count.
