@@ -115,10 +115,13 @@ def test_compiled_layers_learn_the_same(tiny_config, tmp_path, monkeypatch):
         return lambda *args, **kwargs: calls.append(function) or compiled(*args, **kwargs)
 
     monkeypatch.setattr(torch, 'compile', counted)
-    layers = ['Block', 'BertLayer', 'FusionLayer.attend_self', 'FusionLayer.attend_cross']
+    methods = ['FusionLayer.attend_self', 'FusionLayer.attend_cross']
+    of_others = ['FusionLayer.cross_attention.project', 'NoPosition.relate']  # a part, a base class
+    layers = ['Block', 'BertLayer', *methods, *of_others]
     compiled = end(tiny_config, tmp_path, 'compiled', compile=layers)
     names = {function.__qualname__ for function in calls}
-    assert names == {'Module._call_impl', *layers[2:]}
+    found = ['Attention.project', 'AnchorRelativePosition.relate']
+    assert names == {'Module._call_impl', *methods, *found}
     assert plain.keys() == compiled.keys()
     torch.testing.assert_close(plain, compiled, atol=1e-4, rtol=1e-4)
 
@@ -144,3 +147,5 @@ def test_compiling_an_unknown_method_is_an_error(tiny_config):
         ValueError, match="compile names 'Block.attend', but a Block has no 'attend'"
     ):
         train(tiny_config, compile=['Block.attend'])
+    with pytest.raises(ValueError, match="a FusionLayer has no 'attention.project'"):
+        train(tiny_config, compile=['FusionLayer.attention.project'])

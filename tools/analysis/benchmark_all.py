@@ -35,7 +35,10 @@ RETRIEVAL = (
     '--topk 4'
 )
 SIMILARITY = 'benchmark_similarity.py --captions 100 --repeats 5 --step-repeats 5'
-LAYERS = 'Block BertLayer FusionLayer.attend_self FusionLayer.attend_cross'
+LAYERS = (
+    'Block BertLayer FusionLayer.attend_self FusionLayer.attend_cross '
+    'FusionLayer.cross_attention.project NoPosition.relate'
+)
 GPU_ALBEF = 'benchmark_pretrain.py configs/acerpe/albef_4m.py --batch-size 64 --repeats 5 --amp'
 GPU_STEP = 'benchmark_pretrain.py configs/acerpe/pretrain_4m.py --repeats 11 --amp'
 GPU_LXMERT = (

@@ -1,6 +1,7 @@
 """What a run does with the layers of a model: they are recomputed, and compiled."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 import torch
 from mmengine.config import Config
@@ -33,20 +34,30 @@ def compile_layers(model: nn.Module, names: Iterable[str]) -> None:
 
     Args:
         model: changed in place; names of parameters stay.
-        names: classes of modules whose ``forward`` is called, or 'class.method':
-            ``['Block', 'BertLayer', 'FusionLayer.attend_self', 'FusionLayer.attend_cross']``.
+        names: classes of modules whose ``forward`` is called, or methods of theirs or of a part:
+            ``['Block', 'FusionLayer.attend_self', 'FusionLayer.cross_attention.project']``.
 
     Raises:
         ConfigError: if the model has no module of a class, or the class no such method.
     """
+    _set_up_compiler()
     for name in names:
-        class_name, _, method = name.partition('.')
-        # A class has a program for each of: with gradients or without, masks or none, shapes.
-        torch._dynamo.config.recompile_limit = 64
-        for module in find_modules('compile', model, [class_name], not method):
-            if not method:
+        class_name, _, path = name.partition('.')
+        for module in find_modules('compile', model, [class_name], not path):
+            if not path:
                 module.compile()
-            elif hasattr(module, method):
-                setattr(module, method, torch.compile(getattr(module, method)))
-            else:
-                raise ConfigError(f"compile names '{name}', but a {class_name} has no '{method}'")
+                continue
+            *parts, method = path.split('.')
+            owner = reduce(lambda part, attribute: getattr(part, attribute, None), parts, module)
+            if not hasattr(owner, method):
+                raise ConfigError(f"compile names '{name}', but a {class_name} has no '{path}'")
+            setattr(owner, method, torch.compile(getattr(owner, method)))
+
+
+def _set_up_compiler() -> None:
+    # A class has a program for each of: with gradients or without, masks or none, shapes.
+    torch._dynamo.config.recompile_limit = 64
+    # One kernel for both sums of a layer norm's backward pass takes six times what its bytes need.
+    settings = torch._inductor.config.triton
+    if hasattr(settings, 'mix_order_reduction'):  # later than PyTorch 2.7
+        settings.mix_order_reduction = False

@@ -54,7 +54,7 @@ def recompute_gelu(model: nn.Module) -> None:
 def find_modules(
     key: str, model: nn.Module, class_names: Iterable[str], need_forward: bool = True
 ) -> list[nn.Module]:
-    """Returns the modules of the given classes, in the model's order.
+    """Returns the modules of the given classes and of their subclasses, in the model's order.
 
     Args:
         key: the config's key, for the message of an error.
@@ -66,10 +66,11 @@ def find_modules(
         ConfigError: if the model has no module of a class, or a class lacks its ``forward``.
     """
     class_names = set(class_names)
-    known = {type(module).__name__ for module in model.modules()}
-    if missing := sorted(class_names - known):
-        raise ConfigError(f'{key} names {missing}, but the model is made of {sorted(known)}')
-    modules = [module for module in model.modules() if type(module).__name__ in class_names]
+    bases = {module: {base.__name__ for base in type(module).__mro__} for module in model.modules()}
+    if missing := sorted(class_names.difference(*bases.values())):
+        known = sorted({type(module).__name__ for module in bases})
+        raise ConfigError(f'{key} names {missing}, but the model is made of {known}')
+    modules = [module for module, names in bases.items() if names & class_names]
     without_forward = {type(module).__name__ for module in modules if not _has_forward(module)}
     if need_forward and without_forward:
         raise ConfigError(

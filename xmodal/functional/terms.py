@@ -89,13 +89,21 @@ class _Attended(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, attention: Tensor, distance: Tensor) -> Tensor:
         ctx.save_for_backward(attention, distance)
-        return attention.transpose(1, 2) @ distance
+        return _product(attention.transpose(1, 2), distance)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         attention, distance = ctx.saved_tensors
         of_attention, of_distance = ctx.needs_input_grad
         return (
-            (gradient @ distance.mT).transpose(1, 2) if of_attention else None,
-            attention.permute(0, 2, 3, 1) @ gradient if of_distance else None,
+            _product(gradient, distance.mT).transpose(1, 2) if of_attention else None,
+            _product(attention.permute(0, 2, 3, 1), gradient) if of_distance else None,
         )
+
+
+def _product(x: Tensor, y: Tensor) -> Tensor:
+    """x y of many small matrices, (B, L, P, K) and (B, L, K, N)."""
+    if x.is_cuda and torch.compiler.is_compiling():
+        # A GPU has a matrix for each query, too small for its products; a sum joins other kernels.
+        return (x[..., None] * y[..., None, :, :]).sum(-2)
+    return x @ y

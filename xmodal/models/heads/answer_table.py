@@ -118,9 +118,10 @@ class AnswerTableHead(PretrainHead):
             or [(UNKNOWN, 1.0)]
             for question in zip(answers, weights, strict=True)
         ]
-        # One draw for all: a draw for each takes longer than LXMERT's pass over a batch on a GPU.
-        columns = [zip(*column) for column in zip_longest(*known, fillvalue=(UNKNOWN, 0.0))]
-        indices, shares = (torch.tensor(numbers).T for numbers in zip(*columns, strict=True))
+        # One draw for all questions: a draw for each would be most of the time of the losses.
+        columns = list(zip_longest(*known, fillvalue=(UNKNOWN, 0.0)))
+        indices = torch.tensor([[index for index, _ in column] for column in columns]).T
+        shares = torch.tensor([[weight for _, weight in column] for column in columns]).T
         return indices.gather(1, shares.multinomial(1)).squeeze(1)
 
     def targets(self, answers: list[list[str]], weights: list[list[float]]) -> Tensor:
