@@ -64,7 +64,7 @@ BENCHMARKS = {
     'gpu_similarity': f'{GPU_SIMILARITY} --peer {PEERS}/SGRAF',
     'gpu_lxmert': GPU_LXMERT,
     'gpu_position': f'{GPU_STEP} --batch-size 64 --compile {LAYERS}',
-    'gpu_position_large': f'{GPU_STEP} --batch-size 96 --compile {LAYERS}',
+    'gpu_position_large': f'{GPU_STEP} --batch-size 128 --compile {LAYERS}',
     'gpu_position_eager': f'{GPU_STEP} --batch-size 64',
     'gpu_pretrain': f'{GPU_ALBEF} --compile {LAYERS} --peer {PEERS}/ALBEF',
 }

@@ -166,11 +166,11 @@ def measure(args: argparse.Namespace, names: list[str]) -> dict[str, dict]:
         compile_together(workers.values())
     timers = {name: partial(worker.call, 'seconds') for name, worker in workers.items()}
     seconds = alternate(timers, args.repeats, warm_up=1)
-    results = {}
+    results = {name: {'seconds': seconds[name]} for name in names}
+    for name in names if torch.cuda.is_available() else ():  # gives back what others need next
+        results[name]['at_rest'] = workers[name].call('at_rest')
     for name, worker in workers.items():
-        results[name] = {'seconds': seconds[name], 'flops': worker.call('flops')}
-        if torch.cuda.is_available():
-            results[name]['at_rest'] = worker.call('at_rest')
+        results[name]['flops'] = worker.call('flops')
         results[name]['memory'] = close_and_measure(worker, builds[name], args, name)
     return results
 

@@ -45,7 +45,8 @@ class TrainingStep(ABC):
         return peak_memory_of(self) / 2**10
 
     def at_rest(self) -> float:
-        """The GiB that are held between steps, on a GPU."""
+        """The GiB that are held between steps, on a GPU; what is free, other processes get."""
+        torch.cuda.empty_cache()
         return memory_in_use() / 2**10
 
     def flops(self) -> int:
