@@ -44,7 +44,7 @@ class BoxHintHead(PretrainHead):
         logits = similarity[:, first:, 1:] / self.temperature  # (B, M, N, G)
         losses = [
             torch.logsumexp(of_word, 0) - torch.logsumexp(of_word[on_object], 0)
-            for row, word, on_object in words_on_objects(model, step.batch, image, self.objects)
+            for row, word, on_object, _ in words_on_objects(model, step.batch, image, self.objects)
             for of_word in [logits[row, : len(on_object), word]]
         ]
         return {'loss_hints': torch.stack(losses).mean() if losses else 0 * logits.sum()}

@@ -63,7 +63,7 @@ def main() -> None:
     images = range(min(IMAGES, len(dataset)))
     for batch, _, image, text in encode_first_captions(model, dataset, images, collate, 'images'):
         layers = [model.relate(*pair).similarity for pair in tokens_by_layer(model, image, text)]
-        for row, word, on_object in words_on_objects(model, batch, image, objects):
+        for row, word, on_object, _ in words_on_objects(model, batch, image, objects):
             for area, similarity in zip(areas, layers, strict=True):
                 scores = similarity[row, first : first + len(on_object), 1 + word].mean(-1)
                 area.append(float(location_auc(scores, on_object)))

@@ -86,7 +86,7 @@ def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared)
         literal[MIDDLE].append(area(-torch.tensor(from_middle), is_on))
     close = partial(pytest.approx, abs=1e-6)
     assert location.count == len(literal['last']) > 3
-    assert location.anchors is None
+    assert location.anchors is None and location.rivals == 0 and not location.among
     assert location.areas[SIMILARITY][0] == close(mean(literal[SIMILARITY]))
     assert location.areas[SIMILARITY][2] == close(mean(literal['group 1']))
     assert location.areas[NEARNESS][0] == close(mean(literal[NEARNESS]))
@@ -101,20 +101,30 @@ def test_with_instances_the_objects_of_words_are_looked_for(prepared, tiny_world
     model.backbone.position.delta = 0.05
     file = tiny_world / 'coco/instances_test.json'
     location = measure_location(model, dataset, stack_images, range(len(dataset)), [file])
-    objects, areas, on, off = read_objects(file), [], [], []
+    objects, areas, among, on, off = read_objects(file), [], [], [], []
+    from_middle = [-math.dist((x, y), (1.5, 1.5)) for y in range(4) for x in range(4)]
     for sample in map(dataset.__getitem__, range(len(dataset))):
         image, text, words = encode(model, sample)
         with torch.no_grad():
             similarity = model.relate(image, text).similarity[0, 1:]
+        shown = [
+            (tags, [32 * x1, 32 * y1, 32 * (x2 - x1), 32 * (y2 - y1)])
+            for tags, (x1, y1, x2, y2) in objects[sample['data_samples'].image_id]
+        ]
         for index, word in enumerate(words, start=1):
-            named = [
-                [32 * x1, 32 * y1, 32 * (x2 - x1), 32 * (y2 - y1)]
-                for tags, (x1, y1, x2, y2) in objects[sample['data_samples'].image_id]
-                if word in tags
-            ]
-            is_on = patches_in(named)
+            is_on = patches_in([box for tags, box in shown if word in tags])
             if 0 < sum(is_on) < 16:
-                areas.append(area(similarity[:, index].mean(-1), is_on))
+                heat = similarity[:, index].mean(-1)
+                areas.append(area(heat, is_on))
+                is_other = patches_in(
+                    [box for tags, box in shown if word not in tags and tags & set(words)]
+                )
+                own = [i for i in range(16) if is_on[i] and not is_other[i]]
+                others = [i for i in range(16) if is_other[i] and not is_on[i]]
+                if own and others:
+                    patches, is_own = own + others, [True] * len(own) + [False] * len(others)
+                    middle = [from_middle[i] for i in patches]
+                    among.append((area(heat[patches], is_own), area(middle, is_own)))
                 is_anchor = (similarity[:, index] >= 0.05).float().mean(-1).tolist()
                 on.append(mean([x for x, inside in zip(is_anchor, is_on, strict=True) if inside]))
                 off.append(
@@ -122,6 +132,9 @@ def test_with_instances_the_objects_of_words_are_looked_for(prepared, tiny_world
                 )
     assert location.count == len(areas)
     assert location.areas[SIMILARITY][0] == pytest.approx(mean(areas), abs=1e-3)
+    assert location.rivals == len(among) > 3
+    for name, literal in zip((SIMILARITY, MIDDLE), zip(*among, strict=True), strict=True):
+        assert location.among[name][0] == pytest.approx(mean(literal), abs=1e-3)
     assert location.anchors.tolist() == pytest.approx([mean(on), mean(off)], abs=1e-3)
     assert 0 < mean(on) < 1
 

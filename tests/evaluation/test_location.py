@@ -52,8 +52,8 @@ def test_maps_are_compared_on_the_patches_of_the_objects_of_a_word():
     thirds = torch.tensor([1 / 6, 3 / 6, 5 / 6])
     centres = torch.cartesian_prod(thirds, thirds).flip(-1)
     objects = [({'red', 'disc'}, [0, 0, 0.53, 0.3]), ({'blue', 'bar'}, [0.66, 0.66, 1, 1])]
-    ((index, on_object),) = named_tokens(['red', 'the'], objects, centres)
-    assert index == 0 and on_object.nonzero().flatten().tolist() == [0, 1]
+    ((index, on_object, on_others),) = named_tokens(['red', 'the'], objects, centres)
+    assert index == 0 and not on_others.any() and on_object.nonzero().flatten().tolist() == [0, 1]
     anchors = torch.tensor([1.0, 1, 0, 0, 0, 0, 0, 0, 1])
     maps = {'two groups': torch.stack([anchors, -anchors], -1), 'one': -torch.arange(9.0)}
     areas = map_areas(maps, on_object)

@@ -10,10 +10,12 @@ Matched pairs are test images with their first caption; mismatched pairs are the
 the caption of another one, the next in the batch. With --instances: the area under the ROC curve of
 the maps of a word (similarity, nearness, Grad-CAM) against the boxes of the objects that it names.
 Words that name a category of COCO are its name, and for persons also man, woman, child and the
-like. Without --instances, for a config of grounding: the area of the maps of an expression against
-the true box of its object; they are means of the maps of its words, as in the test of grounding.
-Tokens of an image are the patches of its grid, or its regions; one is on an object if its centre is
-in a box. Without all of the test set, images are spread evenly over it.
+like. 'Among named objects' is the area over the tokens on what any word of the caption names: a map
+that finds what captions speak of, but is the same for all words, has about 0.5 there. Without
+--instances, for a config of grounding: the area of the maps of an expression against the true box
+of its object; they are means of the maps of its words, as in the test of grounding. Tokens of an
+image are the patches of its grid, or its regions; one is on an object if its centre is in a box.
+Without all of the test set, images are spread evenly over it.
 """
 
 import argparse
@@ -163,13 +165,21 @@ def location_rows(location: Location, targets: str) -> Iterator[tuple[str, str]]
     if location.anchors is not None:
         for place, share in zip(('on', 'off'), location.anchors, strict=True):
             yield f'share of anchors {place} the object of a word', f'{share:.3f}'
-    for name, areas in location.areas.items():
+    yield from area_rows(location.areas)
+    if location.rivals:
+        yield f'{targets}, beside words for others', str(location.rivals)
+        yield from area_rows(location.among, ', among named objects')
+
+
+def area_rows(areas: dict[str, Tensor], scope: str = '') -> Iterator[tuple[str, str]]:
+    """Label and value of the areas of each map, and of its groups."""
+    for name, values in areas.items():
         labels = ['']
-        if len(areas) > 1:
-            groups = [f', group {group}' for group in range(len(areas) - 1)]
+        if len(values) > 1:
+            groups = [f', group {group}' for group in range(len(values) - 1)]
             labels = [', mean of the groups', *groups]
-        for label, area in zip(labels, areas, strict=True):
-            yield f'AUC of {name}{label}', f'{area:.3f}'
+        for label, area in zip(labels, values, strict=True):
+            yield f'AUC of {name}{label}{scope}', f'{area:.3f}'
 
 
 def main() -> None:

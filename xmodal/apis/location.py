@@ -1,6 +1,5 @@
 """Whether the maps of a model find what words name and what expressions refer to."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,8 +24,21 @@ from xmodal.visualization.anchors import find_position
 from xmodal.visualization.token_maps import SIMILARITY, text_maps, word_maps
 
 MIDDLE = 'nearness to the middle, blind'
-# Maps by name, (M,) or (M, G), and the tokens of the image on what they should find, (M,) bool.
-Target = tuple[dict[str, Tensor], Tensor]
+
+
+class Target(NamedTuple):
+    """What the maps of a word or of an expression should find.
+
+    Attributes:
+        maps: by name, (M,) or (M, G).
+        on_object: the tokens on the object, (M,) bool.
+        on_others: the tokens on objects that other words alone name, (M,) bool; None for an
+            expression.
+    """
+
+    maps: dict[str, Tensor]
+    on_object: Tensor
+    on_others: Tensor | None = None
 
 
 class Location(NamedTuple):
@@ -37,11 +49,16 @@ class Location(NamedTuple):
         areas: by the name of a map, the mean of the areas of :func:`map_areas`, (1,) or (1 + G,).
         anchors: shares of anchors on the object of a word and beside it, (2,); None for a position
             without a threshold, and for expressions.
+        rivals: number of words that have tokens of their own beside such of other words.
+        among: the areas of their maps over the former and the latter alone. A map that is the same
+            for all words has about 0.5.
     """
 
     count: int
     areas: dict[str, Tensor]
     anchors: Tensor | None
+    rivals: int
+    among: dict[str, Tensor]
 
 
 def measure_location(
@@ -67,20 +84,35 @@ def measure_location(
     objects = None
     if instances:
         objects = {key: boxes for file in instances for key, boxes in read_objects(file).items()}
-    areas, shares = defaultdict(list), []
+    areas, among, shares = [], [], []
     delta = getattr(find_position(model), 'delta', None)
-    number = 0
-    for maps, on_object in _targets(model, dataset, collate, rows, objects):
-        number += 1
-        for name, values in map_areas(maps, on_object).items():
-            areas[name].append(values)
+    for maps, on_object, on_others in _targets(model, dataset, collate, rows, objects):
+        areas.append(map_areas(maps, on_object))
+        if on_others is not None:
+            rivals = on_object ^ on_others  # tokens on both are left out
+            if (on_object & rivals).any() and (on_others & rivals).any():
+                shown = {name: values[rivals] for name, values in maps.items()}
+                among.append(map_areas(shown, on_object[rivals]))
         if instances and delta is not None and SIMILARITY in maps:
             anchors = F.anchor_mask(maps[SIMILARITY], delta).float()
             shares.append(torch.stack([anchors[on_object].mean(), anchors[~on_object].mean()]))
-    if not number:
+    if not areas:
         raise ConfigError(_nothing_found(instances))
-    means = {name: torch.stack(values).double().mean(0) for name, values in areas.items()}
-    return Location(number, means, torch.stack(shares).double().mean(0) if shares else None)
+    return Location(
+        len(areas),
+        _means(areas),
+        torch.stack(shares).double().mean(0) if shares else None,
+        len(among),
+        _means(among),
+    )
+
+
+def _means(areas: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of the areas of each map."""
+    return {
+        name: torch.stack([of_target[name] for of_target in areas]).double().mean(0)
+        for name in (areas[0] if areas else ())
+    }
 
 
 @torch.no_grad()
@@ -100,10 +132,10 @@ def _words(
 ) -> Iterator[Target]:
     batch, _, image, text = encoded
     maps = _on_cpu(word_maps(model, image, text))
-    for row, index, on_object in words_on_objects(model, batch, image, objects):
+    for row, index, *on in words_on_objects(model, batch, image, objects):
         # Without the padding of regions.
-        shown = {name: x[row, : len(on_object), index] for name, x in maps.items()}
-        yield shown | _blind_map(encoded, row), on_object
+        shown = {name: x[row, : len(on[0]), index] for name, x in maps.items()}
+        yield Target(shown | _blind_map(encoded, row), *on)
 
 
 def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]:
@@ -111,7 +143,7 @@ def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]
     maps = _on_cpu(text_maps(model, image, text))
     for row, on_object in tokens_on_referents(batch, image, samples):
         shown = {name: x[row, : len(on_object)] for name, x in maps.items()}
-        yield shown | _blind_map(encoded, row), on_object
+        yield Target(shown | _blind_map(encoded, row), on_object)
 
 
 def _blind_map(encoded: EncodedCaptions, row: int) -> dict[str, Tensor]:

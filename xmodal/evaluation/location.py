@@ -181,8 +181,8 @@ def _in_shares(box: Sequence[float], size: tuple[int, int]) -> list[float]:
 
 def named_tokens(
     words: list[str], objects: list[NamedBox], centres: Tensor
-) -> Iterator[tuple[int, Tensor]]:
-    """Yields each word that names objects, with the image tokens on them, (M,) bool.
+) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Yields each word that names objects, and the image tokens on them and on others.
 
     Words whose objects have no token or all of them are left out.
 
@@ -190,17 +190,22 @@ def named_tokens(
         words: N words, without padding.
         objects: of the image.
         centres: of its tokens, (M, 2).
+
+    Yields:
+        The index of the word, the tokens on its objects and those on objects that other words alone
+        name, both (M,) bool.
     """
+    named = [(tags, box) for tags, box in objects if not tags.isdisjoint(words)]
     for index, word in enumerate(words):
-        boxes = [box for tags, box in objects if word in tags]
-        on_object = tokens_in_boxes(boxes, centres)
+        on_object = tokens_in_boxes([box for tags, box in named if word in tags], centres)
         if on_object.any() and not on_object.all():
-            yield index, on_object
+            others = [box for tags, box in named if word not in tags]
+            yield index, on_object, tokens_in_boxes(others, centres)
 
 
 def words_on_objects(
     model: nn.Module, batch: ImageTextBatch, image: Tokens, objects: dict[int, list[NamedBox]]
-) -> Iterator[tuple[int, int, Tensor]]:
+) -> Iterator[tuple[int, int, Tensor, Tensor]]:
     """Yields row and index of each word of a batch that names objects, with the tokens on them.
 
     Args:
@@ -210,15 +215,15 @@ def words_on_objects(
         objects: by the id of the image.
 
     Yields:
-        The tokens on the objects are (M,) bool, without [CLS] and padding.
+        The tokens are those of :func:`named_tokens`, without [CLS] and padding.
     """
     tokenizer = model.data_preprocessor.tokenizer
     for row, ids in enumerate(batch.input_ids[:, 1:]):
         words = tokenizer.convert_ids_to_tokens(ids[batch.attention_mask[row, 1:]].tolist())
         shown = objects.get(int(batch.image_ids[row]), [])
         centres = token_centres(batch, image, row)
-        for index, on_object in named_tokens(words, shown, centres):
-            yield row, index, on_object
+        for found in named_tokens(words, shown, centres):
+            yield row, *found
 
 
 def tokens_on_referents(

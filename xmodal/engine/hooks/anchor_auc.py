@@ -72,7 +72,7 @@ class AnchorAucHook(Hook):
         captions = encode_first_captions(model, loader.dataset, range(count), loader.collate_fn)
         for batch, _, image, text in captions:
             maps = model.relate(image, text).similarity[:, first:, 1:].mean(-1).float().cpu()
-            for row, index, on_object in words_on_objects(model, batch, image, self.objects):
+            for row, index, on_object, _ in words_on_objects(model, batch, image, self.objects):
                 areas.append(float(location_auc(maps[row, : len(on_object), index], on_object)))
         if not areas:
             raise ConfigError(
