@@ -34,7 +34,7 @@ RETRIEVAL = (
     'benchmark_retrieval.py configs/acerpe/albef_4m.py --image-size 224 --images 12 --captions 4 '
     '--topk 4'
 )
-SIMILARITY = 'benchmark_similarity.py --captions 100 --repeats 5 --step-repeats 5'
+SIMILARITY = 'benchmark_similarity.py --captions 1000 --repeats 5 --step-repeats 5'
 LAYERS = (
     'Block BertLayer FusionLayer.attend_self FusionLayer.attend_cross '
     'FusionLayer.cross_attention.project NoPosition.relate'

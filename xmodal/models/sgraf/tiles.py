@@ -13,7 +13,7 @@ CUDA_BYTES = 16 * 2**30  # tiles take longer than their launches
 # What fits the last cache of a server's processor; smaller tiles cost more calls than they save. In
 # training a tile has all images, few captions make slow products, and each tile adds a gradient of
 # all regions to that of the others: a tile of most lengths has all its captions.
-CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 32 * 2**20, 256 * 2**20
+CPU_SCORING_BYTES, CPU_TRAINING_BYTES = 64 * 2**20, 256 * 2**20
 
 
 def caption_tiles(lengths: Tensor, words: int) -> list[Tensor]:
