@@ -93,13 +93,15 @@ def test_it_shows_how_well_maps_find_the_objects_of_words(run, tiny_world, monke
     dataset = DATASETS.build(config.test_dataloader.dataset)
     file = tiny_world / 'coco/instances_test.json'
     rows = range(len(dataset))
-    areas = measure_location(inferencer.model, dataset, stack_images, rows, [file]).areas
+    location = measure_location(inferencer.model, dataset, stack_images, rows, [file])
+    assert location.among
+    named = {f'{name},\namong named objects': areas for name, areas in location.among.items()}
     shown = re.findall(r'<tr><td>([^<]+)</td><td>([\d.]+)</td><td>([\d. ]*)</td></tr>', page)
     assert shown == [
         (name, f'{mean:.2f}', ''.join(f'{area:.2f} ' for area in groups))
-        for name, (mean, *groups) in areas.items()
+        for name, (mean, *groups) in (location.areas | named).items()
     ]
-    names = [name for name, *_ in shown]
+    names = [name for name, *_ in shown if 'among' not in name]
     assert names[-2:] == ['Grad-CAM, layer 1 of 2', 'nearness to the middle, blind']
     monkeypatch.setattr(report, 'find_instances', lambda dataset: [])
     assert '<h2>Do maps find' not in write()

@@ -133,8 +133,9 @@ def measure_areas(
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     rows = evenly_spaced(range(len(dataset)), IMAGES)
-    areas = measure_location(model, dataset, collate, rows, instances).areas
-    return {name: values.tolist() for name, values in areas.items()}
+    location = measure_location(model, dataset, collate, rows, instances)
+    among = {f'{name},\namong named objects': values for name, values in location.among.items()}
+    return {name: values.tolist() for name, values in (location.areas | among).items()}
 
 
 def main() -> None:
