@@ -16,6 +16,7 @@ from torch.nn.functional import dropout
 from xmodal.engine.checkpoint import load_weights
 from xmodal.models.fusion import FusionEncoder, fuse_requests
 from xmodal.models.heads import PretrainHeads
+from xmodal.models.heads.answer_table import AnswerTableHead
 from xmodal.registry import MODELS
 from xmodal.structures import (
     DataSample,
@@ -227,6 +228,18 @@ def loss_head_by_head(heads, model, step):
     return values
 
 
+def sample_answer_by_answer(head, answers, weights):
+    """A label of each question, drawn before that of the next one."""
+    labels = torch.full((len(answers),), -1)
+    for row, (own, shares) in enumerate(zip(answers, weights, strict=True)):
+        known = [(head.table.find(a), w) for a, w in zip(own, shares, strict=True) if w > 0]
+        known = [(index, weight) for index, weight in known if index is not None]
+        if known:
+            drawn = torch.multinomial(torch.tensor([weight for _, weight in known]), 1)
+            labels[row] = known[int(drawn)][0]
+    return labels
+
+
 def assert_same(actual, expected):
     assert actual.keys() == expected.keys()
     for name, value in expected.items():
@@ -255,6 +268,8 @@ def test_a_legacy_checkpoint_gives_the_same_losses(name, tmp_path, monkeypatch):
     monkeypatch.setattr(FusionEncoder, 'forward', fuse_all_words)
     # They drew dropout of ITM before the masks of MLM.
     monkeypatch.setattr(PretrainHeads, 'loss', loss_head_by_head)
+    # They drew the answers of a batch one by one.
+    monkeypatch.setattr(AnswerTableHead, 'sample_labels', sample_answer_by_answer)
     model, file = build(name, tmp_path), CHECKPOINTS / f'{name}.pth'
     load_weights(model, file)
     content = torch.load(file, weights_only=True)

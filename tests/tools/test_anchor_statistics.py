@@ -121,9 +121,15 @@ def test_the_lines_of_a_map_are_those_of_the_mean_of_its_groups_and_of_each():
         ('AUC of S, group 1', '1.000'),
         ('AUC of Grad-CAM', '0.625'),
     ]
-    location = Location(7, areas, torch.tensor([0.25, 0.125]))
+    location = Location(7, areas, torch.tensor([0.25, 0.125]), 0, {})
     assert list(location_rows(location, 'things')) == lines
     assert list(location_rows(location._replace(anchors=None), 'things')) == lines[:1] + lines[3:]
+    location = location._replace(rivals=3, among={'Grad-CAM': torch.tensor([0.375])})
+    assert list(location_rows(location, 'things')) == [
+        *lines,
+        ('things, beside words for others', '3'),
+        ('AUC of Grad-CAM, among named objects', '0.375'),
+    ]
 
 
 def test_a_config_of_grounding_needs_no_instances(
