@@ -32,13 +32,13 @@ class Target(NamedTuple):
     Attributes:
         maps: by name, (M,) or (M, G).
         on_object: the tokens on the object, (M,) bool.
-        on_others: the tokens on objects that other words alone name, (M,) bool; None for an
+        on_others: the tokens on objects that other words alone name, (M,) bool; none of an
             expression.
     """
 
     maps: dict[str, Tensor]
     on_object: Tensor
-    on_others: Tensor | None = None
+    on_others: Tensor
 
 
 class Location(NamedTuple):
@@ -88,11 +88,10 @@ def measure_location(
     delta = getattr(find_position(model), 'delta', None)
     for maps, on_object, on_others in _targets(model, dataset, collate, rows, objects):
         areas.append(map_areas(maps, on_object))
-        if on_others is not None:
-            rivals = on_object ^ on_others  # tokens on both are left out
-            if (on_object & rivals).any() and (on_others & rivals).any():
-                shown = {name: values[rivals] for name, values in maps.items()}
-                among.append(map_areas(shown, on_object[rivals]))
+        on_one = on_object ^ on_others  # tokens on both are left out
+        if (on_object & on_one).any() and (on_others & on_one).any():
+            shown = {name: values[on_one] for name, values in maps.items()}
+            among.append(map_areas(shown, on_object[on_one]))
         if instances and delta is not None and SIMILARITY in maps:
             anchors = F.anchor_mask(maps[SIMILARITY], delta).float()
             shares.append(torch.stack([anchors[on_object].mean(), anchors[~on_object].mean()]))
@@ -132,10 +131,11 @@ def _words(
 ) -> Iterator[Target]:
     batch, _, image, text = encoded
     maps = _on_cpu(word_maps(model, image, text))
-    for row, index, *on in words_on_objects(model, batch, image, objects):
+    found = words_on_objects(model, batch, image, objects)
+    for row, index, on_object, on_others in found:
         # Without the padding of regions.
-        shown = {name: x[row, : len(on[0]), index] for name, x in maps.items()}
-        yield Target(shown | _blind_map(encoded, row), *on)
+        shown = {name: x[row, : len(on_object), index] for name, x in maps.items()}
+        yield Target(shown | _blind_map(encoded, row), on_object, on_others)
 
 
 def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]:
@@ -143,7 +143,8 @@ def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]
     maps = _on_cpu(text_maps(model, image, text))
     for row, on_object in tokens_on_referents(batch, image, samples):
         shown = {name: x[row, : len(on_object)] for name, x in maps.items()}
-        yield Target(shown | _blind_map(encoded, row), on_object)
+        on_others = torch.zeros_like(on_object)
+        yield Target(shown | _blind_map(encoded, row), on_object, on_others)
 
 
 def _blind_map(encoded: EncodedCaptions, row: int) -> dict[str, Tensor]:
