@@ -17,9 +17,11 @@ VARIANTS = ('none', 'tte_pre', 'tte_post_noscale', 'tte_post')
 
 @pytest.fixture(scope='module')
 def classes(tmp_path_factory):
-    """The embedded world's classes, and their place in a config."""
+    """The embedded world's classes with one image each, and their place in a config."""
     folder = tmp_path_factory.mktemp('classes')
-    write_class_folders(folder, seed=0, size=32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('xmodal.datasets.shapes.class_folders.IMAGES_PER_CLASS', 1)
+        write_class_folders(folder, seed=0, size=32)
     return dict(data_root=f'{folder}/images', class_names=f'{folder}/class_names.json')
 
 
