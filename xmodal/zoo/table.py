@@ -17,7 +17,7 @@ def short_table() -> str:
     """The models with weights, or whose parameters are known."""
     entries = read_entries(CONFIGS)
     known = [entry for entry in entries if entry.weights or entry.page or entry.parameters]
-    return _table(known, '', ['model', 'paper', 'task', 'parameters', 'weights'])
+    return _table(known, '', ['model', 'family', 'task', 'parameters', 'weights'])
 
 
 def full_table() -> str:
@@ -55,7 +55,7 @@ def _table(entries: Iterable[ModelEntry], root: str, columns: list[str]) -> str:
     for entry in entries:
         cells = {
             'model': f'[`{entry.name}`]({root}{entry.config})',
-            'paper': entry.paper,
+            'family': entry.paper,
             'task': entry.task,
             'parameters': f'{entry.parameters / 1e6:.1f} M' if entry.parameters else '–',
             'weights': _weights(entry),
