@@ -1,5 +1,5 @@
 # Five heads or six: python tools/ablate.py projects/token_contrast/ablations/heads.py
-title = 'Token-wise contrast added to the five heads of ACE-RPE'
+title = 'Token-wise contrast added to the five heads of pretrain_shapes.py'
 group = 'token_contrast'
 presets = dict(
     shapes=dict(
