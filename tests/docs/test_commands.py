@@ -25,8 +25,8 @@ LAUNCHERS = {
 }
 # Programs of others.
 OTHERS = {
-    *('cd', 'export', 'git', 'img2dataset', 'mkdocs', 'pip', 'pre-commit', 'sbatch', 'scontrol'),
-    *('source', '['),
+    *('cd', 'export', 'git', 'img2dataset', 'jupyter', 'ln', 'mkdir', 'mkdocs', 'pip'),
+    *('pre-commit', 'sbatch', 'scontrol', 'source', '['),
 }
 # Options with which a tool does nothing but print.
 PRINTS = {'--help', '--dry-run', '--print-config'}
