@@ -1,5 +1,5 @@
-# The rows of Table 1 by skill (docs/tasks/skills.md): its pre-trainings, tested on minimal pairs.
-# No table of the paper.
+# The rows of Table 1 but APE + RPE, by skill (docs/tasks/skills.md): its pre-trainings, tested on
+# minimal pairs. No table of the paper.
 _base_ = '../../_base_/ablations/acerpe.py'
 
 title = 'Cross-modal position, by skill'
