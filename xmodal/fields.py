@@ -127,7 +127,7 @@ class Fields:
 
     def scores(self) -> dict[str, float]:
         """All fields, each a number from 0 to 1."""
-        return {key: self.number(key, 0, 1) for key in self}
+        return {key: float(self.number(key, 0, 1)) for key in self}
 
     def format(self, template: str, **others: object) -> str:
         """``template`` with other values, and fields that are whole numbers or texts."""

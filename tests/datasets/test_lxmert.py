@@ -123,6 +123,7 @@ def test_questions_have_the_scores_in_the_file(tmp_path, pipeline):
     first, second = LxmertQuestionDataset(**options)
     assert (first['text'], first['question_id'], first['answer_type']) == ('How many?', 7, 'number')
     assert (first['answers'], first['answer_weights']) == (['2', '3'], [1, 0.3])
+    assert all(isinstance(weight, float) for weight in first['answer_weights'])  # also of 1
     assert second['answers'] == [] and second['human_answers'] == []
 
 
