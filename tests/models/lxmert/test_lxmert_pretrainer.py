@@ -1,5 +1,6 @@
 """The five pre-training tasks of LXMERT together."""
 
+from importlib.util import find_spec
 from itertools import combinations
 
 import pytest
@@ -139,6 +140,17 @@ def test_with_ace_rpe_anchor_shares_of_matched_and_mismatched_pairs_are_logged(
     names = {f'{x}_share_{y}' for x in ('anchor', 'masked') for y in ('matched', 'mismatched')}
     assert names < set(logs)
     assert all(0 <= logs[name] <= 1 for name in names)
+
+
+@pytest.mark.skipif(not find_spec('peft'), reason="LoRA needs the extra: pip install -e '.[lora]'")
+def test_heads_may_have_lora_whose_product_is_zero_at_the_start(backbone, preprocessor, heads):
+    configs = heads(['matching'])
+    for config in configs.values():
+        config['lora'] = dict(r=2, target_modules='all-linear')
+    model = dict(type='LxmertPretrainer', data_preprocessor=preprocessor, heads=configs)
+    weights = MODELS.build(dict(model, backbone=backbone())).heads.state_dict()
+    products = [value for name, value in weights.items() if 'lora_B' in name]
+    assert products and not any(value.any() for value in products)
 
 
 @pytest.mark.parametrize('position', ['pre_encoder', 'post_encoder'])

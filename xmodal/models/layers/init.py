@@ -6,9 +6,11 @@ from torch import nn
 def init_linear(module: nn.Module, embed_dims: int) -> None:
     """Draws the linear layers in a module as BERT's: N(0, 0.02²), biases 0.
 
-    0.02 is BERT's at its width of 768; narrower layers start larger, as 1 / √width does.
+    0.02 is BERT's at its width of 768; narrower layers start larger, as 1 / √width does. LoRA's
+    matrices stay as they are: their product is zero before training.
     """
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear):
+    for name, layer in module.named_modules():
+        if isinstance(layer, nn.Linear) and 'lora_' not in name:
             nn.init.normal_(layer.weight, std=0.02 * (768 / embed_dims) ** 0.5)
-            nn.init.zeros_(layer.bias)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
