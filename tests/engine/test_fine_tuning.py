@@ -26,7 +26,9 @@ def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_co
     assert (fresh.queue.image_ids == EMPTY).all()
     shorter = load(work_dir=str(tmp_path / 'shorter'), **{'model.queue_length': 7})
     assert len(shorter.queue.image_ids) == 7
-    for model in (fresh, shorter):
+    without = load(work_dir=str(tmp_path / 'without'), custom_hooks=[], **{'model.momentum': None})
+    assert (without.queue.image_ids == EMPTY).all()
+    for model in (fresh, shorter, without):
         for name, value in first.model.backbone.state_dict().items():
             assert torch.equal(model.backbone.state_dict()[name], value), name
 

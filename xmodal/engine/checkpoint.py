@@ -69,6 +69,9 @@ def load_start_weights(
 ) -> str:
     """Loads the weights that a new run starts from (``load_from``); it may have others as well.
 
+    The queue of the other run is left out: its entries have the image identities of that run's
+    data, which may belong to different images here.
+
     Args:
         model: what is missing stays as it is.
         state_dict: with the current names; what is ignored is taken out.
@@ -82,6 +85,8 @@ def load_start_weights(
         ConfigError: if neither the model nor the file has an ignored name.
         ValueError: if the file has no weight of the model, or one in another shape; names them.
     """
+    for name in [name for name in state_dict if name.startswith('queue.')]:
+        del state_dict[name]
     _require_matching_weights(model, state_dict, file)
     expected = model.state_dict().keys()
     for prefix in ignored:

@@ -15,10 +15,6 @@ from xmodal.registry import HOOKS
 class MomentumDistillationHook(Hook):
     """Updates the momentum teacher after each step, and ramps up the weight α of its soft targets.
 
-    A run that starts from the weights of another run (``load_from``) starts with an empty queue:
-    the other run's entries carry image identities of its own data, which may belong to different
-    images here.
-
     Args:
         alpha: α at the end of the ramp.
         ramp_epochs: epochs over which α rises linearly from 0 (in ALBEF the first epoch). With 0,
@@ -27,12 +23,6 @@ class MomentumDistillationHook(Hook):
 
     def __init__(self, alpha: float = 0.4, ramp_epochs: int = 1) -> None:
         self.alpha, self.ramp_epochs = alpha, ramp_epochs
-
-    def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
-        """Takes the queue of another run out, so that the model keeps its empty one."""
-        if not runner._resume:
-            for name in [name for name in checkpoint['state_dict'] if name.startswith('queue.')]:
-                del checkpoint['state_dict'][name]
 
     def before_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None
