@@ -97,6 +97,21 @@ def test_the_stream_ends_when_all_images_are_broken(tmp_path, monkeypatch):
         next(iter(make(tmp_path, monkeypatch, pattern='0.tar')))
 
 
+def test_what_was_left_out_before_a_stop_is_neither_told_again_nor_in_a_row(tmp_path, monkeypatch):
+    good, bad = {'jpg': IMAGE, 'txt': b'a dog'}, {'jpg': IMAGE, 'txt': b'\xff'}
+    no_image = {'jpg': b'no image', 'txt': b'a dog'}
+    write_shard(tmp_path / '0.tar', [good, *[bad] * 20, good, no_image, good, good])
+    dataset = make(tmp_path, monkeypatch, pattern='0.tar')
+    dataset.shuffle_buffer = 1
+    stream = iter(dataset)
+    whole = [next(stream)['data_samples'].skipped for _ in range(4)]
+    assert sum(map(len, whole)) == 21
+    dataset.skip(2, 1)
+    stream = iter(dataset)
+    resumed = [next(stream)['data_samples'].skipped for _ in range(2)]
+    assert sum(map(len, resumed)) <= 1
+
+
 @pytest.mark.parametrize('content', ['[1]', '{"caption": 5}', '{"caption": ["a"]}', 'null', '{'])
 def test_a_pair_whose_json_has_another_layout_is_skipped_and_named(tmp_path, monkeypatch, content):
     good = {'jpg': IMAGE, 'json': b'{"caption": "A dog."}'}

@@ -114,7 +114,10 @@ class WebDatasetShards(IterableDataset):
     def _samples(self, shards: list[str], epoch: int, skipped: int) -> Iterator[dict]:
         """An endless stream of samples; a broken one is replaced by the next."""
         broken: list[str] = []
-        for index, pair in enumerate(islice(self._pairs(shards, epoch, broken), skipped, None)):
+        pairs, in_a_row = self._pairs(shards, epoch, broken), 0
+        for _ in islice(pairs, skipped):
+            broken.clear()  # counted before the run was stopped
+        for index, pair in enumerate(pairs):
             pair |= {
                 'image_id': derive_seed(pair['img_path']),
                 'sample_index': skipped + index,
@@ -125,12 +128,14 @@ class WebDatasetShards(IterableDataset):
                     sample = self.pipeline(pair)
                 except BrokenImageError as error:
                     broken.append(str(error))
-                    if len(broken) >= MAX_BROKEN_IMAGES:  # otherwise it would search forever
+                    in_a_row += 1
+                    if in_a_row == MAX_BROKEN_IMAGES:  # otherwise it would search forever
                         raise BrokenImageError(
-                            f'{len(broken)} broken pairs in a row, check dataset.shards:\n  '
+                            f'{in_a_row} broken pairs in a row, check dataset.shards:\n  '
                             + '\n  '.join(broken[-MAX_BROKEN_IMAGES:])
                         ) from error
                     continue
+            in_a_row = 0
             broken.clear()
             yield sample
 
