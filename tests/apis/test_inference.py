@@ -345,6 +345,17 @@ def test_empty_lists_give_empty_results(prepare):
     assert inferencer.predict([], []) == []
 
 
+def test_empty_lists_give_empty_results_of_regions_too(prepare):
+    _, inferencer = prepare('acerpe/contrast_shapes_regions')
+    assert inferencer.similarity([], ['a', 'b']).shape == (0, 2)
+
+
+def test_a_model_without_a_matching_head_says_so(prepare):
+    _, inferencer = prepare('acerpe/contrast_shapes_anchored')
+    with pytest.raises(ValueError, match="no head 'itm'.*compare them by similarity"):
+        inferencer.match([np.zeros((32, 32, 3), np.uint8)], ['a red ring'])
+
+
 @pytest.mark.parametrize('name', ['acerpe/pretrain_shapes', 'emkum/tte_post_shapes'])
 def test_texts_of_any_length_are_encoded_in_their_order(prepare, name):
     _, inferencer = prepare(name)

@@ -5,7 +5,6 @@ from itertools import chain
 from pathlib import Path
 from threading import Lock
 
-import numpy as np
 import torch
 from mmengine.config import Config
 from torch import Tensor
@@ -13,7 +12,12 @@ from tqdm import tqdm
 
 from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
 from xmodal.apis.models import is_config_file, load_model, locate, method_of
-from xmodal.apis.preprocessing import image_pipeline, loader_of_images, text_cleaner
+from xmodal.apis.preprocessing import (
+    blank_image,
+    image_pipeline,
+    loader_of_images,
+    text_cleaner,
+)
 from xmodal.build_functions import find_component
 from xmodal.engine.launch import read_config
 from xmodal.registry import FUNCTIONS
@@ -21,7 +25,6 @@ from xmodal.structures import DataSample, Encoded, Tokens
 from xmodal.visualization.anchors import WordAnchors, find_position, word_anchors
 from xmodal.visualization.grad_cam import grad_cam
 
-_BLANK = np.zeros((32, 32, 3), np.uint8)
 _NONE = torch.zeros(0, dtype=torch.int64)  # no rows
 
 
@@ -83,7 +86,7 @@ class Inferencer:
         """
         require_images(images)
         # A model cannot encode no image: it encodes one, of which none is returned.
-        shown = images if len(images) else [_BLANK]
+        shown = images if len(images) else [blank_image(self.pipeline.transforms[0])]
         batches = self._batches(shown, [''] * len(shown))
         encoded = Encoded.join([*map(self.encode_batch, batches)])
         return encoded if len(images) else encoded.select(_NONE)

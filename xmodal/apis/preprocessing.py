@@ -4,13 +4,14 @@ from collections.abc import Callable
 from functools import partial
 from inspect import signature
 
-from mmcv.transforms import Compose
+import numpy as np
+from mmcv.transforms import BaseTransform, Compose
 from mmengine.config import Config, ConfigDict
 from torch import nn
 
 from xmodal.build_functions import find_component
 from xmodal.datasets.text import clean_caption
-from xmodal.datasets.transforms import build_pipeline
+from xmodal.datasets.transforms import LoadRegions, build_pipeline
 from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS
 
@@ -64,6 +65,13 @@ def _with_resize(transforms: list[dict], image_size: int) -> list[dict]:
         if transform['type'] == 'LoadImage':
             resized.append(dict(type='ResizeImage', size=image_size))
     return resized
+
+
+def blank_image(loading: BaseTransform) -> np.ndarray | str:
+    """An image that a pipeline with this first transform takes: where it reads regions, a name."""
+    if isinstance(loading, LoadRegions) and loading.extractor_config is None:
+        return loading.stores[0].image_id(0)
+    return np.zeros((32, 32, 3), np.uint8)
 
 
 def text_cleaner(dataset: ConfigDict) -> Callable[[str], str]:

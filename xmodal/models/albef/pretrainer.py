@@ -153,7 +153,16 @@ class AlbefPretrainer(AlbefModel):
         return self.matching_head.matching_score(self.match_logits(image, text, pairs))
 
     def match_logits(self, image: Tokens, text: Tokens, pairs: Tensor) -> Tensor:
-        """Logits of 'no' and 'yes' of pairs as in :meth:`match`, (P, 2) float32."""
+        """Logits of 'no' and 'yes' of pairs as in :meth:`match`, (P, 2) float32.
+
+        Raises:
+            ValueError: when the model has no ITM head.
+        """
         head = self.matching_head
+        if head is None:
+            raise ValueError(
+                "the model has no head 'itm', which tells whether an image and a text match: found "
+                f'{sorted(self.heads)}; compare them by similarity'
+            )
         fused = self.backbone.fuse(image, text, pairs, need_image=False, words=head.words(pairs))
         return head(fused.text_tokens).float()
