@@ -20,6 +20,7 @@ from xmodal.weights import find_weights
 from xmodal.zoo.card import write_card
 from xmodal.zoo.folder import CARD, CONFIG, HERE, WEIGHTS, read_folder
 
+_START = ('pretrained', 'word_vectors')  # what an encoder starts from
 _KEYS = ('model', 'test_dataloader', 'test_cfg', 'test_evaluator', 'default_scope')
 
 
@@ -32,8 +33,9 @@ def save_pretrained(
 ) -> Path:
     """Writes a model to a folder that :func:`xmodal.get_model` and the inferencers read.
 
-    Momentum teachers and queues are left out. What the config names by a path (vocabularies,
-    answer lists) is copied, and encoders do not look for the weights that they started from.
+    Momentum teachers and queues are left out. Files that the model's config names (vocabularies,
+    answer lists) and an extractor's weights are copied, and encoders do not look for the weights
+    that they started from.
 
     Args:
         model: the model.
@@ -49,7 +51,11 @@ def save_pretrained(
     folder.mkdir(parents=True, exist_ok=True)
     kept = {key: config[key] for key in _KEYS if config.get(key) is not None}
     content = Config(copy.deepcopy(kept))  # the caller's config stays as it is
-    _make_portable(content.model, model, folder)
+    copied: dict[str, Path] = {}
+    _make_portable(content.model, model, folder, copied)
+    for _, part in sections(content.get('test_dataloader', {})):
+        for _, extractor in sections(part.get('extractor') or {}):
+            _copy_files(extractor, folder, copied)
     (folder / CONFIG).write_text(content.pretty_text, encoding='utf-8')
     weights = _portable_weights(model, read_folder(folder), dtype)
     save_file(weights, folder / WEIGHTS, {'format': 'pt', 'xmodal': __version__})
@@ -90,7 +96,7 @@ def _portable_weights(
     }
 
 
-def _make_portable(section: dict, model: nn.Module, folder: Path) -> None:
+def _make_portable(section: dict, model: nn.Module, folder: Path, copied: dict[str, Path]) -> None:
     """Changes the config of a model so that it needs no file outside of a folder."""
     if isinstance(model, MomentumModel):
         section.momentum = None
@@ -105,17 +111,22 @@ def _make_portable(section: dict, model: nn.Module, folder: Path) -> None:
         else:
             model.data_preprocessor.tokenizer.save_pretrained(folder)
             tokenizer.pretrained = HERE
-    copied: dict[str, Path] = {}
     for _, part in sections(section):
         if part is not preprocessor.get('tokenizer'):
-            part.pop('pretrained', None)
-        for key, value in part.items():
-            if isinstance(value, str) and Path(value).is_file():
-                part[key] = f'{HERE}/{_copy_into(folder, Path(value), copied)}'
+            for key in _START:
+                part.pop(key, None)
+        _copy_files(part, folder, copied)
     text = section.get('backbone', section).get('text_encoder', {})
     if isinstance(text.get('config'), str):
         encoder = getattr(model, 'backbone', model).text_encoder
         text.config = json.loads(encoder.config.to_json_string(use_diff=True))
+
+
+def _copy_files(part: dict, folder: Path, copied: dict[str, Path]) -> None:
+    """Copies the files that a part of a config names, and names the copies."""
+    for key, value in part.items():
+        if isinstance(value, str) and Path(value).is_file():
+            part[key] = f'{HERE}/{_copy_into(folder, Path(value), copied)}'
 
 
 def _copy_into(folder: Path, file: Path, copied: dict[str, Path]) -> str:
