@@ -63,7 +63,9 @@ def read_config(photographs, tiny_world, tmp_path):
             load.store = str(photographs / 'store')
             load.pop('views', None)
             if 'members' in load.get('extractor', {}):
-                load.extractor.update(image_size=64, members=[dict(arch='test_convnext')])
+                load.extractor.update(
+                    image_size=64, members=[dict(arch='test_convnext', pretrained=False)]
+                )
             elif 'extractor' in load:
                 load.extractor.update(arch='test_convnext', image_size=64, pretrained=False)
         config.train_dataloader.global_batch_size = 6

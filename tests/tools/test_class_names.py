@@ -111,6 +111,8 @@ def test_negative_features_are_an_error(make, whole_model):
 
 
 def test_an_extractor_without_a_classifier_is_an_error():
-    extractor = MODELS.build(dict(type='GridExtractor', arch='test_resnet', image_size=64))
+    extractor = MODELS.build(
+        dict(type='GridExtractor', arch='test_resnet', image_size=64, pretrained=False)
+    )
     with pytest.raises(ValueError, match="'test_resnet', pretrained=False.* name a pretrained CNN"):
         extractor.class_weights()

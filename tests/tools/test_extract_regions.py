@@ -34,7 +34,9 @@ test_dataloader = dict(dataset=dict(pipeline=pipeline))
 def photos(tmp_path):
     """A folder of nine images of different sizes, one of them broken, and a config."""
     torch.manual_seed(0)
-    model = MODELS.build(dict(type='GridExtractor', arch='test_convnext', image_size=64)).model
+    model = MODELS.build(
+        dict(type='GridExtractor', arch='test_convnext', image_size=64, pretrained=False)
+    ).model
     whole = timm.create_model('test_convnext')
     whole.load_state_dict(model.state_dict(), strict=False)
     torch.save(whole.state_dict(), tmp_path / 'weights.pth')

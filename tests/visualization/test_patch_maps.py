@@ -16,7 +16,7 @@ def test_patches_are_laid_out_without_cls():
 
 
 def test_the_cells_that_an_extractor_gives_are_a_grid():
-    extractor = GridExtractor('test_efficientnet', 96)
+    extractor = GridExtractor('test_efficientnet', 96, pretrained=False)
     features, boxes = extractor(torch.zeros(2, 3, 96, 96, dtype=torch.uint8))
     values = torch.rand(2, 4, 9)
     stored = (boxes * 96).half().float() / 96  # pixels in a store

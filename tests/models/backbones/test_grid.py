@@ -12,7 +12,7 @@ ARCH, SIZE, WIDTH = 'test_efficientnet', 64, 12
 @torch.no_grad()
 def test_stored_features_give_the_tokens_of_the_pixels():
     torch.manual_seed(0)
-    extractor = GridExtractor(ARCH, SIZE)
+    extractor = GridExtractor(ARCH, SIZE, pretrained=False)
     of_pixels = TimmImageEncoder(ARCH, SIZE, embed_dims=WIDTH).eval()
     of_pixels.grid.model.load_state_dict(extractor.model.state_dict())
     encoder = GridFeatureEncoder(extractor.feature_dims, WIDTH)

@@ -7,6 +7,7 @@ from xmodal.models.backbones import GridExtractor
 from xmodal.registry import MODELS
 
 SIZE = 64
+RANDOM = dict(pretrained=False)
 
 
 def ensemble(*members):
@@ -15,9 +16,10 @@ def ensemble(*members):
 
 
 def test_each_cell_has_the_features_of_all_members():
-    built = ensemble(dict(arch='test_convnext'), dict(arch='test_efficientnet'))
+    built = ensemble(dict(arch='test_convnext', **RANDOM), dict(arch='test_efficientnet', **RANDOM))
     torch.manual_seed(0)
-    members = [GridExtractor(arch, SIZE) for arch in ('test_convnext', 'test_efficientnet')]
+    archs = ('test_convnext', 'test_efficientnet')
+    members = [GridExtractor(arch, SIZE, pretrained=False) for arch in archs]
     images = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8)
     found = built.extract(images, ['a', 'b'])
     first, second = (member(images) for member in members)
@@ -32,4 +34,6 @@ def test_each_cell_has_the_features_of_all_members():
 
 def test_members_must_have_the_same_cells():
     with pytest.raises(ValueError, match='64 of test_convnext, 4 of test_efficientnet'):
-        ensemble(dict(arch='test_convnext', stage=1), dict(arch='test_efficientnet'))
+        ensemble(
+            dict(arch='test_convnext', stage=1, **RANDOM), dict(arch='test_efficientnet', **RANDOM)
+        )

@@ -88,7 +88,9 @@ def test_wrong_names_and_stages_are_errors():
 
 def test_the_extractor_normalises_as_the_weights_expect_and_gives_cells_as_boxes():
     torch.manual_seed(0)
-    extractor = MODELS.build(dict(type='GridExtractor', arch='test_convnext', image_size=64))
+    extractor = MODELS.build(
+        dict(type='GridExtractor', arch='test_convnext', image_size=64, pretrained=False)
+    )
     assert isinstance(extractor, GridExtractor) and not extractor.training
     images = torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8)
     features, boxes = extractor(images)

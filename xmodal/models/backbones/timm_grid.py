@@ -209,14 +209,15 @@ class GridExtractor(TimmGrid):
 
     Args:
         arch: see :class:`TimmGrid`, as the other arguments.
+        pretrained: the same, without a default; False for random weights (tests).
 
     Shape:
         images: uint8 (B, 3, H, W) of ``image_size``. Returns features (B, M, F) and boxes (M, 4),
         x1, y1, x2, y2 as shares of the image, row after row.
     """
 
-    def __init__(self, arch: str, image_size: int, **grid) -> None:
-        super().__init__(arch, image_size, **grid)
+    def __init__(self, arch: str, image_size: int, pretrained: bool | str, **grid) -> None:
+        super().__init__(arch, image_size, pretrained=pretrained, **grid)
         self.requires_grad_(False).eval()
         self.init_weights()
         self.to(memory_format=torch.channels_last)  # half the time of a CNN on a CPU
