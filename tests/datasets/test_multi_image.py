@@ -100,6 +100,8 @@ def test_a_window_without_a_region_is_an_error():
     regions = Regions(torch.ones(1, 2), torch.ones(1, dtype=torch.bool), box)
     with pytest.raises(ValueError, match='a.png: window 1 of 3 has no region'):
         SplitRegions(3, 0.25)({'regions': regions, 'img_path': 'a.png'})
+    with pytest.raises(ValueError, match='a.png: its regions have no boxes'):
+        SplitRegions(3, 0.25)({'regions': regions._replace(boxes=None), 'img_path': 'a.png'})
 
 
 CROP = dict(type='AlbefAugment', size=16, scale=(0.2, 0.5), num_ops=0)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mmcv.transforms import BaseTransform, Compose
 
+from xmodal.errors import ConfigError
 from xmodal.registry import TRANSFORMS
 from xmodal.structures import DataSample
 
@@ -28,7 +29,11 @@ class PackImageText(BaseTransform):
         self.fields = ('image_id', 'text', *fields)
 
     def transform(self, results: dict) -> dict:
-        """``dict(inputs=uint8 (3, H, W), data_samples=DataSample)``."""
+        """``dict(inputs=uint8 (3, H, W), data_samples=DataSample)``.
+
+        Raises:
+            ConfigError: when a sample lacks one of the fields.
+        """
         sample = DataSample(
             metainfo={
                 'image_path': results['img_path'],
@@ -37,6 +42,11 @@ class PackImageText(BaseTransform):
             }
         )
         for field in self.fields:
+            if field not in results:
+                raise ConfigError(
+                    f"{type(self).__name__}.fields names '{field}', which the samples of the data "
+                    f'set do not have; they have {sorted(results)}'
+                )
             sample.set_field(results[field], field)
         return {'inputs': results[self.source], 'data_samples': sample}
 

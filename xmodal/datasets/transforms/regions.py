@@ -117,11 +117,16 @@ class SplitRegions(BaseTransform):
         """Changes ``regions``.
 
         Raises:
-            ValueError: when a window has no region.
+            ValueError: when a window has no region, or the regions have no boxes.
         """
         regions = results['regions']
         if isinstance(regions, list):  # of a sample with a list of images
             (regions,) = regions
+        if regions.boxes is None:
+            raise ValueError(
+                f'{results["img_path"]}: its regions have no boxes, and SplitRegions puts each '
+                'into the window that holds its centre: make a store with boxes'
+            )
         centres = regions.boxes[:, [0, 2]].mean(1)
         windows = []
         for index, start in enumerate(self.starts):
