@@ -15,6 +15,7 @@ from xmodal.models.backbones import TimmTeacher
 from xmodal.models.emkum.shared_block import SharedBlock
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch, Regions, Tokens
+from xmodal.weights import WEIGHT_SOURCES
 
 WIDTH, TEACHER_WIDTH = 32, 48
 TYPES = {
@@ -299,6 +300,16 @@ def test_any_model_of_timm_can_be_the_teacher():
     teacher = TimmTeacher('vit_tiny_patch16_224', False, img_size=32, global_pool='token').eval()
     teacher.model.load_state_dict(vit.state_dict())
     torch.testing.assert_close(teacher(images), vit.forward_features(images)[:, 0])
+
+
+def test_the_teachers_weights_may_be_of_any_source(tmp_path, monkeypatch):
+    weights = timm.create_model('resnet10t', num_classes=0).state_dict()
+    torch.save(weights, tmp_path / 'teacher.pth')
+    monkeypatch.setitem(WEIGHT_SOURCES.module_dict, 'folder', lambda name: tmp_path / f'{name}.pth')
+    teacher = TimmTeacher('resnet10t', pretrained='folder:teacher')
+    teacher.init_weights()
+    for name, value in teacher.model.state_dict().items():
+        assert value.equal(weights[name]), name
 
 
 # learning

@@ -6,6 +6,7 @@ from timm.models import load_state_dict
 from torch import Tensor, nn
 
 from xmodal.registry import MODELS
+from xmodal.weights import find_weights
 
 
 @MODELS.register_module()
@@ -14,7 +15,8 @@ class TimmTeacher(nn.Module):
 
     Args:
         arch: name in timm.
-        pretrained: True for timm's weights, or a file of weights; False for random ones (tests).
+        pretrained: True for timm's weights, a file of them, or a source of one
+            (:mod:`xmodal.weights`); False for random ones (tests).
         **overrides: passed to timm. For a [CLS] out of the last norm: ``global_pool='token'``.
 
     Shape:
@@ -40,9 +42,11 @@ class TimmTeacher(nn.Module):
         """
         if not self.pretrained:
             return
+        is_named = isinstance(self.pretrained, str)
+        file = find_weights(self.pretrained, 'teacher.pretrained') if is_named else None
         try:
-            if isinstance(self.pretrained, str):
-                weights = load_state_dict(self.pretrained)
+            if file is not None:
+                weights = load_state_dict(file)
             else:
                 weights = timm.create_model(
                     self.arch, pretrained=True, num_classes=0, **self.overrides
