@@ -20,6 +20,20 @@ def image_names(images: Iterable[Fields]) -> dict[int, str]:
     return names
 
 
+def category_names(categories: Iterable[Fields]) -> dict[int, str]:
+    """Names by category id, from the list ``categories``.
+
+    Raises:
+        ValueError: when two categories have the same id.
+    """
+    names: dict[int, str] = {}
+    for category in categories:
+        if category.integer('id') in names:
+            raise category.error('id', 'an id that no other category has')
+        names[category.integer('id')] = category.name('name')
+    return names
+
+
 def known_category(annotation: Fields, categories: Collection[int]) -> int:
     """The ``category_id`` of an annotation.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.datasets.boxes import read_box
-from xmodal.datasets.coco import image_names, known_category, known_image
+from xmodal.datasets.coco import category_names, image_names, known_category, known_image
 from xmodal.datasets.records import RecordDataset
 from xmodal.fields import read_object
 from xmodal.registry import DATASETS
@@ -48,11 +48,7 @@ class InstanceDataset(RecordDataset):
         """One record per object."""
         content = read_object(file)
         images = image_names(content.objects('images'))
-        names: dict[int, str] = {}
-        for category in content.objects('categories'):
-            if category.integer('id') in names:
-                raise category.error('id', 'an id that no other category has')
-            names[category.integer('id')] = category.text('name')
+        names = category_names(content.objects('categories'))
         for index, annotation in enumerate(content.objects('annotations')):
             name = names[known_category(annotation, names)]
             tags = [name, *annotation.texts('attributes', [])]

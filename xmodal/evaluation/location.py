@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 from tqdm import tqdm
 
 from xmodal.datasets.boxes import read_box
-from xmodal.datasets.coco import known_category, known_image
+from xmodal.datasets.coco import category_names, known_category, known_image
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
@@ -158,7 +158,7 @@ def token_centres(batch: ImageTextBatch, image: Tokens, row: int) -> Tensor:
 def read_objects(file: str | Path) -> dict[int, list[NamedBox]]:
     """Reads the names, attributes and boxes of the objects of each image."""
     content = read_object(file)
-    names = {item.integer('id'): item.name('name') for item in content.objects('categories')}
+    names = category_names(content.objects('categories'))
     sizes = {
         item.integer('id'): (item.integer('height'), item.integer('width'))
         for item in content.objects('images')

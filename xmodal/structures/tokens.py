@@ -170,7 +170,3 @@ class Tokens(NamedTuple):
         """Row and column of the cell of a grid that each region's centre is in, (B, R, 2) int64."""
         size = self.boxes.new_tensor(grid_size)
         return torch.minimum((self.places() + 1) / 2 * size, size - 1).clamp(min=0).long()
-
-    def detach(self) -> 'Tokens':
-        """The same tokens outside the graph."""
-        return self.with_embeddings(self.embeddings.detach())

@@ -165,13 +165,13 @@ def _draw_scales(file: Path) -> list[str]:
     return [to_svg(figure) for figure in draw_scales(records)]
 
 
-def _draw_sketches(model: nn.Module, texts: list[str], num_labelled: int = 8) -> list[str]:
-    """Draws the words of 100 texts in one partition, frequent ones labelled, and in three."""
+def _draw_sketches(model: nn.Module, texts: list[str]) -> list[str]:
+    """Draws the words of 100 texts in one partition, eight frequent ones labelled, and in three."""
     assignments, words = assign_words(model, evenly_spaced(texts, 100))
     if assignments is None:
         return []
     counts = Counter(word for word in words if word.isalpha() and word not in FUNCTION_WORDS)
-    frequent = [word for word, _ in counts.most_common(num_labelled)]
+    frequent = [word for word, _ in counts.most_common(8)]
     figures = (
         draw_words(assignments[:, 0], words, frequent),
         draw_partitions(assignments[:, :3]),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
+from xmodal.datasets.shapes.coco_instances import CATEGORIES, annotations_of, image_entry
 from xmodal.datasets.shapes.detections import write_detections
 from xmodal.datasets.shapes.entailment import write_snli_ve
 from xmodal.datasets.shapes.gqa import GQA_WORDS
@@ -19,7 +20,6 @@ from xmodal.datasets.shapes.questions import QUESTION_WORDS
 from xmodal.datasets.shapes.reasoning import REASONING_WORDS, write_nlvr2
 from xmodal.datasets.shapes.record import Splits, image_id
 from xmodal.datasets.shapes.referring import write_refcoco_plus
-from xmodal.datasets.shapes.scene import SHAPES
 from xmodal.datasets.shapes.vqa import write_vqa
 from xmodal.files import write_json
 
@@ -70,31 +70,16 @@ def write_karpathy(folder: Path, splits: Splits) -> None:
 
 def write_coco(folder: Path, splits: Splits) -> None:
     """``coco/captions_SPLIT.json`` and ``coco/instances_SPLIT.json``; categories are shapes."""
-    categories = [
-        {'id': category_id, 'name': name, 'supercategory': 'shape'}
-        for category_id, name in enumerate(SHAPES, start=1)
-    ]
     for split, records in splits.items():
         images, captions, instances = [], [], []
         for record in records:
             image = image_id(split, record)
-            side = {'width': record.size, 'height': record.size}
-            images.append({'id': image, 'file_name': f'images/{record.image}', **side})
+            images.append(image_entry(record, image))
             for text in record.captions:
                 captions.append({'id': len(captions), 'image_id': image, 'caption': text})
-            objects = zip(record.scene.objects, record.boxes, record.areas, strict=True)
-            for obj, box, area in objects:
-                instances.append(
-                    {
-                        'id': len(instances) + 1,
-                        'image_id': image,
-                        'category_id': SHAPES.index(obj.shape) + 1,
-                        'bbox': list(box),
-                        'area': area,
-                        'iscrowd': 0,
-                        'attributes': [obj.colour, obj.size, obj.texture],
-                    }
-                )
+            annotations = annotations_of(record, image, first_id=len(instances) + 1)
+            for obj, annotation in zip(record.scene.objects, annotations, strict=True):
+                instances.append({**annotation, 'attributes': [obj.colour, obj.size, obj.texture]})
         info = {'description': 'xmodal shapes'}
         write_json(
             folder / 'coco' / f'captions_{split}.json',
@@ -102,7 +87,7 @@ def write_coco(folder: Path, splits: Splits) -> None:
         )
         write_json(
             folder / 'coco' / f'instances_{split}.json',
-            {'info': info, 'images': images, 'annotations': instances, 'categories': categories},
+            {'info': info, 'images': images, 'annotations': instances, 'categories': CATEGORIES},
         )
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from xmodal.datasets.shapes.coco_instances import CATEGORIES, annotations_of, image_entry
 from xmodal.datasets.shapes.grammar import WORDINGS
 from xmodal.datasets.shapes.pick import pick
 from xmodal.datasets.shapes.record import Record, Splits, image_id
 from xmodal.datasets.shapes.scene import (
-    SHAPES,
     SPLITS,
     Scene,
     SceneObject,
@@ -160,9 +160,8 @@ def write_refcoco_plus(folder: Path, splits: Splits) -> None:
     for split, records in splits.items():
         for record in records:
             image = image_id(split, record)
-            side = {'width': record.size, 'height': record.size}
-            images.append({'id': image, 'file_name': f'images/{record.image}', **side})
-            new_annotations = _annotations(record, image, first_id=len(annotations) + 1)
+            images.append(image_entry(record, image))
+            new_annotations = annotations_of(record, image, first_id=len(annotations) + 1)
             annotations += new_annotations
             expressions = generate_expressions(split, record.scene)
             for index, annotation in enumerate(new_annotations):
@@ -173,30 +172,10 @@ def write_refcoco_plus(folder: Path, splits: Splits) -> None:
                     reference['ref_id'] = len(references)
                     reference['split'] = refcoco_split(split, record)
                     references.append(reference)
-    categories = [
-        {'id': category_id, 'name': name, 'supercategory': 'shape'}
-        for category_id, name in enumerate(SHAPES, start=1)
-    ]
-    content = {'images': images, 'annotations': annotations, 'categories': categories}
+    content = {'images': images, 'annotations': annotations, 'categories': CATEGORIES}
     write_json(folder / 'refcoco+' / 'instances.json', content)
     file = folder / 'refcoco+' / 'refs(unc).p'
     file.write_bytes(pickle.dumps(references, protocol=2))  # Python 2's, as in REFER
-
-
-def _annotations(record: Record, image: int, first_id: int) -> list[dict]:
-    """COCO's annotations of the objects of a scene."""
-    objects = zip(record.scene.objects, record.boxes, record.areas, strict=True)
-    return [
-        {
-            'id': annotation_id,
-            'image_id': image,
-            'category_id': SHAPES.index(obj.shape) + 1,
-            'bbox': list(box),
-            'area': area,
-            'iscrowd': 0,
-        }
-        for annotation_id, (obj, box, area) in enumerate(objects, start=first_id)
-    ]
 
 
 def _reference(annotation: dict, texts: list[str], first_sentence: int) -> dict:

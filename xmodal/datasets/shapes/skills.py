@@ -46,12 +46,10 @@ _VALUES = {'colour': tuple(COLOURS), 'texture': TEXTURES, 'shape': SHAPES}
 
 
 class MinimalPair(NamedTuple):
-    """Two captions with their statements, of which the first is true of a scene."""
+    """Two captions, of which the first is true of a scene."""
 
     text: str
-    statement: Statement
     false_text: str
-    false_statement: Statement
 
 
 def write_skills(folder: Path, seed: int, count: int, size: int) -> list[Record]:
@@ -109,7 +107,7 @@ def _sample_pair(scene: Scene, change: Callable, rng: np.random.Generator) -> Mi
         pattern, wording = pick(patterns, rng), int(rng.integers(2))
         text, false_text = (_word(pattern, s, wording) for s in (statement, changed))
         if len(text.split()) in CAPTION_LENGTHS:
-            return MinimalPair(text, statement, false_text, changed)
+            return MinimalPair(text, false_text)
     return None
 
 

@@ -9,6 +9,7 @@ from xmodal.models.layers.init import init_linear
 from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanMaxPooling, MeanPooling
 from xmodal.models.layers.post_norm import PostNormBlock
 from xmodal.models.layers.projection import make_projection
+from xmodal.models.layers.running_statistics import move_statistics
 
 __all__ = [
     'NO_TERMS',
@@ -25,4 +26,5 @@ __all__ = [
     'TokenAdapter',
     'init_linear',
     'make_projection',
+    'move_statistics',
 ]

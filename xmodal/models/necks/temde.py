@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from xmodal import functional as F
+from xmodal.models.layers import move_statistics
 from xmodal.models.necks.emde import SketchPooling
 from xmodal.registry import MODELS
 
@@ -125,18 +126,12 @@ def _normalize_items(norm: nn.BatchNorm1d, tokens: Tensor, item: Tensor) -> Tens
         (T, C).
     """
     _, item, count = item.unique_consecutive(return_inverse=True, return_counts=True)
-    items, sums = len(count), tokens.new_zeros(len(count), tokens.shape[1])
+    sums = tokens.new_zeros(len(count), tokens.shape[1])
     mean = sums.index_add(0, item, tokens) / count[:, None]
     centred = tokens - mean[item]
     squares = sums.index_add(0, item, centred.square())
     scale = (squares / count[:, None] + norm.eps).rsqrt()
-    with torch.no_grad():
-        kept = 1 - norm.momentum
-        weight = norm.momentum * tokens.new_tensor(kept) ** torch.arange(items - 1, -1, -1).to(item)
-        unbiased = squares / (count[:, None] - 1).clamp(min=1)
-        for running, values in ((norm.running_mean, mean), (norm.running_var, unbiased)):
-            running.mul_(kept**items).add_((weight[:, None] * values).sum(0))
-        norm.num_batches_tracked += items
+    move_statistics(norm, mean, squares / (count[:, None] - 1).clamp(min=1))
     normalized = centred * scale[item]
     if not norm.affine:
         return normalized

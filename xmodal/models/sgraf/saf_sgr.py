@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from xmodal import functional as F
+from xmodal.models.layers import move_statistics
 from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.products import product
 from xmodal.registry import MODELS
@@ -149,23 +150,13 @@ class SAF(nn.Module):
             counts = [tile.shape[0] * tile.shape[2] for tile in relevance]
             variance = [v * n / max(n - 1, 1) for (v, _), n in zip(moments, counts, strict=True)]
             order = columns.argsort().to(relevance[0].device)
-            self._move_statistics(
-                torch.cat([mean for _, mean in moments])[order], torch.cat(variance)[order]
-            )
+            means = torch.cat([mean for _, mean in moments])[order]
+            move_statistics(self.bn, means[:, None], torch.cat(variance)[order][:, None])
         return [
             (tile - mean[:, None]) * (variance[:, None] + self.bn.eps).rsqrt() * self.bn.weight
             + self.bn.bias
             for tile, (variance, mean) in zip(relevance, moments, strict=True)
         ]
-
-    def _move_statistics(self, means: Tensor, variances: Tensor) -> None:
-        """Moves the running statistics as T calls in a row do: the last weighs most."""
-        calls, kept = len(means), 1 - self.bn.momentum
-        ages = torch.arange(calls - 1, -1, -1, device=means.device)
-        weight = self.bn.momentum * torch.full_like(means, kept) ** ages
-        self.bn.running_mean.mul_(kept**calls).add_(weight @ means)
-        self.bn.running_var.mul_(kept**calls).add_(weight @ variances)
-        self.bn.num_batches_tracked += calls
 
     def _relevance(self, nodes: Tensor) -> Tensor:
         """W_f x + b, (…, N)."""
