@@ -56,8 +56,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         'table',
         help='acerpe/table1, or the path of a declaration (a .py file); tournament: every plug-in '
-        'of configs/tournament.py against none, in the preset of its entry, or its '
-        "table's first",
+        "of configs/tournament.py against none, in its entry's preset, or its table's first",
     )
     parser.add_argument('--preset', help="scale of the runs (default: the table's first)")
     parser.add_argument(

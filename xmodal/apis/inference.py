@@ -12,12 +12,7 @@ from tqdm import tqdm
 
 from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
 from xmodal.apis.models import is_config_file, load_model, locate, method_of
-from xmodal.apis.preprocessing import (
-    blank_image,
-    image_pipeline,
-    loader_of_images,
-    text_cleaner,
-)
+from xmodal.apis.preprocessing import blank_image, image_pipeline, loader_of_images, text_cleaner
 from xmodal.build_functions import find_component
 from xmodal.engine.launch import read_config
 from xmodal.registry import FUNCTIONS
