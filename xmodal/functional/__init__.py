@@ -21,6 +21,7 @@ from xmodal.functional.exporting import is_exporting
 from xmodal.functional.late_interaction import late_interaction
 from xmodal.functional.norms import inverse_norm, l1_normalize, l2_normalize
 from xmodal.functional.paths import relative_box_distance, relative_distance
+from xmodal.functional.seen_words import seen_words
 from xmodal.functional.sharing import shared_product
 from xmodal.functional.sketches import centroid_distance, sketch, soft_assignment
 from xmodal.functional.terms import (
@@ -50,6 +51,7 @@ __all__ = [
     'multi_group_similarity',
     'relative_box_distance',
     'relative_distance',
+    'seen_words',
     'shared_product',
     'sketch',
     'soft_assignment',

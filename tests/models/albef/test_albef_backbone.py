@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import gelu, layer_norm, normalize
 
+from xmodal.errors import ConfigError
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 
@@ -175,6 +176,38 @@ def test_words_are_pooled_before_their_adapter_and_fused_after_it(with_regions, 
     for row, count in enumerate(data.attention_mask.sum(1).tolist()):
         vector = proj(words[row, 1:count].mean(0))
         torch.testing.assert_close(encoded.embedding[row], vector / vector.norm())
+
+
+@torch.no_grad()
+def test_words_of_the_first_layers_are_fused_and_the_embedding_is_of_all(with_regions, batch):
+    config = with_regions()
+    config['backbone'].update(word_layers=0, text_adapter=dict(type='TokenAdapter'))
+    backbone = MODELS.build(config).backbone.eval()
+    words = batch(size=2)[1:3]
+    encoded = backbone.encode_text(*words)
+    expected = backbone.text_adapter(backbone.text_encoder.embed(*words).embeddings)
+    torch.testing.assert_close(encoded.tokens.embeddings, expected)
+    torch.testing.assert_close(backbone.text_tokens(*words).embeddings, expected)
+    backbone.word_layers = None
+    assert encoded.embedding.equal(backbone.encode_text(*words).embedding)
+
+
+@pytest.mark.parametrize('count', [-1, 9])
+def test_word_layers_that_the_text_encoder_lacks_are_an_error(with_regions, count):
+    config = with_regions()
+    config['backbone']['word_layers'] = count
+    with pytest.raises(ConfigError, match=f'word_layers={count}, and the text encoder has .* 0 to'):
+        MODELS.build(config)
+
+
+def test_word_layers_of_another_encoder_are_an_error(with_regions):
+    config = with_regions()
+    bert = dict(model_type='bert', vocab_size=40, hidden_size=32, num_attention_heads=2)
+    config['backbone'].update(
+        word_layers=1, text_encoder=dict(type='TransformersTextEncoder', config=bert)
+    )
+    with pytest.raises(ConfigError, match='needs a BertTextEncoder .*found TransformersTextEncode'):
+        MODELS.build(config)
 
 
 def test_frozen_projections_keep_their_vectors_while_matching_is_trained(with_regions, batch):

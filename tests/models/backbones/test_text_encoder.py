@@ -86,6 +86,18 @@ def test_outputs_equal_those_of_transformers_also_in_padding(num_layers):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize('count', [0, 1, 2])
+def test_words_of_the_first_layers_are_the_hidden_states_of_transformers(count):
+    encoder = BertTextEncoder(TINY, num_layers=3).eval()
+    ids = torch.randint(40, (3, 6))
+    mask = torch.arange(6)[None] < torch.tensor([[6], [4], [1]])
+    states = encoder.bert(ids, attention_mask=mask.long(), output_hidden_states=True).hidden_states
+    words = encoder.encode_words(ids, mask, count)
+    torch.testing.assert_close(words.embeddings, states[count], atol=1e-6, rtol=0)
+    assert words.attention_mask is mask
+
+
+@torch.no_grad()
 def test_embed_and_encode_are_the_two_steps_of_forward():
     for encoder in (BertTextEncoder(TINY), BertWordEncoder(embed_dims=6, config=TINY)):
         encoder = encoder.eval()

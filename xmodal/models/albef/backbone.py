@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from xmodal.errors import ConfigError
+from xmodal.models.backbones import BertTextEncoder
 from xmodal.models.base import CrossModalBackbone, encode
 from xmodal.models.layers import make_projection
 from xmodal.models.necks import EMDE
@@ -30,6 +32,9 @@ class AlbefBackbone(CrossModalBackbone):
         image_adapter: config of a :class:`TokenAdapter`, for an image encoder of another width than
             the fusion encoder; the pooling comes before it. None for none.
         text_adapter: the same for the text encoder.
+        word_layers: number of the text encoder's layers before its tokens go to the fusion encoder;
+            None for all. After a few of them a word still means itself, more than its sentence. The
+            embedding of a text is of all layers.
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
@@ -51,6 +56,7 @@ class AlbefBackbone(CrossModalBackbone):
         image_adapter: dict | None = None,
         token_type: dict | None = None,
         text_adapter: dict | None = None,
+        word_layers: int | None = None,
     ) -> None:
         super().__init__(
             image_encoder,
@@ -61,7 +67,9 @@ class AlbefBackbone(CrossModalBackbone):
             image_adapter,
             text_adapter,
         )
-        self.proj_dims = proj_dims
+        self.proj_dims, self.word_layers = proj_dims, word_layers
+        if word_layers is not None:
+            _check_word_layers(word_layers, self.text_encoder, self.token_type)
         for modality, encoder, pooling in (
             ('image', self.image_encoder, image_pooling),
             ('text', self.text_encoder, text_pooling),
@@ -109,6 +117,8 @@ class AlbefBackbone(CrossModalBackbone):
         """(B, N) word pieces to tokens (B, N, D), None without need, and embeddings (B, d)."""
         tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
         embedding = _project(tokens, self.text_encoder.has_cls, self.text_pooling, self.text_proj)
+        if need_tokens and self.word_layers is not None:
+            tokens = self._words(input_ids, attention_mask)
         return Encoded(self.adapt(tokens, 'text') if need_tokens else None, embedding)
 
     def image_tokens(self, images: Tensor, *mask: Tensor) -> Tokens:
@@ -118,8 +128,14 @@ class AlbefBackbone(CrossModalBackbone):
 
     def text_tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
         """Tokens of word pieces."""
+        if self.word_layers is not None:
+            return self.adapt(self._words(input_ids, attention_mask), 'text')
         tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
         return self.adapt(tokens, 'text')
+
+    def _words(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
+        """Tokens of the text encoder's first layers."""
+        return self.text_encoder.encode_words(input_ids, attention_mask, self.word_layers)
 
     def relate(self, image: Tokens, text: Tokens) -> Relation | None:
         """What the position relates words and patches by, row by row."""
@@ -132,6 +148,25 @@ class AlbefBackbone(CrossModalBackbone):
     def fuse_images(self, images: list[Tokens], text: Tokens, **need) -> list[Fused]:
         """See :meth:`xmodal.models.fusion.FusionEncoder.fuse_images`."""
         return self.fusion.fuse_images(images, text, self.position, **need)
+
+
+def _check_word_layers(count: int, encoder: nn.Module, token_type: nn.Module | None) -> None:
+    """Refuses a number of layers that the text encoder does not have.
+
+    Raises:
+        ConfigError: says what is expected.
+    """
+    if not isinstance(encoder, BertTextEncoder) or token_type is not None:
+        raise ConfigError(
+            f'backbone.word_layers={count} needs a BertTextEncoder without token types, found '
+            f'{type(encoder).__name__}, token_type {type(token_type).__name__}'
+        )
+    layers = encoder.config.num_hidden_layers
+    if not 0 <= count < layers:
+        raise ConfigError(
+            f'backbone.word_layers={count}, and the text encoder has {layers}: expected 0 to '
+            f'{layers - 1}, or None for all of them'
+        )
 
 
 def _build_pooling(key: str, config: dict | None, embed_dims: int) -> nn.Module | None:

@@ -89,12 +89,22 @@ class BertTextEncoder(Encoder):
 
     def encode(self, tokens: Tokens) -> Tokens:
         """The L layers of BERT."""
+        output = self.bert.encoder(tokens.embeddings, attention_mask=self._mask(tokens))
+        return tokens.with_embeddings(output.last_hidden_state)
+
+    def encode_words(self, input_ids: Tensor, attention_mask: Tensor, num_layers: int) -> Tokens:
+        """As :meth:`forward`, by the first layers alone, none of them for 0."""
+        tokens = self.embed(input_ids, attention_mask)
+        mask, words = self._mask(tokens), tokens.embeddings
+        for layer in self.bert.encoder.layer[:num_layers]:
+            words = layer(words, mask)
+        return tokens.with_embeddings(words)
+
+    def _mask(self, tokens: Tokens) -> Tensor | None:
         # Positional arguments: transformers 5 renamed one of them between its releases.
-        mask = create_bidirectional_mask(
+        return create_bidirectional_mask(
             self.bert.config, tokens.embeddings, tokens.attention_mask.long()
         )
-        output = self.bert.encoder(tokens.embeddings, attention_mask=mask)
-        return tokens.with_embeddings(output.last_hidden_state)
 
 
 @MODELS.register_module()

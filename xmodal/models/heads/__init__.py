@@ -13,6 +13,7 @@ from xmodal.models.heads.mim import MIMHead
 from xmodal.models.heads.mlm import LxmertMLMHead, MLMHead
 from xmodal.models.heads.objects import ObjectHead
 from xmodal.models.heads.pretrain_head import PretrainHead, PretrainHeads
+from xmodal.models.heads.word_contrast import WordContrastHead
 from xmodal.models.heads.word_swap import WordSwapITMHead
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     'PooledClassificationHead',
     'PretrainHead',
     'PretrainHeads',
+    'WordContrastHead',
     'WordSwapITMHead',
 ]

@@ -41,16 +41,16 @@ class AnchorContrastHead(PretrainHead):
         of_position = getattr(position, 'groups', None)
         if self.groups is None and of_position is None:
             raise ValueError(
-                'model.heads has an AnchorContrastHead, which trains the similarities of, for '
+                f'model.heads has {type(self).__name__}, which trains the similarities of, for '
                 f"example, backbone.position=dict(type='ace_rpe'), found {type(position).__name__}:"
                 " set the head's groups to train them for no position"
             )
         self.groups = of_position if self.groups is None else self.groups
-        F.check_groups('AnchorContrastHead.groups', self.groups, position.embed_dims)
+        F.check_groups(f'{type(self).__name__}.groups', self.groups, position.embed_dims)
         if of_position not in (None, self.groups):
             raise ValueError(
-                f'AnchorContrastHead.groups={self.groups}, and position.groups={of_position}: the '
-                "head would train other similarities than the position's; leave out its groups"
+                f'{type(self).__name__}.groups={self.groups}, and position.groups={of_position}: '
+                "the head would train other similarities than the position's; leave out its groups"
             )
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
