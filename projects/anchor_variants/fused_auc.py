@@ -15,8 +15,8 @@ from xmodal.apis import load_model
 from xmodal.build_functions import find_component
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.evaluation.location import (
-    encode_first_captions,
     location_auc,
     read_objects,
     words_on_objects,

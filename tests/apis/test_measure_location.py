@@ -67,6 +67,7 @@ def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared)
     model, dataset = prepared('grounding_shapes')
     location = measure_location(model, dataset, stack_images, range(SAMPLES))
     literal = {name: [] for name in (SIMILARITY, 'group 1', NEARNESS, 'first', 'last', MIDDLE)}
+    among = []
     for sample in map(dataset.__getitem__, range(SAMPLES)):
         is_on = patches_in([sample['data_samples'].box])
         if not 0 < sum(is_on) < 16:
@@ -76,6 +77,12 @@ def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared)
             relation = model.relate(image, text)
         similarity = relation.similarity[0, 1:, 1:].mean(1)
         literal[SIMILARITY].append(area(similarity.mean(-1), is_on))
+        box, proposals = sample['data_samples'].box, sample['data_samples'].proposals
+        is_other = patches_in([other for other in proposals if other != box])
+        seen = [i for i in range(16) if is_on[i] != is_other[i]]
+        own = [is_on[i] for i in seen]
+        if any(own) and not all(own):
+            among.append(area(similarity.mean(-1)[seen], own))
         literal['group 1'].append(area(similarity[:, 1], is_on))
         paths = relation.distance[0, 1:, 1:]
         farthest = paths[paths.isfinite()].max()
@@ -86,7 +93,9 @@ def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared)
         literal[MIDDLE].append(area(-torch.tensor(from_middle), is_on))
     close = partial(pytest.approx, abs=1e-6)
     assert location.count == len(literal['last']) > 3
-    assert location.anchors is None and location.rivals == 0 and not location.among
+    assert location.anchors is None and location.scope == 'among proposals'
+    assert location.rivals == len(among) > 3
+    assert location.among[SIMILARITY][0] == close(mean(among))
     assert location.areas[SIMILARITY][0] == close(mean(literal[SIMILARITY]))
     assert location.areas[SIMILARITY][2] == close(mean(literal['group 1']))
     assert location.areas[NEARNESS][0] == close(mean(literal[NEARNESS]))

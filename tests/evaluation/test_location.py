@@ -67,11 +67,13 @@ def test_a_map_that_is_planted_in_the_box_of_an_expression_finds_it():
     batch, image = grid(4, 8)
     batch = batch._replace(images=batch.images.expand(3, -1, -1, -1))
     boxes = [16, 8, 16, 8], [0, 0, 64, 32], [17, 9, 2, 2]
-    samples = [DataSample(size=(32, 64), box=box) for box in map(list, boxes)]
-    ((row, on_object),) = tokens_on_referents(batch, image, samples)
+    proposals = [[16, 8, 15, 8], [32, 8, 8, 16]]  # the first has more than half in common
+    samples = [DataSample(size=(32, 64), box=list(box), proposals=proposals) for box in boxes]
+    ((row, on_object, on_others),) = tokens_on_referents(batch, image, samples)
     planted = torch.zeros(4, 8)
     planted[1, 2:4] = 1
     assert row == 0
+    assert on_others.nonzero().flatten().tolist() == [8 + 4, 2 * 8 + 4]
     areas = map_areas({'found': planted.flatten(), 'avoided': -planted.flatten()}, on_object)
     assert areas['found'].tolist() == [1.0] and areas['avoided'].tolist() == [0.0]
     beside = planted.roll(1, 0).flatten()

@@ -121,14 +121,14 @@ def test_the_lines_of_a_map_are_those_of_the_mean_of_its_groups_and_of_each():
         ('AUC of S, group 1', '1.000'),
         ('AUC of Grad-CAM', '0.625'),
     ]
-    location = Location(7, areas, torch.tensor([0.25, 0.125]), 0, {})
+    location = Location(7, areas, torch.tensor([0.25, 0.125]), 0, {}, 'among others')
     assert list(location_rows(location, 'things')) == lines
     assert list(location_rows(location._replace(anchors=None), 'things')) == lines[:1] + lines[3:]
     location = location._replace(rivals=3, among={'Grad-CAM': torch.tensor([0.375])})
     assert list(location_rows(location, 'things')) == [
         *lines,
-        ('things, beside words for others', '3'),
-        ('AUC of Grad-CAM, among named objects', '0.375'),
+        ('things, with tokens among others', '3'),
+        ('AUC of Grad-CAM, among others', '0.375'),
     ]
 
 
@@ -162,7 +162,8 @@ def test_every_image_has_a_mismatched_pair_and_one_without_anchors_spoils_no_mea
         return {'mean of P': paths.index_fill(0, torch.tensor([0]), torch.nan)}
 
     monkeypatch.setattr(anchor_statistics, 'pair_statistics', statistics)
-    monkeypatch.setattr('xmodal.evaluation.location.BATCH', 9)  # of the 10 images one would be left
+    # Of the 10 images one would be left.
+    monkeypatch.setattr('xmodal.evaluation.first_captions.BATCH', 9)
     monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', config, weights])
     anchor_statistics.main()
     assert sum(len(image) for image, _ in seen[::2]) == 10

@@ -13,7 +13,8 @@ Words that name a category of COCO are its name, and for persons also man, woman
 like. 'Among named objects' is the area over the tokens on what any word of the caption names: a map
 that finds what captions speak of, but is the same for all words, has about 0.5 there. Without
 --instances, for a config of grounding: the area of the maps of an expression against the true box
-of its object; they are means of the maps of its words, as in the test of grounding. Tokens of an
+of its object; they are means of the maps of its words, as in the test of grounding. 'Among
+proposals' is the area over the tokens on the object and on proposals that are not it. Tokens of an
 image are the patches of its grid, or its regions; one is on an object if its centre is in a box.
 Without all of the test set, images are spread evenly over it.
 """
@@ -38,7 +39,7 @@ from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.keys import check_options
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import encode_first_captions
+from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
 from xmodal.visualization.anchors import find_position
@@ -167,8 +168,8 @@ def location_rows(location: Location, targets: str) -> Iterator[tuple[str, str]]
             yield f'share of anchors {place} the object of a word', f'{share:.3f}'
     yield from area_rows(location.areas)
     if location.rivals:
-        yield f'{targets}, beside words for others', str(location.rivals)
-        yield from area_rows(location.among, ', among named objects')
+        yield f'{targets}, with tokens {location.scope}', str(location.rivals)
+        yield from area_rows(location.among, f', {location.scope}')
 
 
 def area_rows(areas: dict[str, Tensor], scope: str = '') -> Iterator[tuple[str, str]]:

@@ -24,7 +24,7 @@ from xmodal.build_functions import find_component
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.evaluation.location import encode_first_captions
+from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Regions, Tokens
 from xmodal.visualization.anchors import similarity_map

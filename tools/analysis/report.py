@@ -134,7 +134,7 @@ def measure_areas(
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     rows = evenly_spaced(range(len(dataset)), IMAGES)
     location = measure_location(model, dataset, collate, rows, instances)
-    among = {f'{name},\namong named objects': values for name, values in location.among.items()}
+    among = {f'{name},\n{location.scope}': values for name, values in location.among.items()}
     return {name: values.tolist() for name, values in (location.areas | among).items()}
 
 

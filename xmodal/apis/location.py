@@ -10,10 +10,9 @@ from torch.utils.data import Dataset
 
 from xmodal import functional as F
 from xmodal.errors import ConfigError
+from xmodal.evaluation.first_captions import EncodedCaptions, encode_first_captions
 from xmodal.evaluation.location import (
-    EncodedCaptions,
     NamedBox,
-    encode_first_captions,
     map_areas,
     read_objects,
     token_centres,
@@ -32,8 +31,8 @@ class Target(NamedTuple):
     Attributes:
         maps: by name, (M,) or (M, G).
         on_object: the tokens on the object, (M,) bool.
-        on_others: the tokens on objects that other words alone name, (M,) bool; none of an
-            expression.
+        on_others: the tokens on objects that other words alone name, or on other proposals, (M,)
+            bool.
     """
 
     maps: dict[str, Tensor]
@@ -49,9 +48,11 @@ class Location(NamedTuple):
         areas: by the name of a map, the mean of the areas of :func:`map_areas`, (1,) or (1 + G,).
         anchors: shares of anchors on the object of a word and beside it, (2,); None for a position
             without a threshold, and for expressions.
-        rivals: number of words that have tokens of their own beside such of other words.
+        rivals: number of words that have tokens of their own beside such of other words; of
+            expressions, beside tokens of other proposals.
         among: the areas of their maps over the former and the latter alone. A map that is the same
             for all words has about 0.5.
+        scope: what the latter are on: 'among named objects', or 'among proposals'.
     """
 
     count: int
@@ -59,6 +60,7 @@ class Location(NamedTuple):
     anchors: Tensor | None
     rivals: int
     among: dict[str, Tensor]
+    scope: str
 
 
 def measure_location(
@@ -103,6 +105,7 @@ def measure_location(
         torch.stack(shares).double().mean(0) if shares else None,
         len(among),
         _means(among),
+        'among proposals' if objects is None else 'among named objects',
     )
 
 
@@ -141,9 +144,8 @@ def _words(
 def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]:
     batch, samples, image, text = encoded
     maps = _on_cpu(text_maps(model, image, text))
-    for row, on_object in tokens_on_referents(batch, image, samples):
+    for row, on_object, on_others in tokens_on_referents(batch, image, samples):
         shown = {name: x[row, : len(on_object)] for name, x in maps.items()}
-        on_others = torch.zeros_like(on_object)
         yield Target(shown | _blind_map(encoded, row), on_object, on_others)
 
 

@@ -1,17 +1,15 @@
 """Whether a map over an image finds an object: the area under the ROC curve of its tokens."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset
-from tqdm import tqdm
 
 from xmodal.datasets.boxes import read_box
 from xmodal.datasets.coco import category_names, known_category, known_image
+from xmodal.evaluation.grounding import IOU_THRESHOLD, box_iou, box_tensor
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
@@ -21,62 +19,6 @@ NamedBox = tuple[set[str], list[float]]
 # What captions call the objects of COCO's largest category, which they seldom call by its name.
 PERSONS = 'man men woman women boy boys girl girls child children people lady guy kid kids player'
 WORDS = {'person': PERSONS.split()}
-BATCH = 50
-
-
-class EncodedCaptions(NamedTuple):
-    """Images, each with one caption, and what the encoders return for them.
-
-    Attributes:
-        batch: the images and captions.
-        samples: their data samples.
-        image: of the image encoder.
-        text: of the text encoder.
-    """
-
-    batch: ImageTextBatch
-    samples: list[DataSample]
-    image: Tokens
-    text: Tokens
-
-
-@torch.no_grad()
-def encode_first_captions(
-    model: nn.Module,
-    dataset: Dataset,
-    rows: Sequence[int],
-    collate: Callable,
-    title: str | None = None,
-) -> Iterator[EncodedCaptions]:
-    """Encodes images of a test set, each with the first of its captions, batch by batch.
-
-    Batches are of about equal size: a last one of a single image would have no mismatched pair.
-
-    Args:
-        model: in eval mode.
-        dataset: images with their captions.
-        rows: indices of the samples.
-        collate: makes a batch of samples.
-        title: of the progress bar; None for no bar.
-    """
-    parts = torch.tensor(rows).tensor_split(-(-len(rows) // BATCH))
-    for part in tqdm(parts, title, disable=title is None):
-        batch, samples = first_captions(model, dataset, part.tolist(), collate)
-        image = model.encode_image(batch.images).tokens
-        text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
-        yield EncodedCaptions(batch, samples, image, text)
-
-
-def first_captions(
-    model: nn.Module, dataset: Dataset, rows: Iterable[int], collate: Callable
-) -> tuple[ImageTextBatch, list[DataSample]]:
-    """Images of a test set, each with the first of its captions alone."""
-    samples = [dataset[row] for row in rows]
-    for sample in samples:
-        texts = sample['data_samples']
-        texts.text = [texts.text] if isinstance(texts.text, str) else texts.text[:1]
-    prepared = model.data_preprocessor(collate(samples), False)
-    return prepared['inputs'], prepared['data_samples']
 
 
 def location_auc(scores: Tensor, on_object: Tensor) -> Tensor:
@@ -228,18 +170,29 @@ def words_on_objects(
 
 def tokens_on_referents(
     batch: ImageTextBatch, image: Tokens, samples: Sequence[DataSample]
-) -> Iterator[tuple[int, Tensor]]:
-    """Yields the row of each referring expression, with the image tokens on its object, (M,) bool.
+) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Yields the row of each referring expression, and the tokens on its object and on others.
 
-    Expressions whose object has no token or all of them are left out.
+    Expressions whose object has no token or all of them are left out. Other objects are the
+    proposals that would be a wrong answer.
 
     Args:
         batch: images with one expression each.
         image: the encoded images.
-        samples: with ``box`` and ``size``, those of ``ReferringDataset`` in test mode.
+        samples: with ``box``, ``proposals`` and ``size``, those of ``ReferringDataset`` in test
+            mode.
+
+    Yields:
+        Both masks are (M,) bool.
     """
     for row, sample in enumerate(samples):
-        box = _in_shares(sample.box, sample.size)
-        on_object = tokens_in_boxes([box], token_centres(batch, image, row))
+        centres = token_centres(batch, image, row)
+        on_object = tokens_in_boxes([_in_shares(sample.box, sample.size)], centres)
         if on_object.any() and not on_object.all():
-            yield row, on_object
+            is_right = box_iou(box_tensor(sample.proposals), box_tensor(sample.box))
+            others = [
+                _in_shares(box, sample.size)
+                for box, overlap in zip(sample.proposals, is_right.tolist(), strict=True)
+                if overlap < IOU_THRESHOLD
+            ]
+            yield row, on_object, tokens_in_boxes(others, centres)

@@ -8,8 +8,8 @@ from mmengine.runner import Runner
 
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
+from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.evaluation.location import (
-    encode_first_captions,
     location_auc,
     read_objects,
     words_on_objects,
