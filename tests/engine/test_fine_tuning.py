@@ -28,6 +28,9 @@ def test_weights_of_another_run_bring_no_queue_and_a_resumed_run_its_own(tiny_co
     assert len(shorter.queue.image_ids) == 7
     without = load(work_dir=str(tmp_path / 'without'), custom_hooks=[], **{'model.momentum': None})
     assert (without.queue.image_ids == EMPTY).all()
+    resumed = train(tiny_config, resume=True, **{'train_cfg.max_epochs': 1}).model
+    for name, value in first.model.queue.state_dict().items():
+        assert resumed.queue.state_dict()[name].equal(value), name
     for model in (fresh, shorter, without):
         for name, value in first.model.backbone.state_dict().items():
             assert torch.equal(model.backbone.state_dict()[name], value), name

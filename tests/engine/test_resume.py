@@ -293,10 +293,12 @@ def test_a_new_run_takes_no_tensor_of_another_shape_unless_it_is_told(trained, t
     with pytest.raises(ValueError, match=rf'{MATRIX} is \[1, \d+\] there .*load_from_ignore'):
         start(tiny_config, 'refused', load_from=str(trained))
 
-    for name, ignored in (('named', [MATRIX, TEACHERS]), ('module', [MATRIX[:-7], TEACHERS[:-7]])):
+    both = [MATRIX, TEACHERS]
+    for name, ignored in (('both', both), ('named', [MATRIX]), ('module', [MATRIX[:-7]])):
         options = dict(load_from=str(trained), load_from_ignore=ignored)
         before, after, _ = start(tiny_config, name, **options)
         assert torch.equal(after[MATRIX], before[MATRIX])
+        assert torch.equal(after[TEACHERS], before[MATRIX])  # also where it is not named
         other = 'backbone.text_proj.weight'
         assert torch.equal(after[other], content['state_dict'][other])
         assert not torch.equal(after[other], before[other])

@@ -65,18 +65,23 @@ def load_weights(model: nn.Module, file: str | Path) -> None:
 
 
 def load_start_weights(
-    model: nn.Module, state_dict: dict[str, Tensor], file: str | Path, ignored: Iterable[str] = ()
+    model: nn.Module,
+    state_dict: dict[str, Tensor],
+    file: str | Path,
+    ignored: Iterable[str] | None = None,
 ) -> str:
-    """Loads the weights that a new run starts from (``load_from``); it may have others as well.
+    """Loads the weights that a run starts from; the file may have others as well.
 
-    The queue of the other run is left out: its entries have the image identities of that run's
-    data, which may belong to different images here.
+    A new run (``load_from``) leaves out the queue: its entries have the image identities of the
+    other run's data, which may be other images here.
 
     Args:
         model: what is missing stays as it is.
         state_dict: with the current names; what is ignored is taken out.
         file: where it comes from.
-        ignored: names of tensors or modules that are not loaded (``load_from_ignore``).
+        ignored: for a new run, names of tensors or modules that are not loaded
+            (``load_from_ignore``); a momentum teacher's copies of them are not either. None for a
+            run that is resumed.
 
     Returns:
         How many tensors of the model come from the file, and which do not.
@@ -85,12 +90,16 @@ def load_start_weights(
         ConfigError: if neither the model nor the file has an ignored name.
         ValueError: if the file has no weight of the model, or one in another shape; names them.
     """
-    for name in [name for name in state_dict if name.startswith('queue.')]:
-        del state_dict[name]
     _require_matching_weights(model, state_dict, file)
     expected = model.state_dict().keys()
-    for prefix in ignored:
-        names = [name for name in (*expected, *state_dict) if f'{name}.'.startswith(f'{prefix}.')]
+    if ignored is not None:
+        state_dict = {key: x for key, x in state_dict.items() if not key.startswith('queue.')}
+    for prefix in ignored or ():
+        names = [
+            name
+            for name in (*expected, *state_dict)
+            if any(f'{x}.'.startswith(f'{prefix}.') for x in (name, _online_name(name, model)))
+        ]
         if not names:
             raise ConfigError(
                 f"load_from_ignore names '{prefix}', and neither the model nor {file} has a tensor "
@@ -112,6 +121,14 @@ def load_start_weights(
     if others:
         summary += f'; {len(others)} of the file are not used: {listed(others)}'
     return summary
+
+
+def _online_name(name: str, model: nn.Module) -> str:
+    """The name of a tensor; of one of a momentum teacher, that of the tensor it follows."""
+    for copy, path in getattr(model, 'momentum_modules', dict)().items():
+        if name.startswith(f'teacher.module.{copy}.'):
+            return name.replace(f'teacher.module.{copy}', path, 1)
+    return name
 
 
 def listed(names: Iterable[str], count: int = 4) -> str:

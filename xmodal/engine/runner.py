@@ -214,7 +214,7 @@ class XModalRunner(Runner):
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
         if not self._resume:
             checkpoint['state_dict'] = to_lora_names(checkpoint['state_dict'], names)
-        ignored = [] if self._resume else self.cfg.get('load_from_ignore', [])
+        ignored = None if self._resume else self.cfg.get('load_from_ignore', [])
         self.logger.info(load_start_weights(model, checkpoint['state_dict'], filename, ignored))
         self._has_loaded = True
         return checkpoint
