@@ -9,13 +9,14 @@ import torch
 from mmengine.config import Config
 
 from xmodal.apis import Inferencer, load_model, save_pretrained
+from xmodal.engine.components import sections
 from xmodal.errors import ConfigError
 from xmodal.export.run import _of_entry, read_run
 from xmodal.registry import MODELS
 from xmodal.zoo import find_entry
 from xmodal.zoo.card import write_card
 from xmodal.zoo.folder import find_folder, read_folder
-from xmodal.zoo.saving import _copy_into
+from xmodal.zoo.saving import _copy_files, _copy_into, _make_portable
 
 
 @pytest.fixture
@@ -66,6 +67,36 @@ def test_two_files_of_one_name_are_both_copied(tmp_path):
     names = [_copy_into(folder, file, copied) for file in files]
     assert names == ['answers.json', 'answers_2.json', 'answers.json']
     assert [(folder / name).read_text() for name in names] == ['a', 'b', 'a']
+    assert _copy_into(folder, folder / 'answers.json', {}) == 'answers.json'  # it is there
+
+
+def test_a_copy_does_not_take_the_name_of_the_weights(tmp_path):
+    file = tmp_path / 'model.safetensors'
+    file.write_text('of an extractor')
+    folder = tmp_path / 'model'
+    folder.mkdir()
+    copied = {}
+    names = [_copy_into(folder, file, copied) for _ in range(2)]
+    assert names == ['model_2.safetensors', 'model_2.safetensors']
+
+
+def test_the_weights_of_an_extractor_are_copied_and_word_vectors_are_not(tmp_path):
+    files = {name: tmp_path / name for name in ('detector.pth', 'glove.txt', 'vocab.txt')}
+    for name, file in files.items():
+        file.write_text(name)
+    extractor = dict(type='DetectorExtractor', pretrained=str(files['detector.pth']))
+    dataset = dict(pipeline=[dict(type='LoadRegions', store=[], extractor=extractor)])
+    encoder = dict(word_vectors=str(files['glove.txt']), vocabulary=str(files['vocab.txt']))
+    config = Config(dict(model=dict(text_encoder=encoder), test_dataloader=dict(dataset=dataset)))
+    folder = tmp_path / 'model'
+    folder.mkdir()
+    copied = {}
+    _make_portable(config.model, torch.nn.Module(), folder, copied)
+    for _, part in sections(config.test_dataloader):
+        if part.get('extractor'):
+            _copy_files(part.extractor, folder, copied)
+    assert sorted(path.name for path in folder.iterdir()) == ['detector.pth', 'vocab.txt']
+    assert 'word_vectors' not in config.model.text_encoder
 
 
 def test_half_the_bytes_give_nearly_the_same_scores(trained, tmp_path):

@@ -44,7 +44,7 @@ def find_folder(name: str | Path) -> Path | None:
 def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
-    files = [CONFIG, WEIGHTS, CARD, '*.txt', '*.json']
+    files = [CONFIG, WEIGHTS, CARD, '*.txt', '*.json', '*.safetensors', '*.pth']
     try:
         folder = Path(snapshot_download(name, allow_patterns=files))
     except Exception as error:  # of the hub, of HTTP, of the disk

@@ -132,7 +132,13 @@ def _copy_files(part: dict, folder: Path, copied: dict[str, Path]) -> None:
 def _copy_into(folder: Path, file: Path, copied: dict[str, Path]) -> str:
     """Copies a file, and returns its name there: a new one where ``copied`` has another file so."""
     names = [file.name, *(f'{file.stem}_{n}{file.suffix}' for n in range(2, len(copied) + 3))]
-    name = next(name for name in names if copied.get(name, file).resolve() == file.resolve())
-    shutil.copyfile(file, folder / name)
+    name = next(
+        name
+        for name in names
+        if name not in (CONFIG, WEIGHTS, CARD)
+        and copied.get(name, file).resolve() == file.resolve()
+    )
+    if file.resolve() != (folder / name).resolve():  # a model may be saved where it is from
+        shutil.copyfile(file, folder / name)
     copied[name] = file
     return name
