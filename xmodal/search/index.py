@@ -27,7 +27,7 @@ from xmodal.search.vectors import VectorFile
 
 CATALOGUE = 'catalogue.sqlite'
 VECTORS = {'float16': 'vectors.f16', 'float32': 'vectors.f32'}
-IDS = 'ids.npy'
+ENGINE, IDS = 'engine.faiss', 'ids.npy'
 
 
 class ImageIndex:
@@ -152,7 +152,9 @@ class ImageIndex:
 
     def write_engine(self, built: Engine, source: str | Path, about: dict[str, str]) -> None:
         """Writes the structure of the images, which the next query reads."""
-        built.write(self._engine_file())
+        # Two files belong together: no process, and none after a kill, may read one of each.
+        self._write_manifest(None, str(source), self.dtype, about)
+        built.write(self.folder / ENGINE)
         with atomic_write(self.folder / IDS) as path, open(path, 'wb') as output:
             np.save(output, built.ids)
         self._write_manifest(built.kind, str(source), self.dtype, about)
@@ -161,15 +163,12 @@ class ImageIndex:
 
     def is_current(self) -> bool:
         """Whether the structure has the images of the catalogue; after a kill it may not."""
-        files = self._engine_file(), self.folder / IDS
+        files = self.folder / ENGINE, self.folder / IDS
         if not all(file.exists() for file in files):
             return False
         if read_manifest(self.folder)['engine'] is None:
             return False
         return np.array_equal(np.load(files[1]), self.catalogue.ids())
-
-    def _engine_file(self) -> Path:
-        return self.folder / 'engine.faiss'
 
     def matrix(self) -> np.ndarray:
         """The vectors on the disk, (N, d), memory-mapped."""
@@ -183,11 +182,13 @@ class ImageIndex:
             stamp = manifest.exists() and manifest.stat().st_mtime_ns  # it is written last
             if self._engine is None or stamp != self._stamp:
                 kind = read_manifest(self.folder)['engine']
-                if kind is None or not self._engine_file().exists():
+                if kind is None and self._engine is not None:
+                    return self._engine  # another process renews it
+                if kind is None or not (self.folder / ENGINE).exists():
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 ids = np.load(self.folder / IDS, mmap_mode='r')  # few of them are read
                 rows = self.vectors.open(self.catalogue.rows(), self.width)
-                read = Engine.read(self._engine_file(), rows, ids, kind)
+                read = Engine.read(self.folder / ENGINE, rows, ids, kind)
                 if read.faiss_index.ntotal != len(ids):
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 self._engine, self._stamp = read, stamp
