@@ -140,6 +140,17 @@ def test_a_test_set_without_annotations_gives_a_submission_and_no_score(tmp_path
     assert (tmp_path / 'answers.json').exists()
 
 
+def test_questions_without_annotations_beside_others_are_answered_and_not_scored(tmp_path):
+    file = tmp_path / 'answers.json'
+    metric = VqaMetric(save_predictions=str(file))
+    references = {5: HumanAnswers([], ''), 6: HumanAnswers(['two'] * 10, 'number')}
+    metric.process({}, samples(references, {5: 'yes', 6: 'two'}))
+    assert metric.evaluate(2)['vqa/overall'] == 100
+    assert len(file.read_text().split('question_id')) == 3
+    records = [metric.record(sample) for sample in samples(references, {5: 'yes', 6: 'two'})]
+    assert metric.query_columns(records)['overall'] == [100]
+
+
 def test_normalised_answers_of_annotations_score_as_they_are():
     people = ["don't know"] * 4 + ['2 dogs'] * 6
     assert [normalize_answer(answer) for answer in people] == people

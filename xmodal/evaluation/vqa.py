@@ -103,18 +103,18 @@ class VqaMetric(TaskMetric):
         ]
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """Accuracies; none where no human answers are known."""
+        """Accuracies on the questions whose human answers are known; none where there are none."""
+        records = [record for record in records if record['human_answers']]
         references = {
             record['question_id']: HumanAnswers(record['human_answers'], record['answer_type'])
             for record in records
         }
-        if not any(answers for answers, _ in references.values()):
-            return {}
-        return score_submission(self.submission(records), references)
+        return score_submission(self.submission(records), references) if records else {}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
-        """The accuracy of each answer, over all questions and by answer type."""
-        if not any(record['human_answers'] for record in records):
+        """The accuracy of each known answer, over all questions and by answer type."""
+        records = [record for record in records if record['human_answers']]
+        if not records:
             return {}
         scores = [vqa_accuracy(record['predicted'], record['human_answers']) for record in records]
         return by_answer_type(records, scores)
