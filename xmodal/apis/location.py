@@ -1,5 +1,6 @@
 """Whether the maps of a model find what words name and what expressions refer to."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -85,7 +86,10 @@ def measure_location(
     """
     objects = None
     if instances:
-        objects = {key: boxes for file in instances for key, boxes in read_objects(file).items()}
+        objects = defaultdict(list)  # of all files: an image may be in several
+        for file in instances:
+            for image, boxes in read_objects(file).items():
+                objects[image] += boxes
     areas, among, shares = [], [], []
     delta = getattr(find_position(model), 'delta', None)
     for maps, on_object, on_others in _targets(model, dataset, collate, rows, objects):
