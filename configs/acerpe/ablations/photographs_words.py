@@ -19,9 +19,6 @@ presets = {
                 takes=['model.backbone.word_layers', 'model.heads'],
                 options=half,
             ),
-            phrases=dict(
-                tests='retrieval', config='configs/acerpe/grounding_flickr8k_grid.py'
-            ),
         ),
     ),
 }
@@ -29,8 +26,6 @@ columns = {
     'flickr8k': {
         'vectors: mean recall': ('retrieval', 'first_stage/mean_recall'),
         're-ranked: mean recall': ('retrieval', 'mean_recall'),
-        'phrases: accuracy': ('phrases', 'dev/accuracy'),
-        'phrases: pointing': ('phrases', 'dev/pointing'),
     },
 }
 paper_columns = []

@@ -16,7 +16,8 @@ class WordContrastHead(AnchorContrastHead):
     :class:`AnchorContrastHead` compares whole captions, and is content if all words of a caption
     find the patches that the caption is about. Here what a word sees of the image
     (:func:`xmodal.functional.seen_words`) must be nearer to this word than to the others of its
-    caption, and the word nearer to it than to what the others see. The head has no weights.
+    caption, and the word nearer to it than to what the others see. As in MGCA, a second occurrence
+    of a word counts as another word. The head has no weights.
 
     Args:
         temperature: τ, of the attention and of the contrast.
