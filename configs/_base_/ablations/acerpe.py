@@ -51,7 +51,7 @@ configs = 'configs/acerpe/'
 presets = {
     # The embedded world: pretrain_shapes.py in its two parts. The first has no fusion and hence
     # nothing that a row could change, so that all rows of a seed start from the same weights.
-    # retrieval_shapes.py fine-tunes with ITC whatever the row.
+    # retrieval_shapes.py and grounding_shapes.py fine-tune with ITC and L_ace whatever the row.
     'shapes': dict(
         label='on the embedded world',
         stages=dict(

@@ -5,8 +5,8 @@
 group = 'lxmert'
 reference = 'full'  # the method; rows whose configs equal its configs share its runs
 
-# The row `full`, all five tasks with answers in the second half (Tables 4 and 5, last rows), is the
-# configs as they are and overrides nothing.
+# The row `full`, all five tasks (Tables 4 and 5, last rows), is the configs as they are and
+# overrides nothing. At the paper's scale answers begin in the second half, on `shapes` at once.
 overrides = dict(
     # Table 4, "P20": no answers to questions; the questions stay as sentences of the other tasks.
     p20=dict(model=dict(heads=dict(answers=None))),

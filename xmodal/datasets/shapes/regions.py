@@ -105,7 +105,10 @@ def _by_cell(crops: np.ndarray) -> np.ndarray:
 
 
 def _gradient_histograms(crops: np.ndarray) -> np.ndarray:
-    """Histogram of gradient orientations in each cell, (R, cells² · orientations)."""
+    """Histogram of gradient directions in each cell, (R, cells² · orientations).
+
+    Opposite directions are nearly one orientation (docs/differences.md).
+    """
     grey = crops.astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
     dy, dx = np.gradient(grey, axis=(1, 2))
     orientation = (np.arctan2(dy, dx) * (_ORIENTATIONS / np.pi)).astype(np.int64) % _ORIENTATIONS

@@ -81,7 +81,10 @@ class MIMHead(PretrainHead):
             )
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
-        """``loss_mim``: patches from the rest and, after fusion, the text."""
+        """``loss_mim``: patches from the rest and, after fusion, the text.
+
+        With a :class:`ConvStem` the rest has seen most of their pixels (docs/differences.md).
+        """
         images = step.batch.images
         patch_mask = self.mask_patches(images)
         image = model.backbone.image_tokens(images, patch_mask, self.mask_token)

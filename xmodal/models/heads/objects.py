@@ -53,7 +53,8 @@ class ObjectHead(PretrainHead):
         mask_probability: share of regions that are targets.
         classifier: config of the :class:`GridExtractor` that computed the features, for grid
             features, which no detector has labelled: the object of a cell is the class that the
-            classifier of its weights sees in it. None: the labels come with the regions.
+            classifier of its weights sees in it, without its bias. None: the labels come with the
+            regions.
 
     Raises:
         ValueError: when a switch has an unknown value.

@@ -85,7 +85,10 @@ class AnchorRelativePosition(NoPosition):
 
     @property
     def farthest(self) -> float:
-        """The longest path an anchor can make on a grid: 1/δ plus both windows' reach."""
+        """The longest path of an anchor at the threshold on a grid: 1/δ plus both windows' reach.
+
+        Among regions, whose steps are longer, and below the threshold, paths may be longer.
+        """
         patches = math.sqrt(2) * (self.patch_window // 2)
         return 1 / self.delta + patches + self.token_window // 2
 
