@@ -75,7 +75,14 @@ entries = [
         family="ACE-RPE's model",
         table='acerpe/table5',
         against='none',
-        rows=['ace_rpe', 'ace_rpe_lace'],
+        rows=['ace_rpe_lace'],
+    ),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/table5',
+        against='none',
+        rows=['ace_rpe'],
+        looks=[3, 4],
     ),
     dict(
         family='EMKUM',
