@@ -15,7 +15,7 @@ def move_statistics(norm: nn.BatchNorm1d, means: Tensor, variances: Tensor) -> N
     """
     calls, kept = len(means), 1 - norm.momentum
     ages = torch.arange(calls - 1, -1, -1, device=means.device)
-    weight = norm.momentum * means.new_tensor(kept) ** ages
+    weight = norm.momentum * torch.full_like(means[:, 0], kept) ** ages
     for running, values in ((norm.running_mean, means), (norm.running_var, variances)):
         running.mul_(kept**calls).add_((weight[:, None] * values).sum(0))
     norm.num_batches_tracked += calls
