@@ -9,14 +9,13 @@ import torch
 from mmengine.config import Config
 
 from xmodal.apis import Inferencer, load_model, save_pretrained
-from xmodal.engine.components import sections
 from xmodal.errors import ConfigError
 from xmodal.export.run import _of_entry, read_run
 from xmodal.registry import MODELS
 from xmodal.zoo import find_entry
 from xmodal.zoo.card import write_card
 from xmodal.zoo.folder import find_folder, read_folder
-from xmodal.zoo.saving import _copy_files, _copy_into, _make_portable
+from xmodal.zoo.saving import _copy_extractors, _copy_into, _make_portable
 
 
 @pytest.fixture
@@ -92,9 +91,7 @@ def test_the_weights_of_an_extractor_are_copied_and_word_vectors_are_not(tmp_pat
     folder.mkdir()
     copied = {}
     _make_portable(config.model, torch.nn.Module(), folder, copied)
-    for _, part in sections(config.test_dataloader):
-        if part.get('extractor'):
-            _copy_files(part.extractor, folder, copied)
+    _copy_extractors(config.test_dataloader, folder, copied)
     assert sorted(path.name for path in folder.iterdir()) == ['detector.pth', 'vocab.txt']
     assert 'word_vectors' not in config.model.text_encoder
 

@@ -94,11 +94,12 @@ def load_start_weights(
     expected = model.state_dict().keys()
     if ignored is not None:
         state_dict = {key: x for key, x in state_dict.items() if not key.startswith('queue.')}
+    followed = getattr(model, 'momentum_modules', dict)()
     for prefix in ignored or ():
         names = [
             name
             for name in (*expected, *state_dict)
-            if any(f'{x}.'.startswith(f'{prefix}.') for x in (name, _online_name(name, model)))
+            if any(f'{x}.'.startswith(f'{prefix}.') for x in (name, _online_name(name, followed)))
         ]
         if not names:
             raise ConfigError(
@@ -123,9 +124,9 @@ def load_start_weights(
     return summary
 
 
-def _online_name(name: str, model: nn.Module) -> str:
+def _online_name(name: str, followed: dict[str, str]) -> str:
     """The name of a tensor; of one of a momentum teacher, that of the tensor it follows."""
-    for copy, path in getattr(model, 'momentum_modules', dict)().items():
+    for copy, path in followed.items():
         if name.startswith(f'teacher.module.{copy}.'):
             return name.replace(f'teacher.module.{copy}', path, 1)
     return name

@@ -189,10 +189,10 @@ def tokens_on_referents(
         centres = token_centres(batch, image, row)
         on_object = tokens_in_boxes([_in_shares(sample.box, sample.size)], centres)
         if on_object.any() and not on_object.all():
-            is_right = box_iou(box_tensor(sample.proposals), box_tensor(sample.box))
+            overlaps = box_iou(box_tensor(sample.proposals), box_tensor(sample.box))
             others = [
                 _in_shares(box, sample.size)
-                for box, overlap in zip(sample.proposals, is_right.tolist(), strict=True)
+                for box, overlap in zip(sample.proposals, overlaps.tolist(), strict=True)
                 if overlap < IOU_THRESHOLD
             ]
             yield row, on_object, tokens_in_boxes(others, centres)

@@ -32,6 +32,11 @@ def multi_group_similarity(image_tokens: Tensor, text_tokens: Tensor, groups: in
     return shared_product(text, image.mT).permute(0, 3, 2, 1).contiguous()
 
 
+def unit_groups(tokens: Tensor, groups: int) -> Tensor:
+    """Tokens (B, L, D) with each of their groups at length 1, (B, L, D)."""
+    return normalize(tokens.unflatten(-1, (groups, -1)), dim=-1).flatten(2)
+
+
 def _unit_groups(tokens: Tensor, groups: int) -> Tensor:
     """Each group of each token at length 1, (B, G, L, D / G); once where pairs share tokens."""
     parts = tokens[:1] if is_shared(tokens) else tokens

@@ -2,8 +2,9 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize, pad
+from torch.nn.functional import pad
 
+from xmodal.functional.anchors import unit_groups
 from xmodal.functional.precision import full_precision
 
 
@@ -26,10 +27,7 @@ def late_interaction(
     Returns:
         (I, T), 0 for a text without words.
     """
-    patches, words = (
-        normalize(tokens.unflatten(-1, (groups, -1)), dim=-1).flatten(2)
-        for tokens in (patches, words)
-    )
+    patches, words = unit_groups(patches, groups), unit_groups(words, groups)
     # Similarities of all pairs are by far the largest tensor: one product makes them, `max` reads
     # them once. One more dimension puts padding 3 farther from every word than any patch is.
     padding = -3.0 * (~patch_mask).to(patches)

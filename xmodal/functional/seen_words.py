@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from xmodal.functional.anchors import unit_groups
 from xmodal.functional.precision import full_precision
 
 
@@ -31,14 +32,12 @@ def seen_words(
         temperature: τ.
 
     Returns:
-        (B, N, N), −inf for padding k.
+        (B, N, N), −inf for padding j or k.
     """
-    patches, words = (
-        normalize(tokens.unflatten(-1, (groups, -1)), dim=-1).flatten(2)
-        for tokens in (patches, words)
-    )
+    patches, words = unit_groups(patches, groups), unit_groups(words, groups)
     attention = words @ patches.mT / (groups * temperature)
     attention = attention.masked_fill(~patch_mask[:, None], -torch.inf).softmax(-1)
     seen = normalize(attention @ patches, dim=-1)
     similarity = seen @ normalize(words, dim=-1).mT / temperature
-    return similarity.masked_fill(~word_mask[:, None], -torch.inf)
+    is_pair = word_mask[:, :, None] & word_mask[:, None]
+    return similarity.masked_fill(~is_pair, -torch.inf)

@@ -53,9 +53,7 @@ def save_pretrained(
     content = Config(copy.deepcopy(kept))  # the caller's config stays as it is
     copied: dict[str, Path] = {}
     _make_portable(content.model, model, folder, copied)
-    for _, part in sections(content.get('test_dataloader', {})):
-        for _, extractor in sections(part.get('extractor') or {}):
-            _copy_files(extractor, folder, copied)
+    _copy_extractors(content.get('test_dataloader', {}), folder, copied)
     (folder / CONFIG).write_text(content.pretty_text, encoding='utf-8')
     weights = _portable_weights(model, read_folder(folder), dtype)
     save_file(weights, folder / WEIGHTS, {'format': 'pt', 'xmodal': __version__})
@@ -120,6 +118,13 @@ def _make_portable(section: dict, model: nn.Module, folder: Path, copied: dict[s
     if isinstance(text.get('config'), str):
         encoder = getattr(model, 'backbone', model).text_encoder
         text.config = json.loads(encoder.config.to_json_string(use_diff=True))
+
+
+def _copy_extractors(section: dict, folder: Path, copied: dict[str, Path]) -> None:
+    """Copies the weights of the extractors of regions in the config of a loader."""
+    for _, part in sections(section):
+        for _, extractor in sections(part.get('extractor') or {}):
+            _copy_files(extractor, folder, copied)
 
 
 def _copy_files(part: dict, folder: Path, copied: dict[str, Path]) -> None:

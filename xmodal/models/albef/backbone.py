@@ -117,9 +117,11 @@ class AlbefBackbone(CrossModalBackbone):
         """(B, N) word pieces to tokens (B, N, D), None without need, and embeddings (B, d)."""
         tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
         embedding = _project(tokens, self.text_encoder.has_cls, self.text_pooling, self.text_proj)
-        if need_tokens and self.word_layers is not None:
-            tokens = self._words(input_ids, attention_mask)
-        return Encoded(self.adapt(tokens, 'text') if need_tokens else None, embedding)
+        if not need_tokens:
+            return Encoded(None, embedding)
+        if self.word_layers is not None:
+            return Encoded(self.text_tokens(input_ids, attention_mask), embedding)
+        return Encoded(self.adapt(tokens, 'text'), embedding)
 
     def image_tokens(self, images: Tensor, *mask: Tensor) -> Tokens:
         """Tokens of pixels, optionally with a patch mask and a mask token."""
@@ -128,14 +130,12 @@ class AlbefBackbone(CrossModalBackbone):
 
     def text_tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
         """Tokens of word pieces."""
-        if self.word_layers is not None:
-            return self.adapt(self._words(input_ids, attention_mask), 'text')
-        tokens = encode(self.text_encoder, self.token_type, 'text', input_ids, attention_mask)
+        words = input_ids, attention_mask
+        if self.word_layers is None:
+            tokens = encode(self.text_encoder, self.token_type, 'text', *words)
+        else:
+            tokens = self.text_encoder.encode_words(*words, self.word_layers)
         return self.adapt(tokens, 'text')
-
-    def _words(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
-        """Tokens of the text encoder's first layers."""
-        return self.text_encoder.encode_words(input_ids, attention_mask, self.word_layers)
 
     def relate(self, image: Tokens, text: Tokens) -> Relation | None:
         """What the position relates words and patches by, row by row."""

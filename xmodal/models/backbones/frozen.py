@@ -42,10 +42,11 @@ class TimmTeacher(nn.Module):
         """
         if not self.pretrained:
             return
-        is_named = isinstance(self.pretrained, str)
-        file = find_weights(self.pretrained, 'teacher.pretrained') if is_named else None
+        file = self.pretrained
+        if isinstance(file, str):
+            file = find_weights(file, 'teacher.pretrained')
         try:
-            if file is not None:
+            if isinstance(file, str):
                 weights = load_state_dict(file)
             else:
                 weights = timm.create_model(

@@ -38,8 +38,6 @@ class WordContrastHead(AnchorContrastHead):
         logits = F.seen_words(patches, words, self.groups, patch_mask, word_mask, self.temperature)
         own = word_mask.nonzero()[:, 1]
         of_seen, of_words = logits[word_mask], logits.mT[word_mask]
-        # Padding sees something, too, which no word is compared with.
-        of_words = of_words.masked_fill(of_seen.isneginf(), -float('inf'))
         loss = (cross_entropy(of_seen, own) + cross_entropy(of_words, own)) / 2
         return {
             'loss_words': self.loss_weight * loss,
