@@ -75,4 +75,9 @@ rows = dict(
         label='Uniform, contrast of anchors',
     ),
     ace_rpe=dict(label='ACE-RPE, contrast of anchors'),
+    # What wins where places are asked for (places.py).
+    anchor_ape=dict(
+        override=dict(model=dict(backbone=dict(position=dict(type='AnchorAbsolutePosition')))),
+        label='APE through anchors, contrast of anchors',
+    ),
 )
