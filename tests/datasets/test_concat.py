@@ -113,3 +113,23 @@ def test_the_parts_of_a_dataset_take_turns_over_the_epochs():
 def test_invalid_weights_are_an_error(weights):
     with pytest.raises(ValueError, match='for 2 datasets: expected a number above 0 for each'):
         weighted(*weights)
+
+
+def test_a_seed_of_the_run_reaches_the_order_and_the_datasets(tmp_path):
+    (tmp_path / 'captions.json').write_text('[{"image": "a.jpg", "caption": "a cat"}]')
+    captions = dict(type='AlbefJsonDataset', ann_file='captions.json', data_root=str(tmp_path))
+    (tmp_path / 'a.jpg').touch()
+    parts = [dict(type='Lettered', letter='a', count=10), captions, dict(captions, seed=5)]
+    dataset = WeightedConcatDataset(parts, [0.3, 1, 1])
+    assert shown_a(dataset) == shown_a(WeightedConcatDataset(parts, [0.3, 1, 1], seed=0))
+    dataset.set_run_seed(3)
+    assert shown_a(dataset) == shown_a(WeightedConcatDataset(parts, [0.3, 1, 1], seed=3))
+    assert [part.seed for part in dataset.datasets[1:]] == [3, 5]
+    own = WeightedConcatDataset(parts, [0.3, 1, 1], seed=0)
+    own.set_run_seed(3)
+    assert shown_a(own) != shown_a(dataset)
+
+
+def shown_a(dataset):
+    """The samples of the first dataset that an epoch shows."""
+    return [name(dataset[index, 0]) for index in range(3)]

@@ -25,13 +25,15 @@ from xmodal.registry import HOOKS
 
 @HOOKS.register_module(force=True)
 class NoteSamples(Hook):
-    """Keeps which samples an iteration sees."""
+    """Keeps which samples an iteration sees, and the captions that were chosen."""
 
     by_iteration: ClassVar[dict] = {}
+    captions: ClassVar[dict] = {}
 
     def before_train_iter(self, runner, batch_idx, data_batch=None):
         samples = data_batch['data_samples']
         self.by_iteration[runner.iter] = [sample.sample_index for sample in samples]
+        self.captions |= {sample.sample_index: sample.text for sample in samples}
 
 
 MATRIX = 'backbone.image_proj.weight'
@@ -145,8 +147,30 @@ def test_a_run_without_a_seed_sees_each_sample_once_an_epoch_when_it_is_resumed(
     interrupted = {'custom_hooks': [*changes['custom_hooks'], call_at(3, stop)]}
     with pytest.raises(KeyboardInterrupt):
         train(tiny_config, **(changes | interrupted))
-    train(tiny_config, resume=True, **changes)
+    runner = train(tiny_config, resume=True, **changes)
     assert sorted(sum(NoteSamples.by_iteration.values(), [])) == list(range(32))
+    dataset = runner.train_dataloader.dataset
+    first_part = load(Path(runner.work_dir, 'iter_2.pth'))
+    assert dataset.seed == runner.seed == first_part['meta']['seed']
+
+
+def chosen_captions(config, **changes):
+    """Of the samples of one epoch, in the order of the dataset."""
+    hooks = [*config.custom_hooks, dict(type='NoteSamples')]
+    NoteSamples.captions.clear()
+    config.work_dir += '_'
+    train(config, **{'train_cfg.max_epochs': 1, 'custom_hooks': hooks}, **changes)
+    return dict(sorted(NoteSamples.captions.items()))
+
+
+def test_the_seed_of_a_run_reaches_the_choice_of_captions_unless_the_dataset_has_its_own(
+    tiny_config,
+):
+    one = chosen_captions(tiny_config, **{'randomness.seed': 1})
+    assert chosen_captions(tiny_config, **{'randomness.seed': 1}) == one
+    assert chosen_captions(tiny_config, **{'randomness.seed': 2}) != one
+    own = {'randomness.seed': 2, 'train_dataloader.dataset.seed': 1}
+    assert chosen_captions(tiny_config, **own) == one
 
 
 SCHEDULES = {

@@ -11,14 +11,14 @@ from mmengine.logging import print_log
 from torch.utils.data import Dataset
 
 from xmodal.datasets.image_file import BrokenImageError
-from xmodal.datasets.seeding import isolated_random
+from xmodal.datasets.seeding import SeededDataset, isolated_random
 from xmodal.datasets.transforms import LoadRegions, build_pipeline
 from xmodal.fields import shorten
 
 MAX_BROKEN_IMAGES = 20  # in a row: so many are not single broken files
 
 
-class SampleDataset(Dataset):
+class SampleDataset(SeededDataset, Dataset):
     """A dataset with reproducible random choices that skips broken images in training.
 
     In training all random choices of a sample (the sampled caption, the augmentation) follow from
@@ -29,14 +29,18 @@ class SampleDataset(Dataset):
         pipeline: transforms, from the result of ``get_data_info`` to ``inputs`` and
             ``data_samples``.
         test_mode: whether nothing is random and a broken image is an error.
-        seed: seed of all random choices.
+        seed: seed of all random choices; None for that of the run.
     """
 
     def __init__(
-        self, pipeline: list[dict | Callable] = (), test_mode: bool = False, seed: int = 0
+        self,
+        pipeline: list[dict | Callable] = (),
+        test_mode: bool = False,
+        seed: int | None = None,
     ) -> None:
+        super().__init__(seed)
         self.pipeline = build_pipeline(pipeline)
-        self.test_mode, self.seed = test_mode, seed
+        self.test_mode = test_mode
 
     def __len__(self) -> int:
         raise NotImplementedError

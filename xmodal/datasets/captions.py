@@ -30,7 +30,7 @@ class CaptionDataset(SampleDataset):
         test_mode: whether a sample is an image with all its captions, and nothing is random.
         max_words: captions are cleaned and truncated after so many words; None leaves them
             unchanged.
-        seed: seed of all random choices.
+        seed: seed of all random choices; None for that of the run.
 
     Raises:
         FileNotFoundError: when an annotation file does not exist, or none of the images; in test
@@ -51,7 +51,7 @@ class CaptionDataset(SampleDataset):
         captions: str = 'sample',
         test_mode: bool = False,
         max_words: int | None = 30,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         if captions not in ('sample', 'each'):
             raise ValueError(f"dataset.captions='{captions}', expected 'sample' or 'each'")

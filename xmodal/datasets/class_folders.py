@@ -25,7 +25,7 @@ class ClassFolderDataset(SampleDataset):
             sorted folders (``n01440764`` … of ImageNet); None to use the folder names.
         pipeline: transforms, from ``img_path`` to ``inputs`` and ``data_samples`` with ``label``.
         test_mode: whether nothing is random and a broken image is an error.
-        seed: seed of all random choices.
+        seed: seed of all random choices; None for that of the run.
 
     Attributes:
         class_names: the name of each class.
@@ -41,7 +41,7 @@ class ClassFolderDataset(SampleDataset):
         class_names: str | None = None,
         pipeline: list[dict | Callable] = (),
         test_mode: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
         paths = Path(data_root).glob('*')

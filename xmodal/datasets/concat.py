@@ -8,12 +8,12 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from xmodal.datasets.base import unpack_index
-from xmodal.datasets.seeding import derive_seed
+from xmodal.datasets.seeding import SeededDataset, derive_seed, set_run_seed
 from xmodal.registry import DATASETS
 
 
 @DATASETS.register_module()
-class WeightedConcatDataset(Dataset):
+class WeightedConcatDataset(SeededDataset, Dataset):
     """Concatenates training datasets, each with a weight.
 
     Unlike MMEngine's ``ConcatDataset`` it passes on the epoch, from which the random choices of a
@@ -23,15 +23,20 @@ class WeightedConcatDataset(Dataset):
         datasets: configs of the datasets.
         weights: how often an epoch shows the samples of each dataset: 1 shows each once; 0.25 shows
             a quarter of them, a different quarter in each of four epochs. None for 1 everywhere.
-        seed: seed of the order in which the parts of a dataset take turns.
+        seed: seed of the order in which the parts of a dataset take turns; None for that of the
+            run.
 
     Raises:
         ValueError: when there is not one weight above 0 for each dataset.
     """
 
     def __init__(
-        self, datasets: Sequence[dict], weights: Sequence[float] | None = None, seed: int = 0
+        self,
+        datasets: Sequence[dict],
+        weights: Sequence[float] | None = None,
+        seed: int | None = None,
     ) -> None:
+        super().__init__(seed)
         weights = [1] * len(datasets) if weights is None else weights
         if len(weights) != len(datasets) or min(weights) <= 0:
             raise ValueError(
@@ -43,11 +48,24 @@ class WeightedConcatDataset(Dataset):
             max(1, round(weight * len(dataset)))
             for dataset, weight in zip(self.datasets, weights, strict=True)
         ]
-        self._orders = [
-            None if size == len(dataset) else np.random.default_rng(seed).permutation(len(dataset))
+        self._ends = list(accumulate(self._epoch_sizes))
+        self._orders = self._draw_orders()
+
+    def _draw_orders(self) -> list[np.ndarray | None]:
+        """The order of each dataset, of which epochs show one part after the other."""
+        return [
+            None
+            if size == len(dataset)
+            else np.random.default_rng(self.seed).permutation(len(dataset))
             for dataset, size in zip(self.datasets, self._epoch_sizes, strict=True)
         ]
-        self._ends = list(accumulate(self._epoch_sizes))
+
+    def set_run_seed(self, seed: int) -> None:
+        """Takes the seed of the run, also for the datasets, unless they have one of their own."""
+        super().set_run_seed(seed)
+        for dataset in self.datasets:
+            set_run_seed(dataset, seed)
+        self._orders = self._draw_orders()
 
     def __len__(self) -> int:
         return self._ends[-1]

@@ -37,7 +37,7 @@ class LxmertPretrainDataset(SampleDataset):
             unchanged, as LXMERT.
         pipeline: transforms, ``LoadRegions`` and ``PackRegionText``.
         test_mode: whether nothing is random and missing regions are an error.
-        seed: seed of all random choices.
+        seed: seed of all random choices; None for that of the run.
 
     Raises:
         FileNotFoundError: when a file does not exist, or none of the images has regions; in test
@@ -57,7 +57,7 @@ class LxmertPretrainDataset(SampleDataset):
         max_words: int | None = None,
         pipeline: list[dict | Callable] = (),
         test_mode: bool = False,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
         self.max_words = max_words

@@ -41,7 +41,7 @@ class RecordDataset(SampleDataset):
         pipeline: transforms, from the result of ``get_data_info`` to ``inputs`` and
             ``data_samples``.
         test_mode: whether nothing is random and a broken image is an error.
-        seed: seed of all random choices.
+        seed: seed of all random choices; None for that of the run.
 
     Attributes:
         records: all records, in the order of the files.
@@ -62,7 +62,7 @@ class RecordDataset(SampleDataset):
         data_prefix: dict[str, str] | None = None,
         pipeline: list[dict | Callable] = (),
         test_mode: bool = False,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         super().__init__(pipeline, test_mode, seed)
         self.image_root = ImageFolder(data_root, data_prefix)

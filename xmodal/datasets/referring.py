@@ -41,7 +41,7 @@ class ReferringDataset(RecordDataset):
             ``data_samples``.
         test_mode: whether samples have boxes, nothing is random and a broken image is an error.
         max_words: number of words after which expressions are truncated.
-        seed: seed of all random choices.
+        seed: seed of all random choices; None for that of the run.
 
     Raises:
         FileNotFoundError: when an annotation file does not exist, or none of the images; in test
@@ -60,7 +60,7 @@ class ReferringDataset(RecordDataset):
         pipeline: list[dict | Callable] = (),
         test_mode: bool = False,
         max_words: int = 30,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         self.max_words = max_words
         self.instances_file = instances and find_files(self, instances, data_root)[0]

@@ -7,12 +7,34 @@ from hashlib import blake2b
 
 import numpy as np
 import torch
-from torch.utils.data import get_worker_info
+from torch.utils.data import Dataset, get_worker_info
 
 
 def derive_seed(*parts: object) -> int:
     """A 63-bit seed from any objects with a stable ``repr``."""
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=8).digest(), 'big') >> 1
+
+
+class SeededDataset:
+    """A dataset whose random choices follow from its seed, or else from that of the run.
+
+    Args:
+        seed: None for that of the run (``randomness.seed``), which is 0 outside of a run.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self.seed, self._has_own = seed or 0, seed is not None
+
+    def set_run_seed(self, seed: int) -> None:
+        """Takes the seed of the run, unless the dataset has one of its own."""
+        if not self._has_own:
+            self.seed = seed
+
+
+def set_run_seed(dataset: Dataset, seed: int | None) -> None:
+    """Gives a dataset the seed of the run; one of another library has its own rules."""
+    if seed is not None and isinstance(dataset, SeededDataset):
+        dataset.set_run_seed(seed)
 
 
 @contextmanager

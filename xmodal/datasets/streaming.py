@@ -15,7 +15,7 @@ from mmengine.dist import get_dist_info
 from torch.utils.data import IterableDataset, get_worker_info
 
 from xmodal.datasets.base import MAX_BROKEN_IMAGES
-from xmodal.datasets.seeding import derive_seed, isolated_random
+from xmodal.datasets.seeding import SeededDataset, derive_seed, isolated_random
 from xmodal.datasets.tar_shard import IMAGES, read_shards
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import BrokenImageError, build_pipeline
@@ -27,7 +27,7 @@ _MAX_SHARDS = 1_000_000
 
 
 @DATASETS.register_module()
-class WebDatasetShards(IterableDataset):
+class WebDatasetShards(SeededDataset, IterableDataset):
     """Pairs of ``KEY.jpg`` and ``KEY.txt`` in tar shards, as written by img2dataset.
 
     An epoch shuffles the shards, distributes them over ranks and workers, and shuffles the samples
@@ -51,7 +51,7 @@ class WebDatasetShards(IterableDataset):
         shuffle_buffer: samples that each worker keeps for shuffling.
         max_words: captions are cleaned and truncated after so many words; None leaves them
             unchanged.
-        seed: seed of all random choices.
+        seed: seed of all random choices; None for that of the run.
 
     Raises:
         FileNotFoundError: when a shard does not exist.
@@ -67,11 +67,12 @@ class WebDatasetShards(IterableDataset):
         pipeline: list[dict | Callable] = (),
         shuffle_buffer: int = 1000,
         max_words: int | None = 30,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         patterns = [shards] if isinstance(shards, str) else shards
         self.shards = [shard for p in patterns for shard in _find_shards(data_root, p)]
-        self.num_samples, self.shuffle_buffer, self.seed = num_samples, shuffle_buffer, seed
+        super().__init__(seed)
+        self.num_samples, self.shuffle_buffer = num_samples, shuffle_buffer
         self.clean = partial(clean_caption, max_words=max_words)
         self.pipeline = build_pipeline(pipeline)
         # Stored here, since a worker that is not forked does not know its rank.

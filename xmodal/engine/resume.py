@@ -5,8 +5,10 @@ from pathlib import Path
 
 from mmengine.optim import OptimWrapper, _ParamScheduler
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from xmodal.arguments import accepted_parameters
+from xmodal.datasets.seeding import set_run_seed
 from xmodal.engine.checkpoint import listed, to_plain
 from xmodal.errors import shortened
 
@@ -24,6 +26,19 @@ _MOVING = {
     *('last_step', '_global_step', '_last_value', 'verbose'),
     *('best', 'num_bad_epochs', 'cooldown_counter'),  # of ReduceOnPlateauLR
 }
+
+
+def change_seed(dataloader: DataLoader, old: int, new: int) -> None:
+    """Gives the order of samples and their random choices the seed of the run that is resumed.
+
+    Args:
+        dataloader: that of the training.
+        old: the seed that its sampler has if the config gives it none.
+        new: that of the checkpoint.
+    """
+    if getattr(dataloader.sampler, 'seed', None) == old:
+        dataloader.sampler.seed = new
+    set_run_seed(dataloader.dataset, new)
 
 
 def require_whole_run(

@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from xmodal.checkpoint_file import read_checkpoint
+from xmodal.datasets.seeding import set_run_seed
 from xmodal.engine.batch_size import divide_batch
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
 from xmodal.engine.device import leave_out_mps
@@ -21,7 +22,7 @@ from xmodal.engine.legacy import current_names
 from xmodal.engine.optim.ratios import keep_ratios
 from xmodal.engine.optim.reached import acts
 from xmodal.engine.processes import end_with_launcher
-from xmodal.engine.resume import require_whole_run
+from xmodal.engine.resume import change_seed, require_whole_run
 from xmodal.engine.sharding import ShardedModel, equalize_batches
 from xmodal.engine.work_dir import latest_checkpoint, set_last_checkpoint
 from xmodal.engine.wrappers import share_statistics, unwrap
@@ -85,7 +86,9 @@ class XModalRunner(Runner):
         if isinstance(dataloader, dict):
             check_dataloader(dataloader)
             dataloader = {'worker_init_fn': dict(type=leave_signals_to_training), **dataloader}
-        return Runner.build_dataloader(dataloader, *args, **kwargs)
+        loader = Runner.build_dataloader(dataloader, *args, **kwargs)
+        set_run_seed(loader.dataset, kwargs.get('seed'))
+        return loader
 
     def register_default_hooks(self, hooks: dict | None = None) -> None:
         """Registers hooks by name; None leaves one out, which MMEngine allows for its own only."""
@@ -169,12 +172,10 @@ class XModalRunner(Runner):
             return super().test()
 
     def resume(self, *args, **kwargs) -> None:
-        """Resumes a run, also the order of its samples, which its seed gives, not the config's."""
+        """Resumes a run, with its seed in the place of the config's, also for samples."""
         seed = self.seed
         super().resume(*args, **kwargs)
-        sampler = self.train_dataloader.sampler
-        if getattr(sampler, 'seed', None) == seed:  # and not one that the config gives the sampler
-            sampler.seed = self.seed
+        change_seed(self.train_dataloader, seed, self.seed)
 
     def load_or_resume(self) -> None:
         """Loads the config's checkpoint; to resume without one, the latest of the work dir."""
