@@ -18,6 +18,7 @@ from xmodal.visualization.report import chance_recall, write_report
 
 @pytest.fixture
 def model(tiny_config):
+    tiny_config.model.backbone.image_encoder.conv_stem = False  # a map has one value a patch
     torch.manual_seed(0)
     model = MODELS.build(tiny_config.model).eval()
     for parameter in model.parameters():
@@ -65,6 +66,7 @@ def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair,
 def build_deep_model(tiny_config, streams):
     """Builds a model of three fusion layers: one below and one above the default layer."""
     tiny_config.model.backbone.fusion.update(depth=3, streams=streams)
+    tiny_config.model.backbone.image_encoder.conv_stem = False
     tiny_config.model.heads.mim = None  # needs an image stream
     torch.manual_seed(1)
     model = MODELS.build(tiny_config.model).eval()

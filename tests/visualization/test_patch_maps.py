@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from torch.nn.functional import interpolate
 
-from xmodal.models.backbones import GridExtractor
-from xmodal.structures import Tokens
+from xmodal.evaluation.location import token_centres
+from xmodal.models.backbones import GridExtractor, ViTImageEncoder
+from xmodal.structures import ImageTextBatch, Tokens
 from xmodal.visualization.patch_maps import SIDE, patch_maps
 
 
@@ -13,6 +15,47 @@ def test_patches_are_laid_out_without_cls():
     maps = patch_maps(values, Tokens(torch.zeros(2, 7, 4), grid_size=(2, 3)))
     assert maps.shape == (2, 3, 2, 3)
     assert maps[1, 2, 1, 0] == values[1, 2, 1 + 3]
+
+
+@pytest.mark.parametrize('conv_stem', [False, True])
+def test_the_map_of_a_token_lies_on_the_pixels_that_the_token_sees(conv_stem):
+    encoder = ViTImageEncoder(
+        image_size=40, patch_size=8, embed_dim=16, num_heads=2, depth=1, conv_stem=conv_stem
+    )
+    for parameter in encoder.vit.patch_embed.parameters():
+        torch.nn.init.ones_(parameter)  # every pixel that a token sees counts
+    images = torch.rand(1, 3, 40, 40, requires_grad=True)
+    tokens = encoder.embed(images)
+    row, column = 2, 3  # no edge is near
+    token = 1 + row * 5 + column
+    tokens.embeddings[0, token].sum().backward()
+    values = torch.zeros(1, 26)
+    values[0, token] = 1
+    heat = interpolate(patch_maps(values, tokens)[None], (40, 40), mode='bicubic')[0, 0]
+    seen = centre_of_mass(images.grad[0].abs().sum(0))
+    assert centre_of_mass(heat) == pytest.approx(seen, abs=0.6)
+    batch = ImageTextBatch(images, *[torch.zeros(1, 1)] * 5)
+    x, y = (40 * token_centres(batch, tokens, 0)[token - 1]).tolist()
+    assert (y, x) == pytest.approx(seen, abs=0.6)
+
+
+def centre_of_mass(values):
+    """Row and column, in pixels from the edge of the image."""
+    middles = torch.arange(40) + 0.5
+    total = values.sum()
+    return float(middles @ values.sum(1) / total), float(middles @ values.sum(0) / total)
+
+
+def test_anchors_at_corners_are_where_the_nearest_corner_has_one():
+    marked = torch.zeros(1, 10, dtype=torch.bool)
+    marked[0, [5, 9]] = True
+    tokens = Tokens(torch.zeros(1, 10, 4), grid_size=(3, 3), at_corners=True)
+    expected = torch.zeros(6, 6, dtype=torch.bool)
+    for row in range(6):
+        for column in range(6):  # the corner of cell i is at 2 i, the middle of a quarter at k + ½
+            near = [min(2, round((place + 0.5) / 2)) for place in (row, column)]
+            expected[row, column] = near in ([1, 1], [2, 2])
+    assert torch.equal(patch_maps(marked, tokens)[0], expected)
 
 
 def test_the_cells_that_an_extractor_gives_are_a_grid():

@@ -92,7 +92,8 @@ def token_centres(batch: ImageTextBatch, image: Tokens, row: int) -> Tensor:
             raise ValueError('the regions have no boxes: what words name cannot be looked for')
         boxes = batch.images.boxes[row][batch.images.attention_mask[row]].cpu()
         return (boxes[:, :2] + boxes[:, 2:]) / 2
-    y, x = ((torch.arange(count) + 0.5) / count for count in image.grid_size)
+    middle = 0 if image.at_corners else 0.5
+    y, x = ((torch.arange(count) + middle) / count for count in image.grid_size)
     return torch.cartesian_prod(y, x).flip(-1)
 
 

@@ -76,23 +76,26 @@ class Tokens(NamedTuple):
         attention_mask: True for real tokens, (B, L) bool; None when all are.
         grid_size: rows and columns of the patch grid of an image, else None.
         boxes: normalised x1, y1, x2, y2 of tokens that are regions, (B, R, 4), else None.
+        at_corners: whether patches see what is around the upper left corners of the cells of the
+            grid, as those of :class:`xmodal.models.layers.ConvStem`, and not around their middles.
     """
 
     embeddings: Tensor
     attention_mask: Tensor | None = None
     grid_size: tuple[int, int] | None = None
     boxes: Tensor | None = None
+    at_corners: bool = False
 
     def select(self, rows: Tensor) -> 'Tokens':
         """Selects batch rows, (K,) int64, of every tensor."""
         fields = (self.embeddings, self.attention_mask, self.boxes)
         embeddings, mask, boxes = (None if x is None else select_rows(x, rows) for x in fields)
-        return Tokens(embeddings, mask, self.grid_size, boxes)
+        return Tokens(embeddings, mask, self.grid_size, boxes, self.at_corners)
 
     def with_embeddings(self, embeddings: Tensor) -> 'Tokens':
         """The same tokens with other embeddings, (B, L, D)."""
         # Not by _replace: torch.compile of PyTorch 2.11 cannot return what that makes.
-        return Tokens(embeddings, self.attention_mask, self.grid_size, self.boxes)
+        return Tokens(embeddings, self.attention_mask, self.grid_size, self.boxes, self.at_corners)
 
     @classmethod
     def join(cls, parts: list['Tokens']) -> 'Tokens':
@@ -110,7 +113,7 @@ class Tokens(NamedTuple):
         if all(part.boxes is not None for part in parts):
             boxes = [pad(p.boxes, (0, 0, 0, n)) for p, n in zip(parts, missing, strict=True)]
         joined = [None if x is None else torch.cat(x) for x in (padded, masks, boxes)]
-        return cls(joined[0], joined[1], parts[0].grid_size, joined[2])
+        return cls(joined[0], joined[1], parts[0].grid_size, joined[2], parts[0].at_corners)
 
     def to(self, device: torch.device | str) -> 'Tokens':
         """The same tokens on a device."""
@@ -118,7 +121,7 @@ class Tokens(NamedTuple):
             None if x is None else x.to(device)
             for x in (self.embeddings, self.attention_mask, self.boxes)
         ]
-        return Tokens(moved[0], moved[1], self.grid_size, moved[2])
+        return Tokens(moved[0], moved[1], self.grid_size, moved[2], self.at_corners)
 
     def full_mask(self) -> Tensor:
         """The attention mask, all True where there is none, (B, L) bool."""
@@ -151,7 +154,7 @@ class Tokens(NamedTuple):
             )
 
     def places(self) -> Tensor:
-        """The centres (y, x) of patches after [CLS] (B, 1 + M, 2), or of regions (B, R, 2).
+        """The centres (y, x) of cells after [CLS] (B, 1 + M, 2), or of regions (B, R, 2).
 
         They go from −1 to 1 between the edges of the image; [CLS], which is nowhere, is at 0.
 

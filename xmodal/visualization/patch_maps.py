@@ -19,9 +19,11 @@ def mean_over_tokens(values: Tensor, tokens: Tokens, first: int = 0) -> Tensor:
 def patch_maps(values: Tensor, image: Tokens) -> Tensor:
     """Values of an image's tokens as maps.
 
-    Patches are laid out as their grid, and [CLS] is left out. So are regions that are the cells of
-    a grid; other regions are painted with their boxes on a map of 32 × 32, each place with the
-    largest value of the boxes over it, and with 0 where there is none.
+    Patches are laid out as their grid, and [CLS] is left out. Those of a convolutional stem are at
+    the corners of the grid's cells: their maps are interpolated, with twice the rows and columns.
+    Regions that are the cells of a grid are laid out as well; other regions are painted with their
+    boxes on a map of 32 × 32, each place with the largest value of the boxes over it, and with 0
+    where there is none.
 
     Args:
         values: (B, …, L).
@@ -29,13 +31,14 @@ def patch_maps(values: Tensor, image: Tokens) -> Tensor:
             boxes, (B, R, D).
 
     Returns:
-        (B, …, h, w).
+        (B, …, h, w), where patches are at corners (B, …, 2h, 2w).
 
     Raises:
         ValueError: when the tokens are regions without boxes.
     """
     if image.grid_size is not None:
-        return values[..., 1:].unflatten(-1, image.grid_size)
+        maps = values[..., 1:].unflatten(-1, image.grid_size)
+        return _between_corners(maps) if image.at_corners else maps
     if image.boxes is None:
         raise ValueError(
             'the regions of the image have no boxes, so that there is no map of it: read features '
@@ -51,6 +54,23 @@ def patch_maps(values: Tensor, image: Tokens) -> Tensor:
     painted = values[..., None].masked_fill(~covered, lowest).amax(-2)
     painted = painted.masked_fill(~covered.any(-2), 0)
     return painted.unflatten(-1, (SIDE, SIDE))
+
+
+def _between_corners(maps: Tensor) -> Tensor:
+    """Maps (…, h, w) with values at the upper left corners of cells, to quarters of the cells.
+
+    A quarter has the value at its middle, bilinear, or that of the nearest corner if values are
+    bool. At the lower and right edges there is no corner, but the nearest one counts.
+    """
+    values = maps.float()
+    for axis in (-2, -1):
+        last = maps.shape[axis] - 1
+        place = ((torch.arange(2 * last + 2, device=maps.device) + 0.5) / 2).clamp(max=last)
+        before, after = place.floor().long(), place.ceil().long()
+        weight = place - before
+        weight = weight[:, None] if axis == -2 else weight
+        values = values.index_select(axis, before).lerp(values.index_select(axis, after), weight)
+    return values > 0.5 if maps.dtype == torch.bool else values
 
 
 def _is_grid(boxes: Tensor, side: int) -> bool:

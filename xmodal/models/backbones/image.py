@@ -140,7 +140,11 @@ class ViTImageEncoder(Encoder):
         if patch_mask is not None:
             patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
         embeddings = self.vit.norm_pre(self.vit._pos_embed(patches))
-        return Tokens(embeddings, grid_size=(self.image_size // self.patch_size,) * 2)
+        return Tokens(
+            embeddings,
+            grid_size=(self.image_size // self.patch_size,) * 2,
+            at_corners=isinstance(self.vit.patch_embed, ConvStem),
+        )
 
     def encode(self, tokens: Tokens) -> Tokens:
         """The L blocks and the last norm."""
