@@ -26,13 +26,13 @@ from xmodal.zoo.folder import find_folder
 def prepare(relocated, tiny_world, tmp_path):
     """Builds a config on the tiny world: its runner with random weights, and an inferencer."""
 
-    def make(name):
+    def make(name, **encoder):
         config = relocated(f'configs/{name}.py', tiny_world)
         config.update(work_dir=str(tmp_path), experiment_name=f'infer {name}')
         image_encoder = config.model.get('backbone', config.model).image_encoder
         if image_size := image_encoder.get('image_size'):
             assert image_size == 96
-            image_encoder.update(image_size=32, patch_size=8)
+            image_encoder.update(image_size=32, patch_size=8, **encoder)
         runner = build_runner(config)
         runner.model.eval()
         file = tmp_path / 'weights.pth'
@@ -125,7 +125,7 @@ def test_heatmaps_are_those_of_the_grounding_loop(prepare):
 
 
 def test_a_heatmap_is_that_of_the_layer_which_is_asked_for(prepare):
-    runner, inferencer = prepare('acerpe/grounding_shapes')
+    runner, inferencer = prepare('acerpe/grounding_shapes', conv_stem=False)
     item = runner.test_dataloader.dataset[0]['data_samples']
     image, text = inferencer.encode([item.image_path], [item.text])
     fused = runner.model.fuse(image.tokens, text.tokens, need_attentions=True)
@@ -173,7 +173,7 @@ def test_two_threads_get_the_heatmaps_of_their_own_calls(prepare, monkeypatch):
 
 @torch.no_grad()
 def test_the_words_of_a_text_come_with_their_anchors(prepare):
-    runner, inferencer = prepare('acerpe/pretrain_shapes')
+    runner, inferencer = prepare('acerpe/pretrain_shapes', conv_stem=False)
     path = runner.test_dataloader.dataset.get_data_info(0, None)['img_path']
     found = inferencer.anchors(path, 'The RED ring, left!')
     assert [anchors.word for anchors in found] == ['the', 'red', 'ring', 'left', '[SEP]']

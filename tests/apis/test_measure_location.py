@@ -43,7 +43,9 @@ def prepared(relocated, tiny_world):
 
     def prepare(name):
         config = relocated(f'configs/acerpe/{name}.py', tiny_world)
-        config.model.backbone.image_encoder.update(image_size=32, patch_size=8, pretrained=False)
+        config.model.backbone.image_encoder.update(
+            image_size=32, patch_size=8, pretrained=False, conv_stem=False
+        )
         config.model.heads.mim = None
         torch.manual_seed(0)
         model = MODELS.build(config.model).eval()

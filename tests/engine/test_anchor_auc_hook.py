@@ -53,8 +53,10 @@ def literal_auc(model, captions, world):
                 and word in (names[one['category_id']], *one['attributes'])
             ]
             on, beside = [], []
-            for patch in range(16):  # a grid of 4 x 4 patches of 8 pixels
-                x, y = 8 * (patch % 4) + 4, 8 * (patch // 4) + 4
+            for patch in range(
+                16
+            ):  # a convolutional stem, whose patches are at corners of 4 x 4 cells
+                x, y = 8 * (patch % 4), 8 * (patch // 4)
                 inside = any(a <= x < a + w and b <= y < b + h for a, b, w, h in boxes)
                 (on if inside else beside).append(float(similarity[1 + patch, position]))
             if on and beside:

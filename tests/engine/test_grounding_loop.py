@@ -14,6 +14,7 @@ def config(shrink):
     """The embedded grounding, tiny."""
     config = shrink('configs/acerpe/grounding_shapes.py')
     config.train_cfg.max_epochs = 1
+    config.model.backbone.image_encoder.conv_stem = False  # a map has one value a patch
     config.experiment_name = 'grounding'
     return config
 
