@@ -19,7 +19,7 @@ import numpy as np
 from xmodal.datasets.image_file import read_image, write_image
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.datasets.shapes.statistics import measure
-from xmodal.engine.command_line import ShowDefaults, at_least
+from xmodal.engine.command_line import ShowDefaults, at_least, refuse_folder
 from xmodal.engine.errors import run_or_explain
 
 PRESETS = {'small': {}, 'large': {'train': 200_000, 'val': 2_000, 'test': 2_000}}
@@ -48,7 +48,11 @@ def parse_args() -> argparse.Namespace:
         type=Path,
         help='also write an image of test scenes, in the place of an older one',
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    refuse_folder(parser, '--contact-sheet', args.contact_sheet)
+    if args.contact_sheet and args.contact_sheet.suffix not in ('.png', '.jpg'):
+        parser.error(f'--contact-sheet {args.contact_sheet}: expected a name.png or name.jpg')
+    return args
 
 
 def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:

@@ -65,7 +65,7 @@ def main() -> None:
             f'{args.config} is the folder of a model, not a config with data to test it on: '
             f'tools/test.py CONFIG {args.config}'
         )
-    if entry is None and not args.config.endswith('.py'):
+    if entry is None and Path(args.config).suffix not in ('.py', '.json', '.yaml', '.yml'):
         raise no_model(args.config)
     if args.checkpoint is None and entry is None:
         raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')
@@ -73,7 +73,7 @@ def main() -> None:
     args.config = str(entry.config_file) if entry else args.config
     config = load_config(args)
     if not args.work_dir:  # the folder of a training keeps the config of that training
-        config.work_dir = f'{config.work_dir}/test'
+        config.work_dir = f'{config.work_dir}/test' + (f'_blind_{args.blind}' if args.blind else '')
     checkpoint = checkpoint_of(name)
     require_checkpoint(checkpoint)
     config.load_from, config.resume = str(checkpoint), False

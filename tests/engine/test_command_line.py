@@ -28,8 +28,9 @@ def test_spaces_in_a_path_stay():
     parser = argparse.ArgumentParser()
     parser.add_argument('--cfg-options', nargs='+', action=Options)
     given = ['a.b=/My Disk/a.pth', "c='x y'", 'd=1e-3', 'e=[1, 2]', 'f=None', 'g=(a,b)', 'h=True']
+    given += ['i=runs (old)/a.pth', 'j=a, b']
     found = parser.parse_args(['--cfg-options', *given]).cfg_options
     assert found == {
         'a.b': '/My Disk/a.pth', 'c': 'x y', 'd': 0.001, 'e': [1, 2], 'f': None, 'g': ('a', 'b'),
-        'h': True,
+        'h': True, 'i': 'runs (old)/a.pth', 'j': ['a', 'b'],
     }  # fmt: skip

@@ -11,6 +11,7 @@ from mmengine.config import Config
 from torch.utils.data import DataLoader
 
 from xmodal.datasets.captions import AlbefJsonDataset
+from xmodal.datasets.collate import stack_images
 from xmodal.datasets.transforms import BrokenImageError
 from xmodal.engine.errors import explain, run_or_explain
 from xmodal.engine.keys import check_dataloader, check_keys, check_options
@@ -244,6 +245,7 @@ def test_a_top_level_dict_that_nothing_reads_is_refused():
 )
 def test_a_data_loader_refuses_unknown_keys_and_functions(keys, message):
     check_dataloader(dict(dataset=None, batch_size=2, collate_fn=dict(type='stack_images')))
+    check_dataloader(dict(dataset=None, batch_size=2, collate_fn=stack_images))
     with pytest.raises(ConfigError) as caught:
         check_dataloader(dict(dataset=None, batch_size=2, **keys))
     assert str(caught.value).startswith(message)

@@ -4,10 +4,13 @@ import os
 
 import pytest
 import torch
+from mmengine.config import Config
 
 from xmodal import checkpoint_file
 from xmodal.engine import work_dir
+from xmodal.engine.beginning import set_beginning
 from xmodal.engine.work_dir import has_begun, latest_checkpoint, set_last_checkpoint
+from xmodal.errors import ConfigError
 
 
 @pytest.fixture
@@ -97,3 +100,15 @@ def test_a_checkpoint_is_checked_once_until_it_is_read_or_changes(tmp_path, monk
     file.write_bytes(b'<html>, of another size')
     with pytest.raises(ValueError, match='a web page'):
         checkpoint_file.read_checkpoint(file)
+
+
+def test_a_checkpoint_may_be_a_link_to_another_disk(run, tmp_path):
+    other_disk = tmp_path / 'other_disk'
+    other_disk.mkdir()
+    (run / 'epoch_2.pth').rename(other_disk / 'large.pth')
+    (run / 'epoch_2.pth').symlink_to(other_disk / 'large.pth')
+    config = Config(dict(work_dir=str(run)))
+    set_beginning(config, 'auto')
+    assert config.resume and config.load_from == str(run / 'epoch_2.pth')
+    with pytest.raises(ConfigError, match='holds another run'):
+        set_beginning(Config(dict(work_dir=str(run))), str(other_disk / 'large.pth'))

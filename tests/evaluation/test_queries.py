@@ -190,6 +190,7 @@ def test_the_file_holds_what_was_written(tmp_path):
     _, queries = evaluated(RetrievalMetric(), [gallery()], 1)
     file = queries_file(tmp_path / 'metrics.json')
     assert file.name == 'metrics.queries.npz'
+    assert queries_file('metrics.seed_1').name == 'metrics.seed_1.queries.npz'
     write_queries(file, queries)
     again = read_queries(file)
     assert again.keys() == queries.keys()

@@ -53,6 +53,9 @@ def test_missing_images_or_columns_of_a_table_are_named(tmp_path, monkeypatch):
         run(monkeypatch, csv_to_albef, *common)
     with pytest.raises(ValueError, match=r'(?s)1 of 1 images .*9\.jpg'):
         run(monkeypatch, csv_to_albef, *common, '--caption-column', 'text')
+    table.write_text('image\tcaption\tcaption\n9.jpg\tone\ttwo\n')
+    with pytest.raises(ValueError, match="several columns 'caption'"):
+        run(monkeypatch, csv_to_albef, *common)
 
 
 @pytest.mark.parametrize(

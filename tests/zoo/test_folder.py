@@ -144,7 +144,14 @@ def test_the_card_of_a_run_shows_its_training(trained, tmp_path):
     config.dump(run / 'tiny.py')
     torch.save({'state_dict': model.state_dict(), 'meta': {'epoch': 2}}, run / 'epoch_2.pth')
     (run / 'last_checkpoint').write_text(str(run / 'epoch_2.pth'))
+    for time, tested, rsum in ((1, 2, 300), (2, 1, 200)):  # the later test is of another epoch
+        (run / f'test/{time}/vis_data').mkdir(parents=True)
+        metrics = {'rsum': rsum, 'ema/rsum': 9 * rsum}
+        (run / f'test/{time}/{time}.json').write_text(json.dumps(metrics))
+        config.load_from = str(run / f'epoch_{tested}.pth')
+        config.dump(run / f'test/{time}/vis_data/config.py')
     exported = read_run(str(run))
+    assert exported.card['metrics'] == {'rsum': 300}
     axes = exported.card['figures']['Training'].axes
     drawn = {a.get_title('left'): a.lines[0].get_ydata() for a in axes if a.get_visible()}
     assert drawn.keys() == {'loss', 'lr'} and list(drawn['loss']) == [9, 8, 7, 6, 5]

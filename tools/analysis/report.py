@@ -100,8 +100,8 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
 
 def rankings_key(config_file: Path) -> str:
     """Where a config says to which file the rankings of its test go."""
-    loops = read_config(config_file).get('test_cfg', {}).get('loops', {})
-    names = [f'loops.{name}.' for name, loop in loops.items() if loop.type == 'RetrievalLoop']
+    loops = (read_config(config_file).get('test_cfg') or {}).get('loops', {})
+    names = [f'loops.{n}.' for n, loop in loops.items() if loop and loop.type == 'RetrievalLoop']
     return f'test_cfg.{"".join(names[:1])}save_rankings'
 
 

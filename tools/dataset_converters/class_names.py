@@ -120,7 +120,7 @@ def main() -> None:
     records = (
         {
             'image': f'{args.out.name}/{args.out.name}_{index:04}.jpg',
-            'caption': [template.format(name) for template in templates],
+            'caption': [template.replace('{}', name) for template in templates],
         }
         for index, name in enumerate(names)
     )

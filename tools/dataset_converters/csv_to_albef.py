@@ -81,6 +81,8 @@ def gather(
         # Strict: a quote that is never closed would make all rows that follow one caption.
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
         for column in (image_column, caption_column):
+            if (reader.fieldnames or []).count(column) > 1:
+                raise FileError(f'{table} has several columns {column!r}: rename all but one')
             if column not in (reader.fieldnames or ()):
                 raise FileError(
                     f'{table} has no column {column!r}, its header is '

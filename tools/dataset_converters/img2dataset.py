@@ -73,9 +73,10 @@ def main() -> None:
     total = successes(args.folder)
     if shards := sorted(args.folder.glob('*.tar')):
         first, last = shards[0].stem, shards[-1].stem
+        is_whole = f'{first}{last}'.isdecimal() and int(last) - int(first) + 1 == len(shards)
         print(
             CONFIG.format(
-                shards=f'{args.folder}/{{{first}..{last}}}.tar',
+                shards=f'{args.folder}/' + (f'{{{first}..{last}}}' if is_whole else '*') + '.tar',
                 count=len(shards),
                 total=total or 'None,  # not counted by img2dataset: fill in the number of pairs',
             )

@@ -76,7 +76,13 @@ def main() -> None:
     args = parse_args()
     require_new('--out', args.out)
     found = chain.from_iterable(map(read_answers, args.files))
-    if is_table(args.files[0]):
+    tables = [file for file in args.files if is_table(file)]
+    if tables:
+        if args.files != tables[:1] or args.most or args.least > 1:
+            raise ValueError(
+                f'{tables[0]} is the published table, which is taken whole: give it alone, without '
+                '--least and --most'
+            )
         answers = list(found)
         if len(set(answers)) < len(answers):
             raise ValueError(f'{args.files[0]} has a repeated answer')

@@ -52,6 +52,8 @@ def main() -> None:
     if not answers:
         raise FileError(f'{", ".join(map(str, args.annotations))}: there is no annotation')
     counts = count_answers(answers, args.least)
+    if not counts:
+        raise ValueError(f'no answer has {args.least} questions: lower --least')
     write_json(args.out, list(counts))
     coverage = f'correct for {sum(counts.values())} of {len(answers)} questions'
     print(f'{args.out}: {len(counts)} answers, {coverage}')

@@ -40,7 +40,7 @@ class Inferencer:
         config: a config or a config file; its test data set defines the preprocessing of images
             and texts. Or a name of the zoo, a folder of a model, or one on the Hugging Face hub;
             see :func:`xmodal.get_model`.
-        checkpoint: a checkpoint file; None for the weights of the name.
+        checkpoint: a checkpoint file; None for the weights of the name, which a config lacks.
         device: device of the model.
         batch_size: images, texts, or pairs, that are in the model at once, of lists of any length.
         progress: shows a bar.
@@ -169,7 +169,9 @@ class Inferencer:
         image, text = self.encode(images, texts)
         if not len(images):
             return image.embedding.new_zeros(0, *(image.tokens.grid_size or (0, 0)))
-        return grad_cam(self.model, image.tokens, text.tokens, layer)[1]
+        batches = torch.arange(len(images)).split(self.batch_size)
+        pairs = [(image.tokens.select(rows), text.tokens.select(rows)) for rows in batches]
+        return torch.cat([grad_cam(self.model, *pair, layer)[1] for pair in pairs])
 
     @torch.no_grad()
     def anchors(self, image: ImageLike, text: str) -> list[WordAnchors]:

@@ -10,6 +10,7 @@ from xmodal.arguments import accepted_parameters
 from xmodal.build_functions import find_component
 from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
+from xmodal.errors import ConfigError
 from xmodal.registry import MODELS, register_all
 from xmodal.zoo.checkpoints import find_checkpoint
 from xmodal.zoo.folder import WEIGHTS, find_folder, read_folder
@@ -62,6 +63,8 @@ def get_model(name: str, pretrained: bool | str | Path = True, device: str = 'cp
 
 def locate(name: str | Path, pretrained: bool | str | Path = True) -> tuple[Config, Path | None]:
     """The config and the checkpoint that a name stands for; see :func:`get_model`."""
+    if isinstance(name, Config):
+        raise ConfigError('a config has no weights: give a checkpoint, too')
     source = None if isinstance(pretrained, bool) else pretrained
     if entry := find_entry(str(name)):
         if entry.is_shipped and source is None:

@@ -222,7 +222,10 @@ def _merge_by_image(entries: Iterable[Entry], file: Path) -> Iterable[Entry]:
 
 def _as_int(image_id: int | str | None) -> int | None:
     """The id as an integer; None for other ids, for which the index numbers distinct images."""
-    return int(image_id) if isinstance(image_id, int) or str(image_id).isdecimal() else None
+    if isinstance(image_id, int):
+        return image_id
+    is_number = str(image_id).isdecimal() and len(image_id) < 19  # 64 bits
+    return int(image_id) if is_number and str(int(image_id)) == image_id else None
 
 
 def _with_progress(images: Collection, file: Path) -> Iterable:

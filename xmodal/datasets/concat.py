@@ -27,7 +27,7 @@ class WeightedConcatDataset(SeededDataset, Dataset):
             run.
 
     Raises:
-        ValueError: when there is not one weight above 0 for each dataset.
+        ValueError: when there is no dataset, or not one weight above 0 for each.
     """
 
     def __init__(
@@ -38,6 +38,8 @@ class WeightedConcatDataset(SeededDataset, Dataset):
     ) -> None:
         super().__init__(seed)
         weights = [1] * len(datasets) if weights is None else weights
+        if not datasets:
+            raise ValueError('dataset.datasets=[], expected at least one')
         if len(weights) != len(datasets) or min(weights) <= 0:
             raise ValueError(
                 f'dataset.weights={list(weights)} for {len(datasets)} datasets: expected a number '

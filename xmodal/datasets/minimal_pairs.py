@@ -123,19 +123,26 @@ class AroOrderDataset(MinimalPairDataset):
 
         json.dump(COCO_Order(root_dir=…).test_cases, open('coco_order.json', 'w'))
 
-    An order that is the caption itself is left out. The skill is 'order'.
+    An order that is the caption itself is left out, and a caption without others, too. The skill is
+    'order'.
     """
 
     layout = '[{"image": "….jpg", "caption_options": ["the caption", "another order", …]}, …]'
 
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
+        num_without = 0
         for index, item in enumerate(stream_objects(file)):
             options = item.texts('caption_options')
             if len(options) < 2:
                 raise item.error('caption_options', 'a caption and other orders of its words')
             others = [text for text in options[1:] if text != options[0]]
+            if not others:
+                num_without += 1
+                continue
             yield self.record(item.name('image'), [options[0], *others], 0, 'order', str(index))
+        if num_without:
+            print_log(f'{file}: {num_without} captions without another order dropped', 'current')
 
 
 @DATASETS.register_module()

@@ -65,6 +65,11 @@ class PrecompDataset(Dataset):
         max_images: int | None = None,
         test_mode: bool = False,
     ) -> None:
+        for name, value in dict(
+            captions_per_image=captions_per_image, max_images=max_images
+        ).items():
+            if value is not None and value < 1:
+                raise ValueError(f'dataset.{name}={value}, expected at least 1, or None')
         self.test_mode = test_mode
         prefix = Path(data_root, split)
         names = [f'{split}_ims.npy', f'{split}_caps.txt']

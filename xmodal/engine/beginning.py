@@ -15,12 +15,14 @@ def check_row_source(config: Config, row: str) -> None:
     Raises:
         ConfigError: names the checkpoint, and how to get it.
     """
-    if config.get('resume') or not config.get('load_from') or Path(config.load_from).is_file():
+    source = Path(config.get('load_from') or '')
+    is_stage = 'rows' in source.parts  # and not another checkpoint that the user names
+    if config.get('resume') or not is_stage or source.is_file():
         return
     table, name, *_ = row.split(':')
-    stage = Path(config.load_from).parent.name
+    stage = source.parent.name
     raise ConfigError(
-        f'{row} starts from {config.load_from}, which does not exist: train stage {stage} first '
+        f'{row} starts from {source}, which does not exist: train stage {stage} first '
         f'(--row {table}:{name}:{stage}), give another checkpoint by --cfg-options load_from=FILE, '
         f'or train all stages by tools/ablate.py {table} --only {name}'
     )
@@ -47,7 +49,7 @@ def set_beginning(config: Config, resume: str | None) -> None:
             f'{work_dir} holds an earlier run ({existing[-1].name}): add --resume to continue it, '
             'or give another --work-dir'
         )
-    if existing and Path(checkpoint).resolve().parent != work_dir.resolve():
+    if existing and Path(checkpoint).parent.resolve() != work_dir.resolve():
         raise ConfigError(
             f'{work_dir} holds another run ({existing[-1].name}) than {checkpoint}: give a new '
             '--work-dir to continue from there'

@@ -70,7 +70,7 @@ class Options(DictAction):
     @staticmethod
     def _parse_iterable(val: str) -> Any:
         """A value. MMEngine deletes all spaces, also those of a path."""
-        if any(mark in val for mark in ',()[]'):
+        if ',' in val or val.strip('\'"')[:1] in ('(', '['):
             return DictAction._parse_iterable(val)
         return DictAction._parse_int_float_bool(val.strip('\'"'))
 

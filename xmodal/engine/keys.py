@@ -24,14 +24,14 @@ _KEYS_OF = {
     'randomness': ('seed', 'diff_rank_seed', 'deterministic'),
     'env_cfg': ('cudnn_benchmark', 'mp_cfg', 'dist_cfg', 'resource_limit'),
 }
-# The keys of a data loader that MMEngine reads itself.
-_DATALOADER_KEYS = ('num_batch_per_epoch', 'disable_subprocess_warning')
+# The key of a data loader that MMEngine reads itself.
+_DATALOADER_KEYS = ('num_batch_per_epoch',)
 
 
 def check_keys(config: Config) -> None:
-    """Refuses top-level dicts that nothing reads.
+    """Refuses top-level dicts that nothing reads and whose name resembles a known key.
 
-    Plain values (numbers, strings, lists) may be variables of the config, so they pass.
+    Others, and plain values (numbers, strings, lists), may be variables of the config.
 
     Raises:
         ConfigError: names the key and the nearest known key.
@@ -102,7 +102,7 @@ def check_dataloader(dataloader: dict) -> None:
     if problem := unknown_key(DataLoader, keys):
         raise ConfigError(problem)
     for name in ('collate_fn', 'worker_init_fn'):
-        if name in dataloader:
+        if isinstance(dataloader.get(name), dict):
             keys = dict(dataloader[name])
             function = find_component(keys.pop('type'), FUNCTIONS)
             if problem := unknown_key(function, keys):

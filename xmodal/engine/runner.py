@@ -185,7 +185,7 @@ class XModalRunner(Runner):
             return
         super().load_or_resume()
         # It may have named another one, or nothing that is there.
-        is_own = Path(self._load_from).resolve().parent == Path(self.work_dir).resolve()
+        is_own = Path(self._load_from).parent.resolve() == Path(self.work_dir).resolve()
         if self._resume and is_own and is_main_process():
             set_last_checkpoint(self.work_dir, self._load_from)
 

@@ -42,7 +42,8 @@ def figure(queries: Queries, metric: str) -> float | None:
 
 def queries_file(metrics_file: str | Path) -> Path:
     """The file beside ``metrics.json``: ``metrics.queries.npz``."""
-    return Path(metrics_file).with_suffix('.queries.npz')
+    file = Path(metrics_file)
+    return file.with_name(file.name.removesuffix('.json') + '.queries.npz')
 
 
 def write_queries(file: str | Path, queries: Queries) -> None:

@@ -113,11 +113,15 @@ class VqaMetric(TaskMetric):
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The accuracy of each known answer, over all questions and by answer type."""
-        records = [record for record in records if record['human_answers']]
-        if not records:
+        known = [bool(record['human_answers']) for record in records]
+        if not any(known):
             return {}
-        scores = [vqa_accuracy(record['predicted'], record['human_answers']) for record in records]
-        return by_answer_type(records, scores)
+        scores = [
+            vqa_accuracy(record['predicted'], record['human_answers']) if is_known else 0.0
+            for record, is_known in zip(records, known, strict=True)
+        ]
+        columns = by_answer_type(records, scores)
+        return {name: where(column, known) for name, column in columns.items()}
 
 
 def by_answer_type(records: list[dict], scores: list[float]) -> dict[str, list[float]]:

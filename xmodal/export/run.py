@@ -37,7 +37,7 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
     Args:
         name: folder of a run, or what :func:`xmodal.get_model` takes.
         checkpoint: of the run; None for the last one.
-        metrics_file: of a test; None for that of the last test in its folder ``test``.
+        metrics_file: of a test; None for that of the checkpoint's last one in its folder ``test``.
 
     Raises:
         FileNotFoundError: when the folder has no config or no checkpoint.
@@ -52,7 +52,7 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
                 f'{folder} has no config or no checkpoint: it must be the work_dir of a trained run'
             )
         config = read_config(str(configs[0]))
-        tests = sorted(folder.glob('test/*/*.json'))
+        tests = [x for x in sorted(folder.glob('test/*/*.json')) if _tests(x, checkpoint)]
         metrics_file = metrics_file or (tests[-1] if tests else None)
         card = _describe(config, checkpoint)
         if any(folder.glob('*/vis_data/scalars.json')):
@@ -64,8 +64,18 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
             card = _of_card(folder / CARD) if folder.is_dir() else _of_entry(find_entry(name))
         checkpoint = checkpoint or weights
     if metrics_file:
-        card['metrics'] = read_json(metrics_file)
+        metrics = read_json(metrics_file)
+        # Those of an average of weights are of another model.
+        card['metrics'] = {k: v for k, v in metrics.items() if not k.startswith('ema/')}
     return Run(load_model(config, checkpoint), config, card)
+
+
+def _tests(metrics_file: Path, checkpoint: Path) -> bool:
+    """Whether metrics are those of a test of a checkpoint, as the log of the test says."""
+    config = metrics_file.parent / 'vis_data' / 'config.py'
+    if not config.is_file():
+        return False
+    return Path(read_config(str(config)).get('load_from') or '').resolve() == checkpoint.resolve()
 
 
 def _describe(config: Config, checkpoint: Path) -> dict[str, Any]:

@@ -55,12 +55,12 @@ def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
         image_rows = iter(inferencer.encode_images(images).embedding.float().cpu().numpy())
     vectors = []
     for query in queries:
-        vector = next(text_rows) if query.text else 0
+        vector = next(text_rows) if any(query.texts) else 0
         if query.without:
             vector = vector - next(text_rows)
         if query.image is not None:
             vector = vector + next(image_rows)
-        combined = query.without or (query.text and query.image is not None)
+        combined = query.without or (any(query.texts) and query.image is not None)
         vectors.append(_unit(vector) if combined else vector)
     return np.ascontiguousarray(np.stack(vectors), np.float32)
 

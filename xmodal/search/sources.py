@@ -119,13 +119,14 @@ def _raise(error: OSError) -> None:
 
 
 def _entries(file: Path) -> Iterator[Entry]:
-    if file.suffix == '.tar':
+    suffix = file.suffix.lower()
+    if suffix == '.tar':
         yield from _shard_entries(file)
-    elif file.suffix in ('.csv', '.json'):
-        names = _csv_names(file) if file.suffix == '.csv' else _albef_names(file)
+    elif suffix in ('.csv', '.json'):
+        names = _csv_names(file) if suffix == '.csv' else _albef_names(file)
         for name in names:
             yield _file_entry(str(file.parent / name))
-    elif file.suffix.lower() in SUFFIXES:
+    elif suffix in SUFFIXES:
         yield _file_entry(str(file))
 
 

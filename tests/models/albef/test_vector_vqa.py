@@ -77,8 +77,7 @@ def test_vectors_of_answers_are_those_of_weights_that_were_loaded_since(model, b
     model.eval()
     before = model.tensor(batch['inputs'])
     state = {name: x + 0.1 if 'text_proj' in name else x for name, x in model.state_dict().items()}
-    model.load_state_dict(state)
-    model.eval()
+    model.load_state_dict(state)  # without another call of eval()
     after = model.tensor(batch['inputs'])
     ids, mask = model.data_preprocessor.tokenize(ANSWERS)
     expected = model.backbone.encode_text(ids, mask).embedding

@@ -155,3 +155,18 @@ def test_the_encoder_of_a_checkpoint_of_this_package_is_read_by_init_weights(tmp
     assert encoder.vit.patch_embed[0].weight.equal(trained.vit.patch_embed[0].weight)
     assert encoder.vit.blocks[1].mlp.fc1.weight.equal(trained.vit.blocks[1].mlp.fc1.weight)
     assert encoder.vit.pos_embed.shape == (1, 26, 16), 'resampled'
+
+
+def test_a_model_without_cls_or_with_registers_is_an_error():
+    for arch in ('vit_base_patch16_siglip_224', 'vit_small_patch14_reg4_dinov2'):
+        with pytest.raises(ValueError, match=r'tokens before the patches.*TimmImageEncoder'):
+            make_encoder(arch=arch, depth=1)
+
+
+def test_positions_without_one_of_cls_are_resampled():
+    small, large = (make_encoder(size, arch='deit3_small_patch16_224') for size in (24, 40))
+    large.vit.load_state_dict(small.vit.state_dict())
+    loaded = small.vit.pos_embed.detach().view(1, 3, 3, 16).permute(0, 3, 1, 2)
+    expected = interpolate(loaded, (5, 5), mode='bicubic', antialias=True)
+    expected = expected.flatten(2).transpose(1, 2)
+    torch.testing.assert_close(large.vit.pos_embed.detach(), expected)

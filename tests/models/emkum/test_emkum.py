@@ -364,6 +364,18 @@ def test_an_encoder_of_regions_without_cls_is_an_error(emkum_config):
         MODELS.build(config)
 
 
+def test_a_text_encoder_without_cls_is_an_error(emkum_config):
+    config = emkum_config()
+    config['text_encoder'] = dict(type='GruTextEncoder', vocab_size=128, embed_dims=WIDTH)
+    with pytest.raises(ValueError, match=r'GruTextEncoder has no \[CLS\].*for texts a BERT'):
+        MODELS.build(config)
+
+
+def test_a_teacher_of_grid_features_is_an_error(emkum_config):
+    with pytest.raises(ValueError, match='the teacher sees pixels.*GridFeatureEncoder'):
+        MODELS.build(on_grid_features(emkum_config()))
+
+
 def test_encoders_of_two_widths_are_an_error(emkum_config):
     config = emkum_config()
     config['image_encoder'] |= dict(embed_dim=16)

@@ -66,6 +66,14 @@ def test_the_gradient_is_finite_and_reaches_both_encoders():
         assert gradient.isfinite().all() and gradient.any()
 
 
+def test_texts_of_cls_alone_have_no_loss():
+    step = make_step()
+    tokens = step.text.tokens
+    alone = tokens._replace(embeddings=tokens.embeddings[:, :1], attention_mask=None)
+    step = step._replace(text=step.text._replace(tokens=alone))
+    assert WordContrastHead(groups=GROUPS).loss(make_model(), step)['loss_words'] == 0
+
+
 def test_an_error_names_this_head():
     with pytest.raises(ValueError, match='model.heads has WordContrastHead'):
         WordContrastHead().check(make_model())

@@ -171,6 +171,15 @@ def test_statistics_of_regions_leave_out_padded_regions(build_position):
         torch.testing.assert_close(actual['anchor_share'][b], anchors)
 
 
+def test_a_text_without_words_has_no_share_of_anchors(build_position):
+    position = build_position('ace_rpe')
+    image = Tokens(torch.randn(2, 10, 32), grid_size=(3, 3))
+    text_mask = torch.tensor([[True] * 4, [True, False, False, False]])
+    relation = position.relate(image, Tokens(torch.randn(2, 4, 32), text_mask))
+    for share in position.statistics(relation, text_mask).values():
+        assert share.isfinite().all() and share[1] == 0
+
+
 def test_each_layer_has_separate_weights_unless_shared(build_position):
     assert build_position('ace_rpe').weight['query'].shape == (2, 4, 32)
     assert build_position('ace_rpe shared').weight['query'].shape == (1, 4, 32)
@@ -190,6 +199,7 @@ def test_switched_off_roles_have_no_weights(build_position):
         (dict(groups=5), 'position.groups=5 must divide the width of the tokens, 32'),
         (dict(patch_window=4), 'position.patch_window=4, expected an odd number'),
         (dict(token_window=0), 'position.token_window=0, expected an odd number'),
+        (dict(delta=0), 'position.delta=0, expected a cosine above 0'),
     ],
 )
 def test_a_wrong_switch_is_named(wrong, message):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from xmodal.models.losses import PairLoss
+from xmodal.models.sgraf.similarity import SGRAFSimilarity
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, Regions, Tokens
 
@@ -163,3 +164,58 @@ def test_an_encoder_for_another_vocabulary_is_an_error(matcher):
     assert matcher().text_encoder.embedding.num_embeddings == 8
     with pytest.raises(ValueError, match='vocab_size=9, but the vocabulary .* has 8 words'):
         matcher(vocab_size=9)
+
+
+class Kept(PairLoss):
+    """Needs the diagonal, and keeps the scores that it gets."""
+
+    takes_logits, chooses_pairs, scores = False, True, None
+
+    def needed_pairs(self, scores, positives):
+        return torch.eye(len(scores), dtype=torch.bool)
+
+    def forward(self, scores, positives):
+        self.scores = scores
+        return {'loss_kept': scores.diagonal().sum()}
+
+
+@pytest.mark.parametrize('takes_logits', [False, True])
+def test_pairs_that_the_loss_leaves_out_have_no_score(matcher, regions_batch, takes_logits):
+    model = matcher()
+    model.loss_module = Kept()
+    model.loss_module.takes_logits = takes_logits
+    model.loss(regions_batch)['loss_kept'].backward()
+    scores = model.loss_module.scores
+    assert scores.diagonal().isfinite().all()
+    assert scores[~torch.eye(4, dtype=torch.bool)].isneginf().all()
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    assert gradients and all(gradient.isfinite().all() for gradient in gradients)
+
+
+@pytest.mark.parametrize(
+    ('loss', 'passes'),
+    [
+        (dict(type='TripletLoss'), 1),
+        (dict(type='TripletLoss', negatives='mean'), 0),
+        (dict(type='InfoNCELoss'), 0),
+    ],
+)
+def test_a_loss_of_all_pairs_needs_no_pass_that_chooses_some(
+    matcher, regions_batch, monkeypatch, loss, passes
+):
+    model, counted = matcher(loss=loss), []
+    whole = model.similarity._score_without_graph
+
+    def count(*arguments):
+        counted.append(1)
+        return whole(*arguments)
+
+    monkeypatch.setattr(model.similarity, '_score_without_graph', count)
+    model.loss(regions_batch)
+    assert len(counted) == passes
+
+
+def test_a_similarity_may_be_named_by_its_class(matcher, regions_batch):
+    SIMILARITIES['class'] = dict(SIMILARITIES['fusion'], type=SGRAFSimilarity)
+    assert matcher('class').loss(regions_batch)['loss_triplet'].isfinite()
+    del SIMILARITIES['class']

@@ -20,7 +20,8 @@ class AlbefAugment(BaseTransform):
     """Random resized crop, bicubic, followed by ALBEF's RandAugment.
 
     RandAugment samples ``num_ops`` of ten operations and applies each with probability 1/2. None of
-    them changes a hue, since captions name colours. For flips, use :class:`RandomFlip`.
+    them moves hues on purpose, since captions name colours, but equalize and autocontrast stretch
+    each channel by itself, as ALBEF's do. For flips, use :class:`RandomFlip`.
 
     Args:
         size: side of the result, in pixels.

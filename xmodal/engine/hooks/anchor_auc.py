@@ -33,6 +33,8 @@ class AnchorAucHook(Hook):
     """
 
     def __init__(self, instances: str, images: int = 100) -> None:
+        if images < 1:
+            raise ConfigError(f'AnchorAucHook: images={images}, expected at least 1')
         self.objects, self.images = read_objects(instances), images
 
     def before_train(self, runner: Runner) -> None:

@@ -120,7 +120,9 @@ def class_embeddings(
         ConfigError: when the model gives no embeddings.
     """
     prompts = [
-        clean_caption(template.format(name), max_words) for name in names for template in templates
+        clean_caption(template.replace('{}', name), max_words)
+        for name in names
+        for template in templates
     ]
     embeddings = []
     for start in range(0, len(prompts), text_batch):

@@ -103,6 +103,10 @@ class NoDecayConstructor:
         if is_undecayed:
             group['weight_decay'] = 0.0
         if scale != 1:
+            if 'lr' not in self.optimizer_cfg:
+                raise ConfigError(
+                    'optim_wrapper.optimizer has no lr, which lr_mult and layer_decay scale'
+                )
             group |= {'lr': scale * self.optimizer_cfg['lr'], SCALE: scale}
         return group
 

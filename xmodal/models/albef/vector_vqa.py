@@ -51,6 +51,7 @@ class AlbefVectorVQA(AlbefModel):
         self.register_buffer('listed_ids', ids, persistent=False)
         self.register_buffer('listed_mask', mask, persistent=False)
         self._answers: Tensor | None = None
+        self.register_load_state_dict_post_hook(lambda model, _: model.forget_answers())
         parts = ('text_encoder', 'text_pooling', 'text_proj', 'token_type')
         of_text = {name: getattr(self.backbone, name) for name in parts}
         trained = [
@@ -65,9 +66,13 @@ class AlbefVectorVQA(AlbefModel):
             )
 
     def train(self, mode: bool = True) -> 'AlbefVectorVQA':
-        """Sets the mode, and forgets the vectors of the answers: weights may have been loaded."""
-        self._answers = None
+        """Sets the mode, and forgets the vectors of the answers."""
+        self.forget_answers()
         return super().train(mode)
+
+    def forget_answers(self) -> None:
+        """Forgets the vectors of the answers, which other weights would encode otherwise."""
+        self._answers = None
 
     def loss(self, batch: ImageTextBatch, samples: list[DataSample]) -> dict[str, Tensor]:
         """``loss_answers`` and the accuracy; samples have ``answers`` and ``answer_weights``."""

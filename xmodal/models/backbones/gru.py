@@ -85,6 +85,11 @@ class GruTextEncoder(Encoder):
             f'{self.word_vectors}: vectors of {len(vectors)} of {vocab_size} words', 'current'
         )
 
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+        return self.embedding.num_embeddings
+
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
         """Words to word vectors, (B, L, word_dims)."""
         return Tokens(self.dropout(self.embedding(input_ids)), attention_mask)

@@ -63,6 +63,11 @@ class ViTImageEncoder(Encoder):
         self.arch, self.pretrained, self.overrides = arch, pretrained, overrides
         self.image_size = image_size
         self.vit = self._create(image_size)
+        if self.vit.num_prefix_tokens != 1:
+            raise ValueError(
+                f"image_encoder.arch='{arch}' has {self.vit.num_prefix_tokens} tokens before the "
+                'patches, expected [CLS] alone: take a TimmImageEncoder for other models of timm'
+            )
         if conv_stem:
             self.vit.patch_embed = ConvStem(self.patch_size, self.embed_dims, image_size)
         self.vit.register_load_state_dict_pre_hook(
@@ -165,9 +170,8 @@ def _resample_position(vit: nn.Module, state_dict: dict, prefix: str, *_, antial
     key = prefix + 'pos_embed'
     loaded = state_dict.get(key)
     if loaded is not None and loaded.shape[1] != vit.pos_embed.shape[1]:
+        rows, columns = vit.patch_embed.grid_size
+        prefix = vit.pos_embed.shape[1] - rows * columns  # 0 where [CLS] has no position
         state_dict[key] = resample_abs_pos_embed(
-            loaded,
-            new_size=list(vit.patch_embed.grid_size),
-            num_prefix_tokens=1,
-            antialias=antialias,
+            loaded, [rows, columns], num_prefix_tokens=prefix, antialias=antialias
         )

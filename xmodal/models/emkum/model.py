@@ -75,10 +75,16 @@ class EmkumModel(CrossModalModel):
                 f'image_encoder is {widths[0]} wide and text_encoder {widths[1]}: both pass one '
                 'block and must have one width'
             )
-        if not self.image_encoder.has_cls:
+        for encoder in (self.image_encoder, self.text_encoder):
+            if not encoder.has_cls:
+                raise ValueError(
+                    f'{type(encoder).__name__} has no [CLS], which EMKUM contrasts: for grid '
+                    'features take GridFeatureEncoder, for texts a BERT'
+                )
+        if teacher is not None and hasattr(self.image_encoder, 'feature_dims'):
             raise ValueError(
-                f'{image_encoder["type"]} has no [CLS], which EMKUM contrasts: for grid features '
-                'take GridFeatureEncoder'
+                f'the teacher sees pixels, and {type(self.image_encoder).__name__} features that '
+                'were computed before: set teacher=None'
             )
         self.shared_block = MODELS.build(
             {'type': SharedBlock, 'embed_dims': widths[0], **shared_block}

@@ -73,14 +73,15 @@ class ITMHead(PretrainHead):
         self, model: nn.Module, step: PretrainStep, request: FusionRequest, fused: Fused
     ) -> dict[str, Tensor]:
         """``loss_itm``, ``itm_accuracy``, and the position's figures of both kinds of pairs."""
-        values = self.classification_loss(self(fused.text_tokens), *request.drawn)
+        labels, weights = request.drawn
+        values = self.classification_loss(self(fused.text_tokens), labels, weights)
         image, text, pairs = request.image, request.text, request.pairs
         words = text.attention_mask[pairs[:, 1]]
         regions = None  # whose positions are in the relation from the first on, without [CLS]
         if not model.backbone.image_encoder.has_cls:
             regions = image.full_mask()[pairs[:, 0]]
         figures = model.backbone.position.statistics(fused.relation, words, regions)
-        return values | by_match(figures, request.drawn[0].bool())
+        return values | by_match(figures, labels.bool(), weights > 0)
 
     def sample_pairs(self, logits: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The pairs to classify: B that match, B with another image, B with another text.

@@ -71,7 +71,7 @@ class MLMHead(PretrainHead):
 
     def check(self, model: nn.Module) -> None:
         """Refuses a tokenizer without [MASK], word vectors of another width, and unknown words."""
-        if model.data_preprocessor.mask_id is None:
+        if getattr(model.data_preprocessor, 'mask_id', None) is None:
             raise ValueError(
                 'the tokenizer has no [MASK], which masked language modelling puts in place of '
                 'words: set heads.mlm=None, or take a BERT as text encoder'

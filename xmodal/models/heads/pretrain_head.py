@@ -141,16 +141,20 @@ def _build_head(
     return head
 
 
-def by_match(figures: dict[str, Tensor], matched: Tensor) -> dict[str, Tensor]:
+def by_match(
+    figures: dict[str, Tensor], matched: Tensor, counts: Tensor | None = None
+) -> dict[str, Tensor]:
     """Means over matched and over mismatched pairs, ``NAME_matched`` and ``NAME_mismatched``.
 
     Args:
         figures: of each pair, (B,) by name, as a position's ``statistics``.
         matched: (B,) bool.
+        counts: (B,) bool, False for a pair that stands for none; None where all count.
     """
+    mismatched = ~matched if counts is None else ~matched & counts
     return {
         # Without an index, which a GPU would be waited for.
         f'{name}_{suffix}': figure.where(rows, 0).sum() / rows.sum().clamp(min=1)
         for name, figure in figures.items()
-        for suffix, rows in (('matched', matched), ('mismatched', ~matched))
+        for suffix, rows in (('matched', matched), ('mismatched', mismatched))
     }

@@ -22,9 +22,12 @@ class PairLoss(nn.Module):
 
     Attributes:
         takes_logits: whether the scores are logits, and not the similarity's scores of a test.
+        chooses_pairs: whether :meth:`needed_pairs` may leave pairs out, so that the scores of all
+            are computed first, without gradients.
     """
 
     takes_logits = False
+    chooses_pairs = False
 
     def needed_pairs(self, scores: Tensor, positives: Tensor) -> Tensor | None:
         """The pairs that the loss depends on, (B, B) bool; None for all.
@@ -55,6 +58,11 @@ class TripletLoss(PairLoss):
             raise ValueError(f"TripletLoss.negatives='{negatives}', expected one of {NEGATIVES}")
         self.margin, self.negatives = margin, negatives
 
+    @property
+    def chooses_pairs(self) -> bool:
+        """Whether few pairs count."""
+        return self.negatives == 'hardest'
+
     def plateau(self, batch_size: int) -> float:
         """The loss where all pairs of a batch have equal scores.
 
@@ -65,7 +73,7 @@ class TripletLoss(PairLoss):
 
     def needed_pairs(self, scores: Tensor, positives: Tensor) -> Tensor | None:
         """The positives and the hardest negatives, where those are asked for."""
-        if self.negatives != 'hardest':
+        if not self.chooses_pairs:
             return None
         negatives = scores.masked_fill(positives, -torch.inf)
         needed = torch.eye(len(scores), dtype=torch.bool, device=scores.device)

@@ -69,6 +69,8 @@ class AnchorRelativePosition(NoPosition):
         for name, window in (('patch_window', patch_window), ('token_window', token_window)):
             if window < 1 or window % 2 == 0:
                 raise ValueError(f'position.{name}={window}, expected an odd number, as 3')
+        if delta <= 0:
+            raise ValueError(f'position.delta={delta}, expected a cosine above 0, as 0.05')
         self.groups, self.delta, self.tau = groups, delta, tau
         self.patch_window, self.token_window = patch_window, token_window
         self.shared, self.null = shared, null
@@ -165,7 +167,7 @@ class AnchorRelativePosition(NoPosition):
             real = real.expand(-1, relation.distance.shape[1] - 1, -1, -1)
         else:
             real = real & image_mask[:, :, None, None]
-        count = real.sum((1, 2, 3)) * self.groups
+        count = (real.sum((1, 2, 3)) * self.groups).clamp(min=1)
         masked = relation.distance[:, first:, 1:].isinf() & real
         shares = {'masked_share': masked.sum((1, 2, 3)) / count}
         if relation.similarity is not None:

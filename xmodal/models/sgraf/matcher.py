@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from xmodal.models.base import CrossModalModel, check_vocabulary
@@ -43,7 +44,8 @@ class ImageTextMatcher(CrossModalModel):
         self.text_encoder = MODELS.build(text_encoder)
         check_vocabulary(self.data_preprocessor, self.text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
-        kind = MODELS.get(similarity['type'])
+        kind = similarity.get('type')
+        kind = MODELS.get(kind) if isinstance(kind, str) else kind
         if widths[0] != widths[1] and getattr(kind, 'compares_tokens', True):
             raise ValueError(
                 f'image_encoder.embed_dims={widths[0]} and text_encoder.embed_dims={widths[1]}: '
@@ -58,13 +60,15 @@ class ImageTextMatcher(CrossModalModel):
     ) -> dict[str, Tensor]:
         """The losses of a batch with one caption an image."""
         positives = batch.texts_of_images
-        needed = partial(self.loss_module.needed_pairs, positives=positives)
+        needed = None
+        if self.loss_module.chooses_pairs:
+            needed = partial(self.loss_module.needed_pairs, positives=positives)
         images, texts = self._encode(batch)
         logits = self.similarity(images, texts, needed)
-        takes_logits = self.loss_module.takes_logits
-        return self.loss_module(
-            logits if takes_logits else self.similarity.to_scores(logits), positives
-        )
+        if self.loss_module.takes_logits:
+            return self.loss_module(logits, positives)
+        scores = self.similarity.to_scores(logits).masked_fill(logits.isneginf(), -torch.inf)
+        return self.loss_module(scores, positives)
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
         """Logits of all images with all captions, (B, T)."""
