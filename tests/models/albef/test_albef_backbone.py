@@ -1,12 +1,14 @@
 """The image and text embeddings of the ALBEF family."""
 
+import json
+
 import pytest
 import torch
 from torch.nn.functional import gelu, layer_norm, normalize
 
 from xmodal.errors import ConfigError
 from xmodal.registry import MODELS
-from xmodal.structures import Regions
+from xmodal.structures import ImageTextBatch, Regions
 
 POOLINGS = {
     'TEMDE': dict(type='TEMDE', partitions=3, centroids=4, inner_dims=5),
@@ -260,3 +262,40 @@ def test_anchors_of_regions_are_counted_from_the_first_region_on(with_regions, b
     values = MODELS.build(config).loss(data)
     # Every pair of a region and a word is above δ, and padding would count as a pair that is not.
     assert values['anchor_share_matched'] == values['anchor_share_mismatched'] == 1
+
+
+def test_regions_and_a_gru_train_by_itc_alone(tmp_path):
+    names = ['<pad>', '<start>', '<end>', '<unk>', 'a', 'red', 'dog']
+    word_ids = {name: word_id for word_id, name in enumerate(names)}
+    file = tmp_path / 'vocab.json'
+    file.write_text(json.dumps({'word2idx': word_ids}))
+    pooling = dict(type='MeanPooling')
+    model = MODELS.build(
+        dict(
+            type='AlbefPretrainer',
+            data_preprocessor=dict(
+                type='RegionTextPreprocessor',
+                tokenizer=dict(vocabulary=str(tmp_path / 'vocab.json')),
+            ),
+            backbone=dict(
+                image_encoder=dict(type='RegionEncoder', feature_dims=7, embed_dims=8),
+                text_encoder=dict(type='GruTextEncoder', vocab_size=7, word_dims=5, embed_dims=8),
+                fusion=dict(type='FusionEncoder', embed_dims=8, num_heads=2, depth=1),
+                position=dict(type='none'),
+                proj_dims=4,
+                image_pooling=pooling,
+                text_pooling=pooling,
+            ),
+            heads=dict(itc=dict(type='ITCHead')),
+        )
+    )
+    ids = torch.arange(3)
+    batch = ImageTextBatch(
+        images=Regions(torch.randn(3, 4, 7), torch.ones(3, 4, dtype=torch.bool)),
+        input_ids=torch.randint(4, 7, (3, 5)),
+        attention_mask=torch.ones(3, 5, dtype=torch.bool),
+        image_ids=ids,
+        text_ids=ids,
+        text_image_ids=ids,
+    )
+    assert model(batch, mode='loss')['loss_itc'].isfinite()
