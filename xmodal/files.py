@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import isgeneratorfunction
@@ -71,6 +71,17 @@ def explain_errors(
             f'{file} cannot be read{progress()}: {content_error_message(error)}. '
             f'Expected {expected}'
         ) from error
+
+
+def read_explained(
+    read: Callable[[], Iterable[Any]], file: str | Path, layout: str, reader: str, noun: str
+) -> Iterator[Any]:
+    """Yields what ``read`` does; errors name file, reader, progress and the expected layout."""
+    num_read = 0
+    with explain_errors(file, layout, lambda: f' by {reader} after {num_read} {noun}'):
+        for item in read():
+            yield item
+            num_read += 1
 
 
 def reads(layout: str) -> Callable[[Callable], Callable]:

@@ -27,7 +27,7 @@ from xmodal.build_functions import find_component
 from xmodal.datasets.base import evenly_spaced
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.engine.work_dir import latest_checkpoint
+from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.registry import DATASETS, FUNCTIONS
@@ -83,19 +83,14 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
     Raises:
         FileNotFoundError: if a file is missing; the message says how to make it.
     """
-    configs = sorted(work_dir.glob('*.py'))
-    checkpoint = args.checkpoint or latest_checkpoint(work_dir)
-    if not configs or not checkpoint:
-        raise FileNotFoundError(
-            f'{work_dir} has no config or no checkpoint: it must be the work_dir of a trained run'
-        )
+    config, checkpoint = config_and_checkpoint(work_dir, args.checkpoint)
     rankings = args.rankings or work_dir / 'rankings.json'
     if not rankings.is_file():
         raise FileNotFoundError(
-            f'{rankings} does not exist: write it with `python tools/test.py {configs[0]} '
-            f'{checkpoint} --cfg-options {rankings_key(configs[0])}={rankings}`'
+            f'{rankings} does not exist: write it with `python tools/test.py {config} '
+            f'{checkpoint} --cfg-options {rankings_key(config)}={rankings}`'
         )
-    return configs[0], checkpoint, rankings
+    return config, checkpoint, rankings
 
 
 def rankings_key(config_file: Path) -> str:

@@ -13,7 +13,7 @@ from xmodal.datasets.index import Entry, identify, open_index
 from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.text import clean_caption
 from xmodal.fields import read_object
-from xmodal.files import explain_errors
+from xmodal.files import read_explained
 from xmodal.registry import DATASETS
 
 
@@ -118,14 +118,16 @@ class CaptionDataset(SampleDataset):
 
     def _clean_entries(self, file: Path) -> Iterable[Entry]:
         """``read_entries`` with clean captions, and errors that name file, progress and layout."""
-        num_read = 0
-        reader = type(self).__name__
-        with explain_errors(file, self.layout, lambda: f' by {reader} after {num_read} images'):
-            for entry in self.read_entries(file):
-                entry.check()
-                captions = [clean_caption(text, self.max_words) for text in entry.captions]
-                yield entry._replace(captions=captions)
-                num_read += 1
+
+        def read() -> Iterable[Entry]:
+            return map(self._clean, self.read_entries(file))
+
+        return read_explained(read, file, self.layout, type(self).__name__, 'images')
+
+    def _clean(self, entry: Entry) -> Entry:
+        entry.check()
+        captions = [clean_caption(text, self.max_words) for text in entry.captions]
+        return entry._replace(captions=captions)
 
 
 @DATASETS.register_module()

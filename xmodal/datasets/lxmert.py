@@ -17,7 +17,7 @@ from xmodal.datasets.reasoning import ReasoningDataset, split_identifier
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.fields import Fields
-from xmodal.files import explain_errors
+from xmodal.files import read_explained
 from xmodal.registry import DATASETS
 
 
@@ -85,15 +85,18 @@ class LxmertPretrainDataset(SampleDataset):
 
     def _read_file(self, file: Path) -> Iterable[Entry]:
         """One entry per image; a sentence is the JSON text of its source, text and label."""
-        num_read = 0
-        reader = type(self).__name__
-        with explain_errors(file, self.layout, lambda: f' by {reader} after {num_read} images'):
-            for item in stream_objects(file):
-                sentences = [json.dumps(sentence) for sentence in _read_sentences(item)]
-                entry = Entry(item.name('img_id'), sentences)
-                entry.check()
-                yield entry
-                num_read += 1
+
+        def read() -> Iterable[Entry]:
+            return map(_read_entry, stream_objects(file))
+
+        return read_explained(read, file, self.layout, type(self).__name__, 'images')
+
+
+def _read_entry(item: Fields) -> Entry:
+    sentences = [json.dumps(sentence) for sentence in _read_sentences(item)]
+    entry = Entry(item.name('img_id'), sentences)
+    entry.check()
+    return entry
 
 
 def _read_sentences(item: Fields) -> Iterable[tuple[str, str, dict[str, float]]]:

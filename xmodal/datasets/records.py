@@ -2,13 +2,14 @@
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
 from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
-from xmodal.files import explain_errors
+from xmodal.files import read_explained
 
 
 class PackedRecords(Sequence):
@@ -92,12 +93,8 @@ class RecordDataset(SampleDataset):
         self, read: Callable[..., Iterable[dict]], file: Path, **tables
     ) -> Iterable[dict]:
         """Yields ``read(file, **tables)``; errors name the file, the progress and the layout."""
-        num_read = 0
-        reader = type(self).__name__
-        with explain_errors(file, self.layout, lambda: f' by {reader} after {num_read} records'):
-            for record in read(file, **tables):
-                yield record
-                num_read += 1
+        read = partial(read, file, **tables)
+        return read_explained(read, file, self.layout, type(self).__name__, 'records')
 
     def images_to_check(self) -> list[str]:
         """Names of images whose existence is checked when the dataset is built."""

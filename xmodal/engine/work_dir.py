@@ -20,6 +20,21 @@ def has_begun(folder: str | Path) -> bool:
     return Path(folder, POINTER).is_file() or bool(checkpoints(folder))
 
 
+def config_and_checkpoint(folder: Path, checkpoint: Path | None = None) -> tuple[Path, Path]:
+    """The config of a run, and its latest checkpoint unless another one is given.
+
+    Raises:
+        FileNotFoundError: when there is no config or no checkpoint.
+    """
+    configs = sorted(folder.glob('*.py'))
+    checkpoint = checkpoint or latest_checkpoint(folder)
+    if not configs or not checkpoint:
+        raise FileNotFoundError(
+            f'{folder} has no config or no checkpoint: it must be the work_dir of a trained run'
+        )
+    return configs[0], checkpoint
+
+
 def set_last_checkpoint(folder: str | Path, checkpoint: str | Path) -> None:
     """Names the checkpoint from which a run resumes, at once or not at all."""
     with atomic_open(Path(folder, POINTER)) as file:

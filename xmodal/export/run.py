@@ -10,7 +10,7 @@ from torch import nn
 from xmodal.apis.models import load_model, locate
 from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.launch import read_config
-from xmodal.engine.work_dir import latest_checkpoint
+from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.files import read_json
 from xmodal.visualization.figures import draw_curves, read_scalars, select_curves
 from xmodal.zoo.folder import CARD, CONFIG
@@ -45,13 +45,8 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
     """
     folder, card = Path(name), {}
     if folder.is_dir() and not (folder / CONFIG).is_file():
-        configs = sorted(folder.glob('*.py'))
-        checkpoint = checkpoint or latest_checkpoint(folder)
-        if not configs or not checkpoint:
-            raise FileNotFoundError(
-                f'{folder} has no config or no checkpoint: it must be the work_dir of a trained run'
-            )
-        config = read_config(str(configs[0]))
+        config_file, checkpoint = config_and_checkpoint(folder, checkpoint)
+        config = read_config(str(config_file))
         tests = [x for x in sorted(folder.glob('test/*/*.json')) if _tests(x, checkpoint)]
         metrics_file = metrics_file or (tests[-1] if tests else None)
         card = _describe(config, checkpoint)
