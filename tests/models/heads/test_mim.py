@@ -1,9 +1,12 @@
 """Masked image modelling."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
 
+from xmodal.models.backbones import ViTImageEncoder
 from xmodal.models.heads import MIMHead
 from xmodal.registry import MODELS
 
@@ -54,6 +57,33 @@ def test_visible_pixels_add_nothing_to_the_loss():
     repainted = images.clone()
     repainted[:, :, 4:], repainted[:, :, :, 4:] = 0, 0
     assert head.pixel_loss(patches, images, mask) == head.pixel_loss(patches, repainted, mask)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('conv_stem', [False, True])
+def test_no_patch_sees_the_pixels_of_masked_ones(conv_stem, monkeypatch):
+    encoder = ViTImageEncoder(
+        image_size=32, patch_size=4, embed_dim=16, num_heads=2, depth=1, conv_stem=conv_stem
+    )
+    model = SimpleNamespace(backbone=SimpleNamespace(image_tokens=encoder))
+    head, masks = make_head(embed_dims=16, source='image_encoder'), []
+
+    def keep(patches, images, patch_mask):
+        masks.append(patch_mask)
+        return patches
+
+    monkeypatch.setattr(head, 'pixel_loss', keep)
+
+    def patches(images):
+        torch.manual_seed(0)  # the same squares
+        return head.loss(model, SimpleNamespace(batch=SimpleNamespace(images=images)))['loss_mim']
+
+    images = torch.randn(2, 3, 32, 32)
+    expected = patches(images)
+    for repainted, is_seen in ((masks[0], False), (~masks[0], True)):
+        pixels = repainted.view(2, 1, 8, 8).repeat_interleave(4, 2).repeat_interleave(4, 3)
+        other = torch.where(pixels, torch.randn(2, 3, 32, 32), images)
+        assert torch.equal(patches(other), expected) == (not is_seen)
 
 
 @pytest.mark.parametrize(

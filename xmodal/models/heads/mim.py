@@ -81,13 +81,16 @@ class MIMHead(PretrainHead):
             )
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
-        """``loss_mim``: patches from the rest and, after fusion, the text.
-
-        With a :class:`ConvStem` the rest has seen most of their pixels (docs/differences.md).
-        """
+        """``loss_mim``: patches from the rest and, after fusion, the text."""
         images = step.batch.images
         patch_mask = self.mask_patches(images)
-        image = model.backbone.image_tokens(images, patch_mask, self.mask_token)
+        # The mask token hides a patch of its own, and not the pixels that a convolutional stem
+        # shows its neighbours.
+        hidden = patch_mask.view(len(images), 1, -1, images.shape[3] // self.patch_size)
+        for axis in (2, 3):
+            hidden = hidden.repeat_interleave(self.patch_size, axis)
+        shown = images.masked_fill(hidden, 0)
+        image = model.backbone.image_tokens(shown, patch_mask, self.mask_token)
         patches = image.embeddings
         if self.source == 'fusion':
             patches = model.backbone.fuse(image, step.text.tokens).image_tokens
