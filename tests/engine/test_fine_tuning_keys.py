@@ -118,6 +118,20 @@ def test_positions_and_registers_of_other_libraries_do_not_decay():
         assert undecayed == expected
 
 
+@pytest.mark.parametrize(
+    ('position', 'expected'),
+    [
+        (dict(type='AnchorAbsolutePosition'), {'similarity_weight'}),
+        (dict(type='AnchorRelativePosition', mode='bias'), {'bias_projection'}),
+        (dict(type='AnchorRelativePosition'), set()),
+    ],
+)
+def test_vectors_of_several_layers_do_not_decay(position, expected):
+    built = MODELS.build(dict(position, groups=2, depth=2, embed_dims=8, num_heads=2))
+    undecayed = {n for n, parameter in built.named_parameters() if leaves_undecayed(n, parameter)}
+    assert undecayed == expected
+
+
 def test_a_wrong_layer_decay_is_a_sentence(family_config):
     cfg = dict(optimizer=dict(type='AdamW', lr=1.0))
     for value in (0, 1.5, '0.5', True):

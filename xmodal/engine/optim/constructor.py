@@ -11,7 +11,8 @@ from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
 
-# Embeddings with two or more dimensions that say where or what a token is.
+# Parameters with two or more dimensions that are no matrices: embeddings of where or what a token
+# is, and vectors of several layers.
 _NO_DECAY = (
     'pos_embed',
     'position_embeddings.weight',
@@ -21,6 +22,8 @@ _NO_DECAY = (
     'image_position',
     'text_position',
     'cls_token',
+    'similarity_weight',  # of AnchorAbsolutePosition: a vector a layer, stacked
+    'bias_projection',  # of ACE-RPE's bias form: the same
     'reg_token',
     'mask_token',
     'table',
