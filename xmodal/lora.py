@@ -131,7 +131,8 @@ def _insert(module: nn.Module, kind: str, options: dict) -> None:
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError as error:
-        raise ConfigError(f"lora of {kind} needs peft: pip install 'xmodal[lora]'") from error
+        advice = f"pip install 'xmodal[lora]' ({error})"
+        raise ConfigError(f'lora of {kind} needs peft: {advice}') from error
     shared = _shared(module)
     layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
     hint = f'its linear layers: {sorted({name.rpartition(".")[2] for name in layers})}'

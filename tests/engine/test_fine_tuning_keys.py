@@ -1,5 +1,6 @@
 """Keys of fine-tuning, in every family: frozen parts, layer-wise rates, LoRA."""
 
+import sys
 from copy import deepcopy
 from importlib.util import find_spec
 
@@ -221,6 +222,13 @@ def read_batch(config):
     for key in ('global_batch_size', 'num_batch_per_epoch'):
         del loader[key]
     return next(iter(build_runner(config).build_dataloader(loader)))
+
+
+def test_what_lora_lacks_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'peft', None)
+    encoder = dict(type='RegionEncoder', feature_dims=6, embed_dims=5, lora=dict(r=2))
+    with pytest.raises(ConfigError, match=r'lora of RegionEncoder needs peft: .*\(.*peft'):
+        MODELS.build(encoder)
 
 
 @needs_peft

@@ -12,7 +12,7 @@ from xmodal.apis import get_model
 from xmodal.apis.models import locate
 from xmodal.engine.launch import read_config
 from xmodal.export import parts_of
-from xmodal.export.onnx import OnnxModel
+from xmodal.export.onnx import OnnxModel, export_onnx
 from xmodal.export.towers import Part
 from xmodal.functional import relative_distance
 from xmodal.registry import MODELS
@@ -96,8 +96,6 @@ def onnx_folder(model, programs, tmp_path_factory):
     """The model as ONNX, in float32 and int8."""
     for package in ('onnx', 'onnxscript', 'onnxruntime'):
         pytest.importorskip(package, reason=f"{package} is missing: pip install -e '.[onnx]'")
-    from xmodal.export.onnx import export_onnx
-
     folder = tmp_path_factory.mktemp('onnx')
     names = {tuple(part.outputs): name for name, part in parts_of(model).items()}
     with pytest.MonkeyPatch.context() as patch:  # made already
@@ -159,6 +157,15 @@ def test_parts_that_are_not_there_are_sentences(tmp_path, monkeypatch):
         OnnxModel(tmp_path / 'nowhere')
     with pytest.raises(ValueError, match='the model has no matcher: its parts are image, text'):
         OnnxModel(tmp_path).match(*[np.zeros(1)] * 3)
+
+
+def test_a_package_of_onnx_that_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'onnxruntime', None)
+    with pytest.raises(ModuleNotFoundError, match=r'ONNX needs more packages: .* \(.*onnxruntime'):
+        OnnxModel(tmp_path)
+    monkeypatch.setitem(sys.modules, 'onnxscript', None)
+    with pytest.raises(RuntimeError, match=r'ONNX needs more packages: .* \(.*onnxscript'):
+        export_onnx(None, tmp_path)
 
 
 def test_an_exported_distance_is_the_shortest_path():

@@ -1,16 +1,20 @@
 """The page serves images of the index and nothing else."""
 
 import io
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 
 import pytest
 from PIL import Image
 
 from xmodal.search import ImageIndex
+from xmodal.search.engine import import_faiss
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
 pytest.importorskip('fastapi', reason="the page needs the extra: pip install -e '.[demo]'")
+pytest.importorskip('uvicorn', reason="the page needs the extra: pip install -e '.[demo]'")
 pytest.importorskip('httpx', reason="the test's client needs httpx")
 
 
@@ -154,3 +158,13 @@ def test_an_image_that_has_become_a_bomb_or_another_file_is_not_served(client, t
         assert like.status_code == 400 and str(tmp_path) not in like.text
     file.unlink()
     assert client.get(f'/image/{first["id"]}').status_code == 400
+
+
+def test_a_package_that_is_missing_is_named_also_where_another_one_needs_it(monkeypatch):
+    monkeypatch.delitem(sys.modules, 'xmodal.search.server', raising=False)
+    monkeypatch.setitem(sys.modules, 'fastapi.concurrency', None)
+    with pytest.raises(RuntimeError, match=r'needs FastAPI: .*\(.*fastapi\.concurrency'):
+        import_module('xmodal.search.server')
+    monkeypatch.setitem(sys.modules, 'faiss', None)
+    with pytest.raises(RuntimeError, match=r'needs FAISS: .*\(.*faiss'):
+        import_faiss()

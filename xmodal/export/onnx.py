@@ -11,7 +11,7 @@ from torch import nn
 
 from xmodal.export.towers import parts_of
 
-_MISSING = "ONNX needs more packages: `pip install 'xmodal[onnx]'`"
+_MISSING = "ONNX needs more packages: `pip install 'xmodal[onnx]'` ({})"
 
 
 def export_onnx(model: nn.Module, folder: str | Path, int8: bool = False) -> list[Path]:
@@ -35,7 +35,7 @@ def export_onnx(model: nn.Module, folder: str | Path, int8: bool = False) -> lis
     try:
         import onnxscript  # noqa: F401
     except ModuleNotFoundError as error:
-        raise RuntimeError(_MISSING) from error
+        raise RuntimeError(_MISSING.format(error)) from error
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -92,7 +92,7 @@ class OnnxModel:
         try:
             from onnxruntime import InferenceSession, SessionOptions
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(_MISSING) from error
+            raise ModuleNotFoundError(_MISSING.format(error)) from error
         options = SessionOptions()
         if threads is not None:
             options.intra_op_num_threads = threads

@@ -22,8 +22,8 @@ def import_faiss():
     """FAISS, or a sentence that says how to get it."""
     try:
         import faiss
-    except ImportError:
-        raise RuntimeError("search needs FAISS: pip install 'xmodal[search]'") from None
+    except ImportError as error:  # FAISS itself, or what it imports
+        raise RuntimeError(f"search needs FAISS: pip install 'xmodal[search]' ({error})") from None
     return faiss
 
 

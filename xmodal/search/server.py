@@ -19,12 +19,13 @@ from xmodal.search.query import Query
 from xmodal.visualization.figures import overlay_heatmap, to_uri
 
 try:
+    import uvicorn
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.concurrency import run_in_threadpool
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from fastapi.responses import HTMLResponse, JSONResponse, Response
-except ImportError:
-    raise RuntimeError("the page needs FastAPI: pip install 'xmodal[demo]'") from None
+except ImportError as error:  # FastAPI itself, or what it imports
+    raise RuntimeError(f"the page needs FastAPI: pip install 'xmodal[demo]' ({error})") from None
 
 PAGE = Path(__file__).parent / 'page' / 'index.html'
 MAX_UPLOAD = 20 << 20  # bytes
@@ -153,7 +154,5 @@ def _jpeg(image: np.ndarray) -> Response:
 
 def serve(index: ImageIndex, port: int) -> None:
     """Serves the page on this machine alone, until it is stopped."""
-    import uvicorn
-
     print(f'http://127.0.0.1:{port}')
     uvicorn.run(make_app(index), host='127.0.0.1', port=port, log_level='warning')

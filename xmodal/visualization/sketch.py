@@ -121,10 +121,10 @@ def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str
     """
     try:
         import umap
-    except ImportError:
+    except ImportError as error:
         print_log(
-            'umap-learn is not installed: tokens are projected to the plane with PCA. For figures '
-            "like those of the T-EMDE paper run `pip install 'xmodal[figures]'`",
+            f'umap-learn is missing ({error}): tokens are projected to the plane with PCA. For '
+            "figures like those of the T-EMDE paper run `pip install 'xmodal[figures]'`",
             'current',
             logging.WARNING,
         )
