@@ -209,7 +209,6 @@ def test_a_model_without_anchors_is_an_error_that_names_its_position(prepare, na
     [
         ('lxmert/vqa_shapes', 'similarity', 'LxmertVQA has no encode_image'),
         ('lxmert/vqa_shapes', 'encode_texts', 'LxmertVQA has no encode_text'),
-        ('emkum/none_shapes', 'match', 'EmkumModel has no match_logits'),
     ],
 )
 def test_a_call_for_models_of_other_tasks_says_which_take_it(prepare, name, call, lacks):
@@ -350,9 +349,18 @@ def test_empty_lists_give_empty_results_of_regions_too(prepare):
     assert inferencer.similarity([], ['a', 'b']).shape == (0, 2)
 
 
-def test_a_model_without_a_matching_head_says_so(prepare):
-    _, inferencer = prepare('acerpe/contrast_shapes_anchored')
-    with pytest.raises(ValueError, match="no head 'itm'.*compare them by similarity"):
+@pytest.mark.parametrize(
+    ('name', 'lacks', 'has'),
+    [
+        ('acerpe/contrast_shapes_anchored', 'AlbefPretrainer', 'similarity'),
+        ('emkum/none_shapes', 'EmkumModel', 'similarity'),
+        ('lxmert/vqa_shapes', 'LxmertVQA', 'predict'),
+    ],
+)
+def test_a_model_without_an_itm_head_says_what_it_has(prepare, name, lacks, has):
+    _, inferencer = prepare(name)
+    sentence = rf'{lacks} has no ITM head, so there is no match\(\), .* --rerank: it has {has}\(\)$'
+    with pytest.raises(ValueError, match=sentence):
         inferencer.match([np.zeros((32, 32, 3), np.uint8)], ['a red ring'])
 
 

@@ -88,7 +88,7 @@ def test_emkum_searches_images_and_takes_captions(prepare, tmp_path):
     captions = index.captions(images[3].path, TEXTS)
     order = scores[3].argsort(descending=True).tolist()
     assert [text for text, _ in captions] == [TEXTS[row] for row in order]
-    with pytest.raises(ValueError, match='EmkumModel has no matching score'):
+    with pytest.raises(ValueError, match='EmkumModel has no ITM head, .* no --rerank: it has'):
         index.search([Query('a ring')], rerank=2)
 
 
@@ -107,7 +107,7 @@ def test_a_model_without_vectors_and_a_store_for_images_are_sentences(
     (image,) = index.catalogue.images([0])
     with pytest.raises(OSError, match='a region store has no images'):
         image.entry.read()
-    with pytest.raises(ValueError, match='has no matching score: search without re-ranking'):
+    with pytest.raises(ValueError, match='ImageTextMatcher has no ITM head, so there is no match'):
         index.search([Query('a ring')], rerank=2)
     # ACE-RPE on regions has one.
     monkeypatch.setattr(type(inferencer.model), 'matching_head', torch.nn.Identity(), raising=False)

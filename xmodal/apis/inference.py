@@ -141,14 +141,14 @@ class Inferencer:
 
         It is the softmax of both ITM logits, whatever score the ITM head ranks by.
         """
-        match_logits = method_of(self.model, 'match_logits')
+        self.model.require_matching_head()
         image, text = self.encode(images, texts)
         shape = len(images), len(texts)
         pairs = torch.ones(shape, device=image.embedding.device).nonzero()
         if not len(pairs):
             return image.embedding.new_zeros(shape)
         parts = tqdm(pairs.split(self.batch_size), 'pairs', disable=not self.progress)
-        logits = [match_logits(image.tokens, text.tokens, part) for part in parts]
+        logits = [self.model.match_logits(image.tokens, text.tokens, part) for part in parts]
         return torch.cat(logits).softmax(1)[:, 1].view(shape)
 
     def heatmap(

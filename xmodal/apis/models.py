@@ -106,8 +106,7 @@ def method_of(model: nn.Module, name: str) -> Callable:
     raise ValueError(
         f'{type(model).__name__} has no {name}(): similarity(), match(), heatmap() and anchors() '
         'of an Inferencer are for models that were pre-trained, or fine-tuned for retrieval or '
-        'grounding, of which matching models and EMKUM have the first; predict() is for those of '
-        'other tasks and takes images with their texts'
+        'grounding; predict() is for those of other tasks and takes images with their texts'
     )
 
 

@@ -210,8 +210,8 @@ class ImageIndex:
             rerank: how many of the best are ranked anew by the fusion encoder.
 
         Raises:
-            ValueError: when re-ranking is asked of a query without a text, of a model that has no
-                matching score, or of a region store.
+            ValueError: when re-ranking is asked of a query without a text, of a model without
+                an ITM head, or of a region store.
         """
         if not queries:
             return []

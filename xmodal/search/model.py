@@ -107,11 +107,9 @@ def matching_scores(
         A score for each image; None where its file is gone or broken by now.
 
     Raises:
-        ValueError: when the model has none, or there are regions in place of images.
+        ValueError: when the model has no ITM head, or there are regions in place of images.
     """
-    model = inferencer.model
-    if getattr(model, 'matching_head', None) is None:
-        raise ValueError(f'{type(model).__name__} has no matching score: search without re-ranking')
+    inferencer.model.require_matching_head()
     if any(entry.is_regions for entry in entries):
         raise ValueError(
             f'{entries[0].file} is a region store and has no images: search without re-ranking'
@@ -143,10 +141,9 @@ def word_maps(inferencer: Any, text: str, image: bytes) -> list[tuple[str, np.nd
     Word pieces are joined to words, whose maps are the mean of those of the pieces.
 
     Raises:
-        ValueError: when the model has no matching score.
+        ValueError: when the model has no ITM head.
     """
-    if getattr(inferencer.model, 'matching_head', None) is None:
-        raise ValueError(f'{type(inferencer.model).__name__} has no matching score: no heat maps')
+    inferencer.model.require_matching_head()
     # Heat maps import matplotlib and all models; a search needs neither.
     from xmodal.visualization.grad_cam import grad_cam
 

@@ -76,7 +76,7 @@ def make_app(index: ImageIndex) -> FastAPI:
 
     @app.get('/api/info')
     def info() -> dict:
-        has_matching = getattr(index.inferencer.model, 'matching_head', None) is not None
+        has_matching = index.inferencer.model.matching_head is not None
         return {'images': len(index.catalogue.ids()), 'rerank': has_matching}
 
     @app.post('/api/search')

@@ -53,8 +53,7 @@ def token_grad_cam(
     Raises:
         ValueError: if the model has no ``itm`` head, or no such layer.
     """
-    if model.matching_head is None:
-        raise ValueError("Grad-CAM needs a matching score: the model has no head 'itm'")
+    model.require_matching_head()
     index = layer_index(model.backbone.fusion.depth, layer)
     with torch.no_grad():
         fused = model.backbone.fuse(

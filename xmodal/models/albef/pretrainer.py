@@ -158,11 +158,7 @@ class AlbefPretrainer(AlbefModel):
         Raises:
             ValueError: when the model has no ITM head.
         """
+        self.require_matching_head()
         head = self.matching_head
-        if head is None:
-            raise ValueError(
-                "the model has no head 'itm', which tells whether an image and a text match: found "
-                f'{sorted(self.heads)}; compare them by similarity'
-            )
         fused = self.backbone.fuse(image, text, pairs, need_image=False, words=head.words(pairs))
         return head(fused.text_tokens).float()

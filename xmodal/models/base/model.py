@@ -17,6 +17,19 @@ class CrossModalModel(BaseModel):
 
     matching_head = None
 
+    def require_matching_head(self) -> None:
+        """Refuses what needs an ITM head, if there is none.
+
+        Raises:
+            ValueError: says what the model has in its place.
+        """
+        if self.matching_head is None:
+            call = 'predict()' if hasattr(self, 'predict') else 'similarity()'
+            raise ValueError(
+                f'{type(self).__name__} has no ITM head, so there is no match(), no heat map and '
+                f'no --rerank: it has {call}'
+            )
+
     def train(self, mode: bool = True) -> 'CrossModalModel':
         """Sets the mode of all parts but those that the config freezes (``frozen=True``)."""
         super().train(mode)
