@@ -62,7 +62,7 @@ def parse_args() -> argparse.Namespace:
     query.add_argument('--image', type=Path, help='more like this image')
     query.add_argument('-k', type=at_least(1), default=10, help='number of images')
     query.add_argument(
-        '--rerank', type=at_least(0), default=0, help='of so many, by the fusion encoder'
+        '--rerank', type=at_least(0), default=0, help='ranks so many anew, by the fusion encoder'
     )
     query.add_argument('--path', help='only images whose path has this part')
     query.add_argument(

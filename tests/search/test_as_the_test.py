@@ -47,7 +47,7 @@ def test_both_stages_rank_as_the_test_does(inferencer, tested, tiny_world, tmp_p
             of_caption = scores[found, caption]
             # In the order of the test; one that only float32's last digits make is no order.
             assert (np.diff(of_caption) <= 2e-6).all() and sorted(found) == sorted(row.values())
-            shown = [hit.score if rerank == 0 else hit.match for hit in hits[: rerank or None]]
+            shown = [hit.score if rerank == 0 else hit.reranked for hit in hits[: rerank or None]]
             np.testing.assert_allclose(shown, of_caption[: len(shown)], atol=1e-5)
 
 

@@ -102,7 +102,7 @@ def test_a_person_searches_looks_and_asks_for_more(browser, address, tmp_path):
     assert float(page.locator('figcaption span').first.text_content()) > 0.99
     page.locator('#text').fill('a ring')
     page.locator('#rerank').check()
-    playwright.expect(page.locator('figcaption').first).to_contain_text('match')
+    playwright.expect(page.locator('figcaption').first).to_contain_text('re-ranked')
     page.locator('#text').fill('')
     page.locator('#rerank').uncheck()
     page.locator('#file').set_input_files(tmp_path / 'photos/green.png')

@@ -77,7 +77,7 @@ def test_reranked_scores_are_those_of_the_second_stage(make, photos, inferencer)
     expected = matching + temperature * inferencer.similarity(names, [text])[:, 0]
     order = expected.argsort(descending=True)
     assert paths(hits) == [names[i] for i in order]
-    np.testing.assert_allclose([h.match for h in hits], expected[order], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose([h.reranked for h in hits], expected[order], rtol=1e-4, atol=1e-4)
 
 
 def test_images_that_are_gone_or_broken_by_now_follow_the_reranked_ones(make, photos):
@@ -90,7 +90,7 @@ def test_images_that_are_gone_or_broken_by_now_follow_the_reranked_ones(make, ph
     (hits,) = index.search([Query('a red ring')], 5, rerank=4)
     expected = [path for path in paths(whole[:4]) if path in paths(others)]
     assert paths(hits) == [*expected, gone.image.path, broken.image.path, whole[4].image.path]
-    assert [hit.match is None for hit in hits] == [False, False, True, True, True]
+    assert [hit.reranked is None for hit in hits] == [False, False, True, True, True]
 
 
 def test_a_server_sees_what_another_process_has_indexed(make, photos):

@@ -64,7 +64,7 @@ def test_an_index_says_what_it_has(indexed, call):
 def test_a_query_is_a_table_json_and_a_sheet(indexed, call, tmp_path):
     table = call('query', 'a red ring', '--rerank', '2')
     hits = json.loads(call('query', 'a red ring', '--rerank', '2', '--json', '--html', 'hits.html'))
-    assert len(hits) == 3 and [hit['match'] is None for hit in hits] == [False, False, True]
+    assert len(hits) == 3 and [hit['reranked'] is None for hit in hits] == [False, False, True]
     rows = [line for line in table.splitlines() if '.png' in line]
     for row, hit in zip(rows, hits, strict=True):
         assert hit['path'] in row and f'{hit["score"]:.3f}' in row and '32 × 32' in row
@@ -72,6 +72,24 @@ def test_a_query_is_a_table_json_and_a_sheet(indexed, call, tmp_path):
     shown = re.findall(r'<img src="data:image/png;base64,[^"]+" alt=""><figcaption>(.*?)<', sheet)
     assert [html.unescape(text).split(' ', 1)[1] for text in shown] == [hit['path'] for hit in hits]
     assert '<b>' not in sheet and 'http' not in sheet
+
+
+def test_a_table_has_whole_paths_and_no_empty_columns(indexed, call, photos, monkeypatch):
+    monkeypatch.setenv('COLUMNS', '40')
+    folder = Path('photos', 'long' * 20, '[red]')
+    folder.mkdir(parents=True)
+    Image.new('RGB', (32, 32), 'white').save(folder / 'd.png')
+    assert f' {folder} ' in call('index', str(folder), '--workers', '0')
+    plain = call('query', 'a red ring', '--path', 'd.png')
+    assert f' {folder}/d.png ' in plain
+    assert 're-ranked' not in plain and 'taken' not in plain and 'cosine' in plain
+    exif = Image.Exif()
+    exif[306] = '2020:01:31 10:11:12'
+    Image.new('RGB', (32, 32), 'white').save(folder / 'd.png', exif=exif)
+    call('index', 'photos', '--workers', '0')
+    table = call('query', 'a red ring', '--rerank', '2')
+    assert ' re-ranked ' in table and ' 2020-01-31 10:11:12 ' in table
+    assert call('query', 'a red ring', '--min-width', '33') == 'nothing found\n'
 
 
 def test_the_sheet_shows_where_a_word_is(indexed, call, tmp_path):

@@ -235,9 +235,9 @@ class ImageIndex:
             return hits
         entries = [hit.image.entry for hit in hits[:count]]
         scores = matching_scores(self.inferencer, text, entries, self.add_similarity)
-        scored = [hit._replace(match=score) for hit, score in zip(hits, scores, strict=False)]
+        scored = [hit._replace(reranked=score) for hit, score in zip(hits, scores, strict=False)]
         # Those without a score, whose file is gone or broken by now, follow in their order.
-        scored.sort(key=lambda hit: inf if hit.match is None else -hit.match)
+        scored.sort(key=lambda hit: inf if hit.reranked is None else -hit.reranked)
         return scored + hits[count:]
 
     def captions(self, image: object, texts: Sequence[str]) -> list[tuple[str, float]]:

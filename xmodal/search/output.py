@@ -39,16 +39,31 @@ def thumbnail(image: IndexedImage, side: int = 320, max_pixels: int = 100_000_00
 
 
 def print_hits(hits: list[Hit], title: str) -> None:
-    """Prints a table."""
-    table = Table(title=escape(title))
-    for heading in ('', 'cosine', 'match', 'image', 'size', 'taken'):
-        table.add_column(heading, overflow='fold')
-    for rank, hit in enumerate(hits, 1):
-        p, match = hit.image, '' if hit.match is None else f'{hit.match:.3f}'
-        size = f'{p.width} × {p.height}'
-        cells = str(rank), f'{hit.score:.3f}', match, escape(p.path), size, escape(p.taken or '')
-        table.add_row(*cells)
-    Console().print(table)
+    """Prints a table, without the columns that no image fills."""
+    if not hits:
+        print('nothing found')
+        return
+    columns = {
+        '': [str(rank) for rank in range(1, len(hits) + 1)],
+        'cosine': [f'{hit.score:.3f}' for hit in hits],
+        're-ranked': ['' if hit.reranked is None else f'{hit.reranked:.3f}' for hit in hits],
+        'size': [f'{hit.image.width} × {hit.image.height}' for hit in hits],
+        'taken': [hit.image.taken or '' for hit in hits],
+        'image': [hit.image.path for hit in hits],
+    }
+    filled = {heading: cells for heading, cells in columns.items() if any(cells)}
+    table = Table(*filled, title=escape(title))
+    for cells in zip(*filled.values(), strict=True):
+        table.add_row(*map(escape, cells))
+    print_unwrapped(table)
+
+
+def print_unwrapped(table: Table) -> None:
+    """Prints a table as wide as its cells, so that a path of any length can be copied."""
+    console = Console()
+    unlimited = console.options.update(max_width=100_000)
+    console.width = max(console.width, console.measure(table, options=unlimited).maximum)
+    console.print(table)
 
 
 def print_info(facts: dict, broken: list[tuple[str, str]], as_json: bool) -> None:
@@ -59,7 +74,7 @@ def print_info(facts: dict, broken: list[tuple[str, str]], as_json: bool) -> Non
     table = Table(show_header=False)
     for name, value in {**facts, 'left out': len(broken)}.items():
         table.add_row(name, escape(str(value)))
-    Console().print(table)
+    print_unwrapped(table)
     for _, reason in broken[:20]:
         Console().print(escape(f'left out: {reason}'), soft_wrap=True)
 

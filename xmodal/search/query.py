@@ -51,17 +51,18 @@ class Hit(NamedTuple):
     Attributes:
         image: from the catalogue.
         score: cosine of the query and the image.
-        match: score of the fusion encoder; None where it was not asked.
+        reranked: what the fusion encoder ranks by: a logit, and no probability; None where it was
+            not asked.
     """
 
     image: IndexedImage
     score: float
-    match: float | None = None
+    reranked: float | None = None
 
     def as_dict(self) -> dict:
         """For JSON."""
         p = self.image
         return {
-            'id': p.id, 'path': p.path, 'score': self.score, 'match': self.match,
+            'id': p.id, 'path': p.path, 'score': self.score, 'reranked': self.reranked,
             'width': p.width, 'height': p.height, 'taken': p.taken,
         }  # fmt: skip
