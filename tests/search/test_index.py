@@ -1,9 +1,11 @@
 """The index finds what a search over all vectors finds, and survives what happens to files."""
 
+import logging
 import os
 import shutil
 import sqlite3
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from xmodal.errors import FileError
 from xmodal.search import Filter, ImageIndex, Query
 from xmodal.search import engine as engine_module
 from xmodal.search import index as index_module
+from xmodal.search import rerank as rerank_module
 from xmodal.search.engine import Engine
 from xmodal.search.sources import find_entries
 from xmodal.search.vectors import VectorFile
@@ -91,6 +94,21 @@ def test_images_that_are_gone_or_broken_by_now_follow_the_reranked_ones(make, ph
     expected = [path for path in paths(whole[:4]) if path in paths(others)]
     assert paths(hits) == [*expected, gone.image.path, broken.image.path, whole[4].image.path]
     assert [hit.reranked is None for hit in hits] == [False, False, True, True, True]
+
+
+def test_a_warning_says_that_no_image_to_rerank_can_be_read(make, photos, monkeypatch):
+    warnings = []
+    monkeypatch.setattr(rerank_module, 'print_log', lambda *arguments: warnings.append(arguments))
+    index = make()
+    index.update(photos, progress=False)
+    for hit in index.search([Query('a red ring')], 3)[0][:2]:
+        Path(hit.image.path).unlink()
+    index.search([Query('a red ring')], 3, rerank=3)
+    assert not warnings
+    (hits,) = index.search([Query('a red ring')], 3, rerank=2)
+    ((warning, _, level),) = warnings
+    assert warning.startswith('none of the images to re-rank can be read')
+    assert level == logging.WARNING and [hit.reranked for hit in hits] == [None] * 3
 
 
 def test_a_server_sees_what_another_process_has_indexed(make, photos):

@@ -1,7 +1,6 @@
 """An index of images: a folder with their vectors, a catalogue and a manifest."""
 
 from collections.abc import Sequence
-from math import inf
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -14,14 +13,9 @@ from xmodal.search.build import changed, encode_entries
 from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 from xmodal.search.engine import Engine, import_faiss
 from xmodal.search.manifest import MANIFEST, read_manifest
-from xmodal.search.model import (
-    fingerprint,
-    matching_scores,
-    query_vectors,
-    require_vectors,
-    word_maps,
-)
+from xmodal.search.model import fingerprint, query_vectors, require_vectors, word_maps
 from xmodal.search.query import Hit, Query
+from xmodal.search.rerank import rerank_hits
 from xmodal.search.sources import find_entries
 from xmodal.search.vectors import VectorFile
 
@@ -226,19 +220,11 @@ class ImageIndex:
             by_id = dict(zip(ids.tolist(), scores.tolist(), strict=True))
             images = self.catalogue.images(ids)
             hits = [Hit(image, by_id[image.id]) for image in images]
-            results.append(self._rerank(query.text, hits, rerank)[:k])
+            if rerank:
+                second = query.text, hits, rerank, self.add_similarity
+                hits = rerank_hits(self.inferencer, *second)
+            results.append(hits[:k])
         return results
-
-    def _rerank(self, text: str, hits: list[Hit], count: int) -> list[Hit]:
-        """The first ``count`` in the order of their matching scores, then the others."""
-        if not count:
-            return hits
-        entries = [hit.image.entry for hit in hits[:count]]
-        scores = matching_scores(self.inferencer, text, entries, self.add_similarity)
-        scored = [hit._replace(reranked=score) for hit, score in zip(hits, scores, strict=False)]
-        # Those without a score, whose file is gone or broken by now, follow in their order.
-        scored.sort(key=lambda hit: inf if hit.reranked is None else -hit.reranked)
-        return scored + hits[count:]
 
     def captions(self, image: object, texts: Sequence[str]) -> list[tuple[str, float]]:
         """Which of these texts: each with its cosine, best first."""

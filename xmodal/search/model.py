@@ -1,4 +1,4 @@
-"""What an index needs of a model: vectors, matching scores and heat maps."""
+"""What an index needs of a model: vectors and heat maps."""
 
 import hashlib
 import re
@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from xmodal.datasets.image_file import BrokenImageError
 from xmodal.search.query import Query
-from xmodal.search.sources import Entry
 from xmodal.structures import Tokens
-
-_MATCHED = 64  # images that are compared with a text at once
 
 
 def fingerprint(inferencer: Any) -> str:
@@ -89,50 +85,6 @@ def text_vectors(inferencer: Any, groups: Sequence[Sequence[str]]) -> list[np.nd
 
 def _unit(vector: np.ndarray) -> np.ndarray:
     return vector / max(np.linalg.norm(vector), 1e-12)
-
-
-@torch.no_grad()
-def matching_scores(
-    inferencer: Any, text: str, entries: Sequence[Entry], add_similarity: bool
-) -> list[float | None]:
-    """How well a text matches images by the fusion encoder, as the retrieval test ranks.
-
-    Args:
-        inferencer: of a model with a fusion encoder.
-        text: the query.
-        entries: the images.
-        add_similarity: adds the ITC logit: the test's ``scorer.add_similarity``.
-
-    Returns:
-        A score for each image; None where its file is gone or broken by now.
-
-    Raises:
-        ValueError: when the model has no ITM head, or there are regions in place of images.
-    """
-    inferencer.model.require_matching_head()
-    if any(entry.is_regions for entry in entries):
-        raise ValueError(
-            f'{entries[0].file} is a region store and has no images: search without re-ranking'
-        )
-    parts = [entries[i : i + _MATCHED] for i in range(0, len(entries), _MATCHED)]
-    return [score for part in parts for score in _match(inferencer, text, part, add_similarity)]
-
-
-def _match(
-    inferencer: Any, text: str, entries: Sequence[Entry], add_similarity: bool
-) -> list[float | None]:
-    try:
-        image, words = inferencer.encode([entry.read() for entry in entries], [text])
-    except BrokenImageError:  # it takes no other image's score away
-        if len(entries) == 1:
-            return [None]
-        return [_match(inferencer, text, [entry], add_similarity)[0] for entry in entries]
-    model = inferencer.model
-    pairs = torch.tensor([[row, 0] for row in range(len(entries))], device=image.embedding.device)
-    scores = model.match(image.tokens, words.tokens, pairs)
-    if add_similarity:
-        scores = scores + model.contrastive_head.scale((image.embedding @ words.embedding.T)[:, 0])
-    return scores.float().cpu().tolist()
 
 
 def word_maps(inferencer: Any, text: str, image: bytes) -> list[tuple[str, np.ndarray]]:
