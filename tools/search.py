@@ -9,6 +9,7 @@ Usage::
 
 import argparse
 import json
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -106,10 +107,19 @@ def open_index(args: argparse.Namespace) -> tuple:
         if (last := latest_checkpoint(folder)) is None:
             raise FileNotFoundError(f'{folder}/last_checkpoint is missing: give --checkpoint')
         args.checkpoint = str(last)
+    log_to_stderr()
     inferencer = Inferencer(args.config, args.checkpoint, device_of_process(args.device))
     scorer = inferencer.config.get('test_cfg', {}).get('scorer', {})
     about = {'config': args.config, 'checkpoint': args.checkpoint}
     return ImageIndex(args.index, inferencer, scorer.get('add_similarity', False)), about
+
+
+def log_to_stderr() -> None:
+    """Leaves standard output to what was found, which may be JSON."""
+    from mmengine.logging import MMLogger
+
+    for handler in MMLogger.get_current_instance().handlers:
+        handler.stream = sys.stderr
 
 
 def run_index(args: argparse.Namespace) -> None:

@@ -105,3 +105,7 @@ class Vocabulary:
         """Ids of the words of a caption, between those of ``<start>`` and ``<end>``."""
         word_ids = (self.word_ids.get(word, UNKNOWN) for word in split_words(caption))
         return START, *word_ids, END
+
+    def unknown_words(self, caption: str) -> list[str]:
+        """The words of a caption that have no id of their own, in their order."""
+        return [word for word in split_words(caption) if word not in self.word_ids]

@@ -385,3 +385,31 @@ def test_texts_of_any_length_are_encoded_in_their_order(prepare, name):
         torch.testing.assert_close(
             together.embedding[row], expected.embedding[0], atol=1e-5, rtol=1e-4
         )
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    """What preprocessors warn of."""
+    texts = []
+    patched = 'xmodal.models.base.preprocessor.print_log'
+    monkeypatch.setattr(patched, lambda text, *_, **__: texts.append(text))
+    return texts
+
+
+def test_words_that_the_model_does_not_know_are_named_once_for_a_list(prepare, warnings):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    image = np.zeros((32, 32, 3), np.uint8)
+    inferencer.similarity([image], ['a red ring', 'a blue disc'])
+    inferencer.encode_texts([])
+    assert not warnings
+    inferencer.batch_size = 1
+    inferencer.match([image] * 3, ['A zebra!', 'a ring', 'giraffe and zebra'])
+    assert warnings == ['not in the vocabulary of this model: zebra, giraffe']
+    inferencer.encode_texts([f'word{n}' for n in range(21)])
+    assert warnings[1].endswith(': ' + ', '.join(f'word{n}' for n in range(20)) + ', …')
+
+
+def test_unknown_words_of_questions_are_named(prepare, warnings):
+    _, inferencer = prepare('lxmert/vqa_shapes')
+    inferencer.predict(['test_000000.png'], ['what colour is the zebra'])
+    assert warnings == ['not in the vocabulary of this model: zebra']

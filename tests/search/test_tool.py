@@ -92,6 +92,15 @@ def test_a_table_has_whole_paths_and_no_empty_columns(indexed, call, photos, mon
     assert call('query', 'a red ring', '--min-width', '33') == 'nothing found\n'
 
 
+def test_words_that_the_model_does_not_know_are_named_beside_the_json(indexed, monkeypatch, capsys):
+    query = 'query', 'a zebra above an okapi', '--rerank', '3', '--json'
+    monkeypatch.setattr(sys, 'argv', ['search.py', *query])
+    search.main()
+    output, errors = capsys.readouterr()
+    assert len(json.loads(output)) == 3
+    assert errors.count('not in the vocabulary of this model: zebra, okapi\n') == 1
+
+
 def test_the_sheet_shows_where_a_word_is(indexed, call, tmp_path):
     query = 'query', 'a red ring', '--html'
     call(*query, 'plain.html')

@@ -27,10 +27,10 @@ class Inferencer:
     """Applies a trained model to images and texts, with the preprocessing of its test set.
 
     An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3), of
-    any size. Empty lists give empty results. :meth:`similarity`, :meth:`match`, :meth:`heatmap` and
-    :meth:`anchors` are for models that were pre-trained, or fine-tuned for retrieval or grounding,
-    of which matching models have the first; :meth:`predict` is for models of the other tasks.
-    Several threads may share an inferencer.
+    any size. Empty lists give empty results. Words that the model does not know are named in a
+    warning. :meth:`similarity`, :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models
+    that were pre-trained, or fine-tuned for retrieval or grounding, of which matching models have
+    the first; :meth:`predict` is for those of other tasks. Threads may share an inferencer.
 
     Example:
         >>> inferencer = Inferencer('acerpe-shapes')  # or Inferencer('CONFIG.py', 'epoch_9.pth')
@@ -65,6 +65,7 @@ class Inferencer:
         loader = loader_of_images(config)
         self.config = config
         self.model = load_model(config, checkpoint, device)
+        self.model.data_preprocessor.names_unknown_words = True
         self.pipeline = image_pipeline(loader.dataset, self.model)
         self.collate = find_component(loader.collate_fn.type, FUNCTIONS)
         self.clean_text = text_cleaner(loader.dataset)
@@ -219,8 +220,6 @@ class Inferencer:
                 mode.
         """
         require_pairs(images, texts)
-        if not len(images):
-            return []
         batches = self._batches(images, [self.clean_text(text) for text in texts])
         predicted = (self.model(**self._preprocess(batch), mode='predict') for batch in batches)
         return [*chain.from_iterable(predicted)]

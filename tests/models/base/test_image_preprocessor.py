@@ -52,7 +52,7 @@ def test_batches_are_planes_whatever_the_layout_of_the_images(preprocessor):
 def test_texts_of_another_vocabulary_give_one_warning(preprocessor, samples, monkeypatch):
     warnings = []
     monkeypatch.setattr(
-        'xmodal.models.base.image_preprocessor.print_log',
+        'xmodal.models.base.preprocessor.print_log',
         lambda text, *_, **__: warnings.append(text),
     )
     preprocessor()(samples(['word0 word2 word1 word0 strange']))
@@ -62,6 +62,15 @@ def test_texts_of_another_vocabulary_give_one_warning(preprocessor, samples, mon
         foreign(samples(['a strange word0', 'text']))
     (warning,) = warnings
     assert warning.startswith('75% of the words of the first 2 texts are unknown')
+    assert '(a, strange, text)' in warning
+
+
+def test_unknown_words_are_named_as_they_are_written_up_to_where_a_text_is_cut(preprocessor):
+    texts = ['Stra\u0308nge word0, strange', 'word0', 'word1 word2 word3 other cut']
+    tokenizing = preprocessor(max_length=6)
+    ids, _ = tokenizing.tokenize(texts)
+    expected = ['Stra\u0308nge', ',', 'strange', 'other']
+    assert tokenizing.unknown_words(texts, ids) == expected
 
 
 def test_texts_are_tokenised_and_padded(preprocessor, samples):

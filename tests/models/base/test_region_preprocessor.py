@@ -40,6 +40,21 @@ def test_words_become_padded_ids_and_long_captions_keep_their_end(preprocessor):
     assert batch.attention_mask.tolist() == [[True] * 5, [True] * 3 + [False] * 2, [True] * 5]
 
 
+@pytest.mark.parametrize('kind', ['words', 'pieces'])
+def test_unknown_words_are_named(preprocessor, tmp_path, monkeypatch, kind):
+    warnings = []
+    patched = 'xmodal.models.base.preprocessor.print_log'
+    monkeypatch.setattr(patched, lambda text, *_, **__: warnings.append(text))
+    if kind == 'pieces':
+        (tmp_path / 'v.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\ndisc\n')
+        preprocessor = RegionTextPreprocessor(dict(pretrained=str(tmp_path / 'v.txt')))
+    preprocessor.tokenize(['a red disc a red ring'])  # a few may be missing
+    assert not warnings
+    preprocessor.names_unknown_words = True
+    preprocessor.tokenize(['a red ring', 'a disc', 'no ring'])
+    assert warnings == ['not in the vocabulary of this model: ring, no']
+
+
 def test_regions_are_passed_on_unchanged(preprocessor):
     loaded = data('a', 'red')
     batch = preprocessor(loaded)['inputs']

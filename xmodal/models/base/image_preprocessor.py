@@ -1,13 +1,10 @@
 """Preprocessing of pixels and texts."""
 
-import logging
-
 import torch
-from mmengine.logging import print_log
 from torch import Tensor
 
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
-from xmodal.models.base.tokenizer import build_tokenizer
+from xmodal.models.base.tokenizer import build_tokenizer, unknown_words
 from xmodal.registry import MODELS
 
 
@@ -37,7 +34,6 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
         self.mask_id = self.tokenizer.mask_token_id
         special_ids = torch.tensor(self.tokenizer.all_special_ids)
         self.register_buffer('special_ids', special_ids, persistent=False)
-        self._is_first = True
 
     def prepare_images(self, inputs: Tensor) -> Tensor:
         """Normalised images; K images a sample, (B, K, 3, H, W), become consecutive rows."""
@@ -58,27 +54,13 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
             return_tensors='pt',
             return_token_type_ids=False,
         )
-        if self._is_first:
-            self._is_first = False
-            self._warn_of_unknown_words(texts, encoded['input_ids'])
+        self._warn_of_unknown_words(texts, encoded['input_ids'])
         return self._move(encoded['input_ids']), self._move(encoded['attention_mask']).bool()
 
     def words(self, input_ids: Tensor) -> list[str]:
         """The word pieces of ids (L,)."""
         return self.tokenizer.convert_ids_to_tokens(input_ids.tolist())
 
-    def _warn_of_unknown_words(self, texts: list[str], input_ids: Tensor) -> None:
-        """Many unknown words mean that the vocabulary belongs to other texts."""
-        if self.tokenizer.unk_token_id in (None, self.tokenizer.eos_token_id):
-            return  # CLIP's byte pairs know all words
-        is_special = torch.isin(input_ids, torch.tensor(self.tokenizer.all_special_ids))
-        unknown = input_ids == self.tokenizer.unk_token_id
-        share = unknown.sum() / (~is_special | unknown).sum().clamp(min=1)
-        if share > 0.2:
-            print_log(
-                f'{share:.0%} of the words of the first {len(texts)} texts are unknown to the '
-                f"tokenizer (for instance of '{texts[0]}'): is "
-                'data_preprocessor.tokenizer.pretrained the right vocabulary for them?',
-                'current',
-                level=logging.WARNING,
-            )
+    def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
+        """The words of texts that the tokenizer does not know, in their order."""
+        return unknown_words(self.tokenizer, texts, input_ids)

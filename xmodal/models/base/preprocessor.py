@@ -1,13 +1,18 @@
 """From data samples to the tensors of a batch: what pixels and regions have in common."""
 
+import logging
 from abc import ABC, abstractmethod
 from hashlib import blake2b
 
 import torch
+from mmengine.logging import print_log
 from mmengine.model import BaseDataPreprocessor
 from torch import Tensor
 
 from xmodal.structures import DataSample, ImageTextBatch, Regions
+
+_MANY = 0.2  # unknown words of a run's first texts
+_NAMED = 20  # words of a warning
 
 
 class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
@@ -20,9 +25,13 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
 
     Attributes:
         vocab_size: number of words, or of word pieces.
+        names_unknown_words: warn of every word that the vocabulary lacks, as an inferencer does; a
+            run is warned once, when it lacks many of its first texts.
     """
 
     vocab_size: int
+    names_unknown_words = False
+    _is_first = True
 
     def __init__(self, max_length: int | None) -> None:
         super().__init__(non_blocking=True)
@@ -35,6 +44,10 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
     @abstractmethod
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
+
+    def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
+        """The words of texts, with ids (T, N), that the vocabulary lacks; here it lacks none."""
+        return []
 
     def forward(self, data: dict, training: bool = False) -> dict:
         """Turns ``dict(inputs, data_samples)`` into a model's arguments.
@@ -60,6 +73,27 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
             text_image_ids=self._ids(text_image_ids),
         )
         return {'inputs': batch, 'data_samples': samples}
+
+    def _warn_of_unknown_words(self, texts: list[str], input_ids: Tensor) -> None:
+        """Many unknown words in the first texts mean that the vocabulary belongs to others."""
+        is_first, self._is_first = self._is_first, False
+        if not (is_first or self.names_unknown_words):
+            return
+        words = self.unknown_words(texts, input_ids)
+        share = len(words) / max(sum(len(text.split()) for text in texts), 1)
+        distinct = list(dict.fromkeys(words))
+        names = ', '.join(distinct[:_NAMED]) + ', …' * (len(distinct) > _NAMED)
+        if words and self.names_unknown_words:
+            warning = f'not in the vocabulary of this model: {names}'
+        elif share > _MANY:
+            warning = (
+                f'{share:.0%} of the words of the first {len(texts)} texts are unknown to the '
+                f'tokenizer ({names}): does data_preprocessor.tokenizer name their vocabulary?'
+            )
+        else:
+            return
+        # MMEngine shows equal warnings once, as those of a text that is encoded again.
+        print_log(warning, 'current', level=logging.WARNING)
 
     def _move(self, tensor: Tensor) -> Tensor:
         return tensor.to(self.device, non_blocking=True)

@@ -5,10 +5,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
-from xmodal.models.base.tokenizer import build_tokenizer
+from xmodal.models.base.tokenizer import build_tokenizer, unknown_words
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
-from xmodal.vocabulary import Vocabulary
+from xmodal.vocabulary import UNKNOWN, Vocabulary
 
 
 @MODELS.register_module()
@@ -69,8 +69,16 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
             )['input_ids']
         lengths = torch.tensor([len(of_text) for of_text in ids])
         padded = pad_sequence([torch.tensor(of_text) for of_text in ids], batch_first=True)
+        self._warn_of_unknown_words(texts, padded)
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         return self._move(padded), self._move(mask)
+
+    def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
+        """The words of texts that the vocabulary lacks, in their order."""
+        if not self.vocabulary:
+            return unknown_words(self.tokenizer, texts, input_ids)
+        rows = (input_ids == UNKNOWN).any(1).nonzero().flatten().tolist()
+        return [word for row in rows for word in self.vocabulary.unknown_words(texts[row])]
 
     def words(self, input_ids: Tensor) -> list[str]:
         """The words, or word pieces, of ids (L,)."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tokenizers.processors import TemplateProcessing
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
 from xmodal.fields import shorten
@@ -83,6 +83,27 @@ def _read_vocabulary(file: Path) -> dict[str, int]:
     if missing := [word for word in _SPECIAL if word not in ids]:
         raise ValueError(f'{file} has no {", ".join(missing)}: expected a vocabulary of BERT')
     return ids
+
+
+def unknown_words(
+    tokenizer: PreTrainedTokenizerBase, texts: list[str], input_ids: Tensor
+) -> list[str]:
+    """The words of texts that became [UNK], in their order.
+
+    Args:
+        tokenizer: of the texts. Byte pairs know all words.
+        texts: T texts.
+        input_ids: what the tokenizer made of them, (T, N).
+    """
+    unknown = tokenizer.unk_token_id
+    if unknown in (None, tokenizer.eos_token_id):  # CLIP's
+        return []
+    words = []
+    for row in (input_ids == unknown).any(1).nonzero().flatten().tolist():
+        places = tokenizer(texts[row], return_offsets_mapping=True)['offset_mapping']
+        pieces = zip(input_ids[row].tolist(), places, strict=False)  # padded, or cut
+        words += [texts[row][start:end] for piece, (start, end) in pieces if piece == unknown]
+    return words
 
 
 def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
