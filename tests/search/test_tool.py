@@ -152,6 +152,18 @@ def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, 
     assert len(json.loads(call('query', 'a ring', '--json'))) == 4
 
 
+def test_a_model_by_its_name_is_named_and_other_models_are_refused_by_theirs(call, photos):
+    printed = call('index', 'photos', '--config', 'acerpe-shapes', '--workers', '0')
+    rows = [[cell.strip() for cell in row.split('│')[1:3]] for row in printed.splitlines()]
+    assert ['model', 'acerpe-shapes'] in rows and 'None' not in printed
+    other = '--config', 'tiny.py', '--checkpoint', 'weights.pth'
+    with pytest.raises(ValueError, match=r'made with acerpe-shapes .* tiny.py with weights.pth \('):
+        call('query', 'a ring', *other)
+    call('index', 'photos', *other, '--workers', '0', '--index', 'mine')
+    with pytest.raises(ValueError, match=r'made with tiny.py with weights.pth \(.* acerpe-shapes'):
+        call('query', 'a ring', '--config', 'acerpe-shapes', '--index', 'mine')
+
+
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [

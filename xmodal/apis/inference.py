@@ -58,6 +58,7 @@ class Inferencer:
         batch_size: int = 64,
         progress: bool = False,
     ) -> None:
+        self.given = config, checkpoint  # errors of an index name the model by them
         is_name = not isinstance(config, Config) and not is_config_file(config)
         if checkpoint is None or is_name:
             config, checkpoint = locate(config, checkpoint or True)

@@ -13,7 +13,7 @@ from xmodal.search.build import changed, encode_entries
 from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 from xmodal.search.engine import Engine, import_faiss
 from xmodal.search.manifest import MANIFEST, read_manifest
-from xmodal.search.model import fingerprint, query_vectors, require_vectors, word_maps
+from xmodal.search.model import fingerprint, name_of, query_vectors, require_vectors, word_maps
 from xmodal.search.query import Hit, Query
 from xmodal.search.rerank import rerank_hits
 from xmodal.search.sources import find_entries
@@ -55,11 +55,13 @@ class ImageIndex:
             self._require_model()
 
     def _require_model(self) -> None:
-        found = read_manifest(self.folder)['fingerprint']
-        if found != self.fingerprint:
+        manifest = read_manifest(self.folder)
+        if manifest['fingerprint'] != self.fingerprint:
+            former = manifest.get('config', 'the model of a script'), manifest.get('checkpoint')
             raise ValueError(
-                f'{self.folder} was made with the model {found}, and this one is '
-                f'{self.fingerprint}: give its config and checkpoint, or another --index'
+                f'{self.folder} was made with {name_of(*former)} ({manifest["fingerprint"]}), and '
+                f'the model given now is {name_of(*self.inferencer.given)} ({self.fingerprint}): '
+                'give the former (--config, --checkpoint), or another --index for this model'
             )
 
     def update(

@@ -28,6 +28,12 @@ def _settings(transform: Any) -> dict[str, Any]:
     return {k: v for k, v in vars(transform).items() if not isinstance(v, torch.nn.Module)}
 
 
+def name_of(config: Any, checkpoint: Any) -> str:
+    """The name of a model, or its config and its checkpoint."""
+    config = getattr(config, 'filename', config) or 'a config without a file'
+    return f'{config} with {checkpoint}' if checkpoint else str(config)
+
+
 def require_vectors(inferencer: Any) -> None:
     """Refuses a model that compares tokens and has no vector of an image.
 

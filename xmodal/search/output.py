@@ -71,6 +71,9 @@ def print_info(facts: dict, broken: list[tuple[str, str]], as_json: bool) -> Non
     if as_json:
         print(json.dumps({**facts, 'broken': broken}))
         return
+    if facts.get('checkpoint', '') is None:  # a name stands for both
+        facts = {'model': facts['config'], **facts}
+        del facts['config'], facts['checkpoint']
     table = Table(show_header=False)
     for name, value in {**facts, 'left out': len(broken)}.items():
         table.add_row(name, escape(str(value)))
