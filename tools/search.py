@@ -46,6 +46,9 @@ def parse_args() -> argparse.Namespace:
     index.add_argument(
         'source', help='folder, pattern, .csv, .json of ALBEF, .tar, or a region store'
     )
+    index.add_argument(
+        '--root', type=Path, help='of the paths in a .csv or .json (default: its folder)'
+    )
     index.add_argument('--batch-size', type=at_least(1), default=64, help='images at once')
     index.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
     index.add_argument('--engine', choices=['flat', 'hnsw', 'ivfpq'], help='default: by size')
@@ -124,17 +127,23 @@ def log_to_stderr() -> None:
 
 def run_index(args: argparse.Namespace) -> None:
     """Makes or renews an index."""
+    from xmodal.search.sources import unreadable
+
     index, about = open_index(args)
-    options = args.source, args.batch_size, args.workers, args.engine, args.dtype
+    names = 'batch_size', 'workers', 'engine', 'dtype', 'root'
+    options = about | {name: getattr(args, name) for name in names}
     if args.launcher == 'pytorch':
         from xmodal.search.parallel import processes, update_on_ranks
 
         with processes() as rank:
-            update_on_ranks(index, *options, **about)
+            update_on_ranks(index, args.source, **options)
         if rank:
             return
     else:
-        index.update(*options, **about)
+        index.update(args.source, **options)
+    if not len(index.catalogue.ids()):
+        broken = index.catalogue.broken()
+        raise unreadable(args.source, len(broken), broken[0][1])
     run_info(argparse.Namespace(index=args.index, json=False))
 
 

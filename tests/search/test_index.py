@@ -1,5 +1,6 @@
 """The index finds what a search over all vectors finds, and survives what happens to files."""
 
+import json
 import logging
 import os
 import shutil
@@ -221,6 +222,26 @@ def test_images_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_pa
         other = make(f'index of {source}')
         other.update(tmp_path / source, progress=False)
         assert sorted(contents(other).values()) == expected
+
+
+@pytest.mark.parametrize('name', ['list.csv', 'list.json', '*.csv'])
+def test_paths_of_a_list_are_relative_to_its_folder_or_to_a_root(make, photos, tmp_path, name):
+    lines = [str(file.relative_to(photos)) for file in files(photos)]
+    (tmp_path / 'lists').mkdir()
+    (tmp_path / 'lists/list.csv').write_text('\n'.join(['image', *lines, 'gone.png']))
+    records = [{'image': line} for line in [*lines, 'gone.png']]
+    (tmp_path / 'lists/list.json').write_text(json.dumps(records))
+    index, source = make(), tmp_path / 'lists' / name
+    index.update(source, root=photos, progress=False)
+    assert sorted(contents(index)) == [str(file) for file in files(photos)]
+    assert [path for path, _ in index.catalogue.broken()] == [str(photos / 'gone.png')]
+    # A root that is forgotten, or a disk that is absent, empties no index.
+    missing = f'no image can be read, {len(lines) + 1} left out, the first is {tmp_path}/lists/000/'
+    with pytest.raises(FileNotFoundError, match=rf'{missing}\S+: no such file\. .* with --root'):
+        index.update(source, progress=False)
+    assert len(contents(index)) == len(lines)
+    with pytest.raises(ValueError, match=f'--root=x is for a .csv or a .json, and {photos} is '):
+        index.update(photos, root='x')
 
 
 def test_photographs_are_found_by_their_time_and_other_forms_of_it_are_refused(make, tmp_path):

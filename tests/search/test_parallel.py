@@ -106,6 +106,17 @@ def test_processes_find_known_images_at_their_new_place_in_a_shard(
     assert index.catalogue.rows() == 3  # none was encoded twice
 
 
+def test_processes_know_the_root_of_a_list(inferencer, tiny_world, tmp_path, monkeypatch):
+    names = [str(f) for f in sorted((tiny_world / 'images/test').rglob('*.png'))[:3]]
+    relative = [name.removeprefix(f'{tiny_world}/') for name in names]
+    (tmp_path / 'list.csv').write_text('\n'.join(['image', *relative]))
+    monkeypatch.setattr(parallel, 'dist', Ranks(2))
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    arguments = index, tmp_path / 'list.csv', 2, 0, None, None, tiny_world
+    parallel.dist.run(parallel.update_on_ranks, *arguments)
+    assert sorted(contents(index)) == names
+
+
 @pytest.mark.parametrize('kind', ['flat', 'ivfpq', 'hnsw'])
 def test_shares_are_merged_into_what_one_process_builds(kind, tmp_path, monkeypatch):
     vectors = np.random.default_rng(0).normal(size=(3000, 16)).astype(np.float16)

@@ -152,6 +152,23 @@ def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, 
     assert len(json.loads(call('query', 'a ring', '--json'))) == 4
 
 
+def test_a_source_of_which_no_image_can_be_read_is_an_error(call, photos, capsys):
+    model = '--config', 'tiny.py', '--checkpoint', 'weights.pth', '--workers', '0'
+    Path('lists').mkdir()
+    Path('lists/test.json').write_text('[{"image": "a.png"}, {"image": "b.png"}]')
+    Path('broken').mkdir()
+    Path('broken/no.jpg').write_bytes(b'none')
+    sentences = {
+        'lists/test.json': '2 left out, the first is lists/a.png: no such file. Its paths are rel',
+        'broken': '1 left out, the first is broken/no.jpg: not an image',
+    }
+    for source, sentence in sentences.items():
+        with pytest.raises(SystemExit, match='2'):
+            run_or_explain(lambda source=source: call('index', source, *model))
+        assert f'error: {source}: no image can be read, {sentence}' in capsys.readouterr().err
+    assert ' 2 ' in call('index', 'lists/test.json', '--root', 'photos', *model)
+
+
 def test_a_model_by_its_name_is_named_and_other_models_are_refused_by_theirs(call, photos):
     printed = call('index', 'photos', '--config', 'acerpe-shapes', '--workers', '0')
     rows = [[cell.strip() for cell in row.split('│')[1:3]] for row in printed.splitlines()]

@@ -72,6 +72,7 @@ class ImageIndex:
         engine: str | None = None,
         dtype: str | None = None,
         progress: bool = True,
+        root: str | Path | None = None,
         **about: str,
     ) -> None:
         """Makes the index equal to a source: adds, encodes anew and forgets images.
@@ -80,22 +81,24 @@ class ImageIndex:
         with the same content are not encoded. After a kill it goes on where it was.
 
         Args:
-            source: see :func:`~xmodal.search.sources.find_entries`.
+            source: see :func:`~xmodal.search.sources.find_entries`, also for ``root``.
             batch_size: images that are encoded at once.
             workers: processes that decode.
             engine: 'flat', 'hnsw' or 'ivfpq'; None chooses by the number of images.
             dtype: of the vectors of a new index: 'float16', the default, or 'float32', twice as
                 large, with which rankings are those of the retrieval test without any rounding.
             progress: shows a bar.
+            root: of the paths in a list.
             **about: for the manifest, as the model's config and checkpoint.
 
         Raises:
-            FileNotFoundError: when the source has no images; the index stays as it is.
+            FileNotFoundError: when the source has no images, or none of its files is there; the
+                index stays as it is.
             RuntimeError: when another process updates it.
             ValueError: for another dtype than the index has.
         """
         import_faiss()  # an error now, not after all images are encoded
-        entries = find_entries(str(source))
+        entries = find_entries(str(source), root)
         with exclusive_dir(self.folder):
             self.prepare(source, engine, dtype, about)
             seen = self.catalogue.seen()

@@ -43,6 +43,7 @@ def update_on_ranks(
     workers: int = 0,
     engine: str | None = None,
     dtype: str | None = None,
+    root: str | Path | None = None,
     **about: str,
 ) -> None:
     """:meth:`ImageIndex.update` by all processes of the group; arguments as there.
@@ -50,7 +51,7 @@ def update_on_ranks(
     The folder of the index is one that all of them see. What a process had encoded before it was
     killed is joined by the next call, whatever the number of processes then.
     """
-    rank, entries = dist.get_rank(), find_entries(str(source))
+    rank, entries = dist.get_rank(), find_entries(str(source), root)
     with exclusive_dir(index.folder) if rank == 0 else nullcontext():
         if rank == 0:
             index.prepare(source, engine, dtype, about)

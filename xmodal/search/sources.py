@@ -18,6 +18,8 @@ from xmodal.files import read_json, reads
 from xmodal.structures import Regions
 
 SUFFIXES = (*IMAGE_SUFFIXES, '.tif', '.tiff', '.gif')
+LISTS = ('.csv', '.json')
+_MISSING = -1  # in the place of the size and the time of a file that is not there
 
 
 class Entry(NamedTuple):
@@ -71,28 +73,32 @@ class Entry(NamedTuple):
             raise BrokenImageError(f'{self.path}: {error.strerror}') from error
 
 
-def find_entries(source: str) -> list[Entry]:
+def find_entries(source: str, root: str | Path | None = None) -> list[Entry]:
     """The images of a source, in the order of their paths, each once.
 
     Args:
         source: a folder, which is searched with all folders in it, or is a region store; an image;
-            a .csv with a column ``image`` or a .json of ALBEF, both with paths relative to the
-            file; tar shards; or a pattern such as ``'photos/**/*.jpg'``.
+            a .csv with a column ``image`` or a .json of ALBEF; tar shards; or a pattern such as
+            ``'photos/**/*.jpg'``.
+        root: folder that the paths in a .csv or .json are relative to; None for that of the file.
 
     Raises:
-        FileNotFoundError: when there is nothing.
-        ValueError: for a file name that is not UTF-8, which the catalogue cannot hold.
+        FileNotFoundError: when there is nothing, or none of the files in a list is there.
+        ValueError: for a file name that is not UTF-8, which the catalogue cannot hold; for a root
+            of what is no list.
     """
     path = Path(source)
+    if root is not None and path.suffix.lower() not in LISTS:
+        raise ValueError(f'--root={root} is for a .csv or a .json, and {source} is neither')
     if (path / 'store.json').is_file() or any(path.glob('part_*/store.json')):
         return sorted(entry for store in open_stores(source) for entry in _store_entries(store))
     if path.is_dir():
         found = _images_below(path)
     elif path.is_file():
-        found = _entries(path)
+        found = _entries(path, root)
     else:
         names = glob.glob(source, recursive=True)
-        found = (entry for name in names for entry in _entries(Path(name)))
+        found = (entry for name in names for entry in _entries(Path(name), root))
     entries = {entry.path: entry for entry in found}
     for name in entries:
         if name != name.encode(errors='replace').decode():
@@ -102,7 +108,27 @@ def find_entries(source: str) -> list[Entry]:
             f'{source}: no images. Expected a folder, a pattern in quotes, a .csv, a .json of '
             'ALBEF, a .tar or a region store'
         )
-    return [entries[name] for name in sorted(entries)]
+    found = [entries[name] for name in sorted(entries)]
+    if all(entry.size == _MISSING for entry in found):
+        # An index keeps its images: the disk that has them may only be absent now.
+        raise unreadable(source, len(found), f'{found[0].path}: no such file')
+    return found
+
+
+def unreadable(source: str, count: int, reason: str) -> FileNotFoundError:
+    """The error of a source of which no image at all can be read.
+
+    Args:
+        source: as it was given.
+        count: of its images.
+        reason: why the first one is left out, with its path.
+    """
+    advice = 'Give a source with images'
+    if Path(source).suffix.lower() in LISTS:
+        advice = 'Its paths are relative to its folder: give the one that they need with --root'
+    return FileNotFoundError(
+        f'{source}: no image can be read, {count} left out, the first is {reason}. {advice}'
+    )
 
 
 def _images_below(folder: Path) -> Iterator[Entry]:
@@ -118,14 +144,14 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _entries(file: Path) -> Iterator[Entry]:
+def _entries(file: Path, root: str | Path | None) -> Iterator[Entry]:
     suffix = file.suffix.lower()
     if suffix == '.tar':
         yield from _shard_entries(file)
-    elif suffix in ('.csv', '.json'):
+    elif suffix in LISTS:
         names = _csv_names(file) if suffix == '.csv' else _albef_names(file)
         for name in names:
-            yield _file_entry(str(file.parent / name))
+            yield _file_entry(str(Path(root or file.parent, name)))
     elif suffix in SUFFIXES:
         yield _file_entry(str(file))
 
@@ -136,7 +162,7 @@ def _file_entry(file: str) -> Entry:
         status = os.stat(file)
         return Entry(file, file, None, status.st_size, status.st_mtime_ns)
     except (OSError, ValueError):
-        return Entry(file, file, None, -1, -1)
+        return Entry(file, file, None, _MISSING, _MISSING)
 
 
 @lru_cache(4)
