@@ -121,8 +121,8 @@ def log_to_stderr() -> None:
     """Leaves standard output to what was found, which may be JSON."""
     from mmengine.logging import MMLogger
 
-    for handler in MMLogger.get_current_instance().handlers:
-        handler.stream = sys.stderr
+    console, *_ = MMLogger.get_current_instance().handlers
+    console.stream = sys.stderr
 
 
 def run_index(args: argparse.Namespace) -> None:
