@@ -65,7 +65,9 @@ def main() -> None:
     dtype = torch.float16 if args.half else None
     if args.to == 'folder':
         folder = save_pretrained(run.model, run.config, args.out, dtype, run.card)
-        print(f"{folder}: xmodal.get_model('{folder}') builds it")
+        modules = run.config.get('custom_imports', {}).get('imports', [])
+        first = ''.join(f'import {name}; ' for name in modules)
+        print(f"{folder}: {first}xmodal.get_model('{folder}') builds it")
         return
     with TemporaryDirectory() as folder:
         card = {'title': args.out, **run.card}

@@ -13,6 +13,7 @@ import signal
 from xmodal.engine.command_line import add_common_arguments
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.lock import work_dir_lock
+from xmodal.packaged import find_config
 
 
 def parse_args() -> argparse.Namespace:
@@ -44,6 +45,8 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Trains."""
     args = parse_args()
+    if args.config:
+        find_config(args.config)
     # These take seconds to import; a wrong command line is told at once.
     from xmodal.ablation import row_config
     from xmodal.apis import checkpoint_of

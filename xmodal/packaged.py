@@ -32,6 +32,20 @@ def find_file(name: str | Path) -> Path:
     return ROOT / path if is_ours else path
 
 
+def find_config(name: str | Path) -> Path:
+    """The file of a config, as :func:`find_file` finds it.
+
+    Raises:
+        FileNotFoundError: if there is none.
+    """
+    file = find_file(name)
+    if not file.is_file():
+        raise FileNotFoundError(
+            f'config {file} does not exist; `ls {near(ROOT / "configs")}/*/` shows what there is'
+        )
+    return file
+
+
 def near(path: Path) -> Path:
     """A path as it is written from the working directory: relative where it is below it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -37,6 +37,13 @@ def test_a_pre_trained_model_is_fine_tuned_tested_and_submits(
     assert {item['answer'] for item in submission} <= set(answer_list())
 
 
+def test_a_pre_training_is_no_tested_vqa_model(tiny_config, tiny_vqa):
+    pretrained = train(tiny_config, **{'train_cfg.max_epochs': 1})
+    tiny_vqa.load_from = f'{pretrained.work_dir}/epoch_1.pth'
+    with pytest.raises(ValueError, match='has no weights of decoder, so it is no AlbefVQA'):
+        build_runner(tiny_vqa).test()
+
+
 def test_training_starts_from_the_pre_trained_weights(tiny_config, tiny_vqa):
     pretrained = train(tiny_config, **{'train_cfg.max_epochs': 1})
     tiny_vqa.load_from = f'{pretrained.work_dir}/epoch_1.pth'

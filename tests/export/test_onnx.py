@@ -126,6 +126,15 @@ def test_onnx_computes_what_the_model_computes(onnx_folder, expected):
     ).all()
 
 
+def test_inputs_of_another_size_or_type_are_a_sentence(onnx_folder, expected):
+    images = expected[0]['images'].numpy()
+    runtime = OnnxModel(onnx_folder, threads=1)
+    with pytest.raises(ValueError, match=r'image: images are uint8 \(.*, 7\), expected uint8 \('):
+        runtime.encode_images(images[..., :7])
+    with pytest.raises(ValueError, match=r'image: images are float32 .*, expected uint8'):
+        runtime.encode_images(images.astype('float32'))
+
+
 def test_eight_bits_are_near(onnx_folder, expected):
     inputs, image, _, _ = expected
     _, embedding = OnnxModel(onnx_folder, int8=True, threads=1).encode_images(

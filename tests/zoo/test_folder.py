@@ -2,11 +2,14 @@
 
 import copy
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import pytest
 import torch
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
+from transformers import BertConfig
 
 from xmodal.apis import Inferencer, load_model, save_pretrained
 from xmodal.errors import ConfigError
@@ -239,6 +242,48 @@ def test_a_name_on_the_hub_is_fetched(trained, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="'user/empty' on the hub has no config.py"):
         find_folder('user/empty')
     assert asked == ['user/model', 'user/other', 'user/empty']
+
+
+def test_a_typing_error_in_a_path_does_not_ask_the_hub(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'work_dirs/pretrain_shapes').mkdir(parents=True)
+    message = "'work_dirs/pretrain_shape' does not exist, did you mean work_dirs/pretrain_shapes"
+    with pytest.raises(FileNotFoundError, match=message):
+        find_folder('work_dirs/pretrain_shape')
+
+
+def test_a_hub_that_refuses_a_folder_is_one_sentence(tmp_path, monkeypatch):
+    from xmodal.apis import push_to_hub
+
+    def refuse(*_, **__):
+        raise OSError('401 Unauthorized\nmore')
+
+    monkeypatch.setattr('huggingface_hub.HfApi.create_repo', refuse)
+    message = "'user/name' was not uploaded.* 401 Unauthorized .*hf auth"
+    with pytest.raises(ConfigError, match=message):
+        push_to_hub(tmp_path, 'user/name')
+
+
+def test_a_folder_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
+    config, model, _ = trained
+
+    def fail(*_):
+        raise OSError('the disk is full')
+
+    monkeypatch.setattr('xmodal.zoo.saving.save_file', fail)
+    with pytest.raises(OSError, match='full'):
+        save_pretrained(model, config, tmp_path / 'new/model')
+    assert not list((tmp_path / 'new').iterdir())
+
+
+def test_keys_of_older_versions_of_transformers_are_left_out():
+    config = BertConfig(hidden_size=24, num_attention_heads=2, gradient_checkpointing=False, old=1)
+    model = SimpleNamespace(text_encoder=SimpleNamespace(config=config))
+    section = ConfigDict(text_encoder=dict(type='BertTextEncoder', config='bert-base-uncased'))
+    _make_portable(section, model, Path(), {})
+    kept = section.text_encoder.config
+    assert kept['hidden_size'] == 24 and kept['model_type'] == 'bert'
+    assert not kept.keys() - BertConfig().to_dict().keys()
 
 
 def test_a_folder_is_pushed_whole(tmp_path, monkeypatch):

@@ -31,6 +31,7 @@ def test_models_are_found_by_a_pattern_a_task_and_a_paper():
     ]
     assert xmodal.list_models(task='retrieval', paper='acerpe') == expected
     assert xmodal.list_models(task='Image-Text Retrieval', paper='ACE-RPE') == expected
+    assert 'albef-vqa' in xmodal.list_models(task='vqa')
     both = {name for m in MODELS for name in (m['Name'], m.get('Alias', '')) if 'shapes' in name}
     assert set(xmodal.list_models('shapes')) <= both
     assert 'acerpe-shapes' in xmodal.list_models('*shapes')

@@ -56,12 +56,32 @@ def load_weights(model: nn.Module, file: str | Path) -> None:
     content = read_checkpoint(file)
     advice = 'give a checkpoint of this config, or convert it (tools/model_converters)'
     weights = current_names(content.get('state_dict', content), model.state_dict())
+    if absent := _absent_parts(model, weights):
+        raise ValueError(
+            f'{file} has no weights of {absent[0]}, so it is no {type(model).__name__} that was '
+            f'trained: {advice}'
+        )
     missing = _load(model, weights, file, advice)
     if missing:
         raise ValueError(
             f"{file} lacks {len(missing)} of the model's {len(model.state_dict())} weights, "
             f'{listed(missing)}: {advice}'
         )
+
+
+def _absent_parts(model: nn.Module, state_dict: dict[str, Tensor]) -> list[str]:
+    """Parts of a model of which a checkpoint has nothing.
+
+    A training may start them from others, as the decoder of answers from the fusion encoder, but
+    a test of them would be one of nothing learned. Teachers are left out of checkpoints.
+    """
+    return [
+        name
+        for name, part in model.named_children()
+        if name != 'teacher'
+        and next(part.parameters(), None) is not None
+        and not any(key.startswith(f'{name}.') for key in state_dict)
+    ]
 
 
 def load_start_weights(

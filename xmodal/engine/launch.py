@@ -19,7 +19,7 @@ from xmodal.engine.needed import check_needed
 from xmodal.engine.sources import import_custom_modules, read_sources
 from xmodal.engine.values import check_loops, check_values
 from xmodal.errors import ConfigError, shortened
-from xmodal.packaged import ROOT, find_file, near
+from xmodal.packaged import find_config
 from xmodal.registry import RUNNERS, SCOPE, register_all
 
 
@@ -35,11 +35,7 @@ def read_config(file: str, *needed: str) -> Config:
         ConfigError: if it, one that it inherits from, or a module of ``custom_imports`` cannot be
             read, or it lacks a key.
     """
-    file = str(find_file(file))
-    if not Path(file).is_file():
-        raise FileNotFoundError(
-            f'config {file} does not exist; `ls {near(ROOT / "configs")}/*/` shows what there is'
-        )
+    file = str(find_config(file))
     # At the end, so that no folder of the user's hides a package.
     if not {'', str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))

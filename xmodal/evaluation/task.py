@@ -46,6 +46,11 @@ class TaskMetric(BaseMetric):
 
     def __init__(self, save_predictions: str | None = None) -> None:
         super().__init__()
+        if type(self).record is TaskMetric.record:
+            raise ConfigError(
+                f'{type(self).__name__} has no method record(sample), which says what is kept of '
+                'a data sample with its prediction (docs/plugins.md)'
+            )
         if save_predictions:
             if type(self).submission is TaskMetric.submission:
                 raise ConfigError(

@@ -11,6 +11,8 @@ from torch import nn
 
 from xmodal.export.towers import parts_of
 
+_TYPES = {f'tensor({name})': name for name in ('uint8', 'int64', 'bool')}
+_TYPES['tensor(float)'] = 'float32'
 _MISSING = "ONNX needs more packages: `pip install 'xmodal[onnx]'` ({})"
 
 
@@ -112,10 +114,22 @@ class OnnxModel:
         """The outputs of a part, ``'image'``, ``'text'`` or ``'matcher'``, for its inputs.
 
         Raises:
-            ValueError: when the model has no such part, as one without a fusion encoder.
+            ValueError: when the model has no such part, as one without a fusion encoder, or an
+                input has another type or shape.
         """
         if part not in self._parts:
             raise ValueError(f'the model has no {part}: its parts are {", ".join(self._parts)}')
+        for given in self._parts[part].get_inputs():
+            found, kind = inputs[given.name], _TYPES[given.type]
+            # An axis of any length has a name.
+            fits = len(given.shape) == found.ndim and all(
+                isinstance(n, str) or n == m for n, m in zip(given.shape, found.shape, strict=True)
+            )
+            if not fits or kind != found.dtype:
+                raise ValueError(
+                    f'{part}: {given.name} are {found.dtype} {found.shape}, expected {kind} '
+                    f'({", ".join(map(str, given.shape))})'
+                )
         return self._parts[part].run(None, inputs)
 
     def encode_images(self, images: np.ndarray) -> Sequence[np.ndarray]:

@@ -81,6 +81,8 @@ def _describe(config: Config, checkpoint: Path) -> dict[str, Any]:
     # MMEngine writes its version and the commit of the working directory in one.
     if commit := re.search(r'([0-9a-f]{40})$', str(meta.get('mmengine_version', ''))):
         lines.append(f'Commit {commit[1]}')
+    if modules := config.get('custom_imports', {}).get('imports'):
+        lines.append(f'Components of its own: first `import {", ".join(modules)}`')
     entry = _entry(config)
     if entry is None:
         return {'provenance': lines}

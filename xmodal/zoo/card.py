@@ -23,7 +23,7 @@ model = xmodal.Inferencer('{name}')
 {example}```
 
 A folder of xmodal: `config.py` builds the model and its preprocessing, `model.safetensors` has its
-weights ({parameters:.1f} M parameters).
+weights ({parameters:.1f} M parameters, those of its heads included).
 """
 _EXAMPLE = "model.similarity(['a.png', 'b.png'], ['a red ring above a blue disc'])\n"
 

@@ -14,7 +14,7 @@ from mmengine.registry import Registry
 
 import xmodal
 from xmodal.engine.components import sections
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, nearest
 from xmodal.files import read_text
 
 CONFIG, WEIGHTS, CARD = 'config.py', 'model.safetensors', 'README.md'
@@ -37,6 +37,11 @@ def find_folder(name: str | Path) -> Path | None:
         if (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file():
             return folder
     if _HUB_NAME.fullmatch(str(name)) and not Path(name).exists():
+        parent = Path(name).parent
+        if parent.is_dir():  # of this disk, and not a user of the hub
+            near = nearest(Path(name).name, [path.name for path in parent.iterdir()])
+            hint = f', did you mean {parent / near}?' if near else ''
+            raise FileNotFoundError(f"'{name}' does not exist{hint}")
         return _from_hub(str(name))
     return None
 

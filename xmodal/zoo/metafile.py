@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 
 import yaml
@@ -122,7 +121,7 @@ def list_models(
 
     Args:
         pattern: of a name, as ``'albef*'``; a part of a name counts as well. In any case.
-        task: as 'retrieval'; a part counts, in any case.
+        task: as 'retrieval'; a part of it or of the model's name counts, as 'vqa', in any case.
         paper: as 'ACE-RPE' or 'acerpe'; a part counts, in any case and without hyphens.
         pretrained: only models with weights, shipped or downloaded.
 
@@ -133,7 +132,7 @@ def list_models(
         ValueError: for a task or a paper of no model; names those that there are.
     """
     entries = read_entries(CONFIGS)
-    for key, part, text in (('task', task, attrgetter('task')), ('paper', paper, _paper)):
+    for key, part, text in (('task', task, _task), ('paper', paper, _paper)):
         if not any(_is_in(part, text(entry)) for entry in entries):
             known = ', '.join(dict.fromkeys(getattr(entry, key) for entry in entries))
             raise ValueError(f"no model has the {key} '{part}', expected a part of one of {known}")
@@ -142,10 +141,14 @@ def list_models(
         entry.name
         for entry in entries
         if any(fnmatchcase(name.lower(), pattern) for name in entry.names)
-        and _is_in(task, entry.task)
+        and _is_in(task, _task(entry))
         and _is_in(paper, _paper(entry))
         and (entry.weights or not pretrained)
     ]
+
+
+def _task(entry: ModelEntry) -> str:
+    return f'{entry.task} {entry.name} {entry.full_name}'
 
 
 def _paper(entry: ModelEntry) -> str:

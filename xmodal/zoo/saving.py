@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from xmodal.engine.components import sections
+from xmodal.errors import ConfigError
 from xmodal.models.base import MomentumModel
 from xmodal.registry import MODELS
 from xmodal.version import __version__
@@ -48,7 +50,18 @@ def save_pretrained(
         The folder.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix='.') as new:  # whole, or not at all
+        content = _write_model(model, config, Path(new), dtype)
+        shutil.copytree(new, folder, dirs_exist_ok=True)
+    write_card(folder / CARD, content, model, **(card or {}))
+    return folder
+
+
+def _write_model(
+    model: nn.Module, config: Config, folder: Path, dtype: torch.dtype | None
+) -> Config:
+    """Writes config, weights and the files that it names; returns the config."""
     kept = {key: config[key] for key in _KEYS if config.get(key) is not None}
     content = Config(copy.deepcopy(kept))  # the caller's config stays as it is
     copied: dict[str, Path] = {}
@@ -57,8 +70,7 @@ def save_pretrained(
     (folder / CONFIG).write_text(content.pretty_text, encoding='utf-8')
     weights = _portable_weights(model, read_folder(folder), dtype)
     save_file(weights, folder / WEIGHTS, {'format': 'pt', 'xmodal': __version__})
-    write_card(folder / CARD, content, model, **(card or {}))
-    return folder
+    return content
 
 
 def push_to_hub(folder: str | Path, name: str, private: bool = False) -> str:
@@ -71,12 +83,21 @@ def push_to_hub(folder: str | Path, name: str, private: bool = False) -> str:
 
     Returns:
         The URL of the commit.
+
+    Raises:
+        ConfigError: when the hub can't be reached or refuses it.
     """
     from huggingface_hub import HfApi
 
     api = HfApi(library_name='xmodal', library_version=__version__)
-    api.create_repo(name, private=private, exist_ok=True)
-    return api.upload_folder(repo_id=name, folder_path=folder, commit_message='Model of xmodal')
+    try:
+        api.create_repo(name, private=private, exist_ok=True)
+        return api.upload_folder(repo_id=name, folder_path=folder, commit_message='Model of xmodal')
+    except Exception as error:  # of the hub, of HTTP, of a token
+        raise ConfigError(
+            f"'{name}' was not uploaded, since the hub says: {str(error).splitlines()[0]} "
+            '(`hf auth login` needs a token that may write; --to folder needs no hub)'
+        ) from error
 
 
 def _portable_weights(
@@ -117,7 +138,9 @@ def _make_portable(section: dict, model: nn.Module, folder: Path, copied: dict[s
     text = section.get('backbone', section).get('text_encoder', {})
     if isinstance(text.get('config'), str):
         encoder = getattr(model, 'backbone', model).text_encoder
-        text.config = json.loads(encoder.config.to_json_string(use_diff=True))
+        given, known = json.loads(encoder.config.to_json_string()), type(encoder.config)().to_dict()
+        # Files of older versions of transformers have keys that nobody reads any more.
+        text.config = {k: v for k, v in given.items() if known.get(k, v) != v or k == 'model_type'}
 
 
 def _copy_extractors(section: dict, folder: Path, copied: dict[str, Path]) -> None:

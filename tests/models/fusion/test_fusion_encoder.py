@@ -354,3 +354,39 @@ def test_patches_enter_with_their_coordinates_but_relate_without_them(tokens, bu
     expected = encoder(image._replace(embeddings=embeddings), text, position)
     torch.testing.assert_close(actual.text_tokens, expected.text_tokens)
     torch.testing.assert_close(actual.image_tokens, expected.image_tokens)
+
+
+class Wrong(NoPosition):
+    """A plug-in that returns something else than the fusion encoder expects."""
+
+    def __init__(self, inputs=None, bias=None):
+        super().__init__(2, WIDTH, 2)
+        self.inputs, self.bias = inputs, bias
+
+    def embed_inputs(self, image, text):
+        return self.inputs(image, text) if self.inputs else (image, text)
+
+    def self_bias(self, layer, tokens):
+        return self.bias
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'message'),
+    [
+        (
+            dict(inputs=lambda i, t: i.embeddings),
+            'embed_inputs returned Tensor, expected Tokens',
+        ),
+        (
+            dict(inputs=lambda i, t: (i.with_embeddings(i.embeddings[..., :4]), t)),
+            r'Wrong.embed_inputs returned tokens of the image of shape \(2, 10, 4\), exp',
+        ),
+        (
+            dict(bias=torch.zeros(2, 2, 3, 3)),
+            r'Wrong.self_bias returned the shape \(2, 2, 3, 3\), expected \(2 or 1, 2, 10, 10\)',
+        ),
+    ],
+)
+def test_what_a_position_of_a_plug_in_returns_is_checked(tokens, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make_encoder('both')(*tokens(), Wrong(**wrong))

@@ -23,7 +23,7 @@ class ConstantHead(PretrainHead):
 
 
 @MODELS.register_module()
-class SizedHead(PretrainHead):
+class SizedHead(ConstantHead):
     """Asks for two of the model's sizes."""
 
     def __init__(self, embed_dims, vocab_size, scale=1.0):
@@ -88,6 +88,32 @@ def test_a_head_of_another_kind_is_refused():
     message = r'model\.heads\.linear: Linear is no PretrainHead, whose loss\(model, step\)'
     with pytest.raises(ValueError, match=message):
         PretrainHeads(dict(linear=dict(type=nn.Linear, in_features=2, out_features=2)), SIZES)
+
+
+class Misnamed(PretrainHead):
+    """Its loss has another name."""
+
+    def forward(self, model, step):
+        return {'loss_misnamed': torch.zeros(())}
+
+
+class Bare(PretrainHead):
+    """Its loss has no name."""
+
+    def loss(self, model, step):
+        return torch.zeros(())
+
+
+def test_a_head_without_a_loss_is_refused_when_it_is_built():
+    message = r'model\.heads\.mine: Misnamed has no method loss\(model, step\)'
+    with pytest.raises(ValueError, match=message):
+        PretrainHeads(dict(mine=dict(type=Misnamed)), SIZES)
+
+
+def test_a_loss_without_a_name_is_refused():
+    message = r"model\.heads\.mine: the loss of Bare returned Tensor, .*'loss_mine'"
+    with pytest.raises(ValueError, match=message.replace("'", '"')):
+        PretrainHeads(dict(mine=dict(type=Bare)), SIZES).loss(None, None)
 
 
 def test_a_head_that_is_none_is_left_out_and_no_head_at_all_is_refused():

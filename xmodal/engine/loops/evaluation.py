@@ -1,7 +1,9 @@
 """The base of the loops that evaluate."""
 
+from mmengine.dist import is_main_process
 from mmengine.runner import BaseLoop
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from xmodal.errors import ConfigError
 from xmodal.structures import Encoded
@@ -19,6 +21,10 @@ class EvaluationLoop(BaseLoop):
         self.runner.call_hook(f'after_{mode}_epoch', metrics=metrics)
         self.runner.call_hook(f'after_{mode}')
         return metrics
+
+    def batches(self, title: str) -> tqdm:
+        """The batches of the data loader, with a bar that the first rank shows."""
+        return tqdm(self.dataloader, title, unit=' batches', disable=not is_main_process())
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """The metrics of a model; every rank calls this."""

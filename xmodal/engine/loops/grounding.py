@@ -10,7 +10,6 @@ from rich.table import Table
 from torch import nn
 from torch.nn.functional import interpolate
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
 from xmodal.datasets.image_file import read_image, write_image
 from xmodal.engine.loops.evaluation import EvaluationLoop
@@ -68,7 +67,7 @@ class GroundingLoop(EvaluationLoop):
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Grounds every expression, prints a table, and returns the metrics."""
-        for batch in tqdm(self.dataloader, 'grounding', disable=not is_main_process()):
+        for batch in self.batches('grounding'):
             samples = self.predict(model, batch)
             self.evaluator.process(samples, batch)
             if self.image_folder:

@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
 from xmodal.engine.loops.evaluation import EvaluationLoop, embedding_of
 from xmodal.registry import LOOPS
@@ -34,7 +33,7 @@ class MinimalPairLoop(EvaluationLoop):
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Scores all texts, prints a table, and returns the metrics."""
-        for batch in tqdm(self.dataloader, 'scoring', disable=not is_main_process()):
+        for batch in self.batches('scoring'):
             prepared = model.data_preprocessor(batch, False)
             samples = prepared['data_samples']
             counts = [len(sample.text) for sample in samples]

@@ -6,7 +6,6 @@ from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 from torch import nn
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.engine.loops.evaluation import EvaluationLoop
@@ -84,7 +83,7 @@ class RetrievalLoop(EvaluationLoop):
         def encoded(batch: dict) -> EncodedGallery:
             return self.scorer.encode(model, **model.data_preprocessor(batch, False))
 
-        bar = tqdm(self.dataloader, 'encoding', disable=not is_main_process())
+        bar = self.batches('encoding')
         batches = [encoded(batch) for batch in bar]
         if not batches:  # there are fewer images than ranks
             first = self.dataloader.collate_fn([self.dataloader.dataset[0]])

@@ -10,7 +10,6 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
 from xmodal.datasets.text import clean_caption
 from xmodal.engine.loops.evaluation import EvaluationLoop, embedding_of
@@ -69,7 +68,7 @@ class ZeroShotLoop(EvaluationLoop):
         classes = class_embeddings(
             model, dataset.class_names, self.templates, self.text_batch, self.max_words
         )
-        for batch in tqdm(self.dataloader, 'classifying', disable=not is_main_process()):
+        for batch in self.batches('classifying'):
             prepared = model.data_preprocessor(batch, False)
             inputs, samples = prepared['inputs'], prepared['data_samples']
             images = model.encode_image(inputs.images).embedding.float()

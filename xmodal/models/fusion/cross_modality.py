@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from xmodal.models.layers import Attention, EncoderLayer, init_linear
-from xmodal.models.necks.position import NoPosition
+from xmodal.models.necks.position import NoPosition, embed_inputs, self_bias
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, CrossTerms, Fused, Relation, Tokens
 
@@ -81,12 +81,12 @@ class CrossModalityLayer(nn.Module):
         """
         terms = position.cross_terms(index, relation, 'text')
         words, text_to_image = self.cross_attention[0](text, image, terms, need_weights)
-        words = self.text_layer(words, text.attention_mask, position.self_bias(index, text))
+        words = self.text_layer(words, text.attention_mask, self_bias(position, index, text))
         if not need_image:
             return None, words, CrossAttentions(text_to_image, None)
         terms = position.cross_terms(index, relation, 'image')
         regions, image_to_text = self.cross_attention[-1](image, text, terms, need_weights)
-        regions = self.image_layer(regions, image.attention_mask, position.self_bias(index, image))
+        regions = self.image_layer(regions, image.attention_mask, self_bias(position, index, image))
         return regions, words, CrossAttentions(text_to_image, image_to_text)
 
 
@@ -151,7 +151,7 @@ class CrossModalityEncoder(nn.Module):
         Returns:
             Both streams; ``image_tokens`` is None without ``need_image``.
         """
-        image, text = position.embed_inputs(image, text)
+        image, text = embed_inputs(position, image, text)
         relation = position.relate(image, text)
         attentions = []
         for index, layer in enumerate(self.layers):

@@ -7,7 +7,7 @@ from xmodal.models.fusion.layer import FusionLayer, LayerNeeds
 from xmodal.models.fusion.pretrained import load_bert_layers
 from xmodal.models.fusion.stream import Stream
 from xmodal.models.layers import init_linear
-from xmodal.models.necks.position import NoPosition
+from xmodal.models.necks.position import NoPosition, embed_inputs
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, Fused, Tokens
 
@@ -123,7 +123,7 @@ class FusionEncoder(nn.Module):
             with ``streams='text'`` it is the input. ``text_tokens`` has the ``words`` alone.
         """
         image_rows, text_rows = (None, None) if pairs is None else pairs.unbind(1)
-        image, text = position.embed_inputs(image, text)
+        image, text = embed_inputs(position, image, text)
         streams = [Stream(image, image_rows)], Stream(text, text_rows)
         return self._run(*streams, position, need_image, need_attentions, gradients_from, words)[0]
 
@@ -152,7 +152,7 @@ class FusionEncoder(nn.Module):
         Returns:
             One result an image; all have the same words, which have seen all images.
         """
-        embedded = [position.embed_inputs(image, text) for image in images]
+        embedded = [embed_inputs(position, image, text) for image in images]
         streams = [Stream(image) for image, _ in embedded], Stream(embedded[0][1])
         return self._run(*streams, position, need_image, need_attentions)
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from xmodal.models.fusion.stream import Stream
 from xmodal.models.layers import QKV, Attention, FeedForward
-from xmodal.models.necks.position import NoPosition
+from xmodal.models.necks.position import NoPosition, self_bias
 from xmodal.structures import CrossAttentions, CrossTerms, Relation, select_tokens
 from xmodal.structures.relation import select_biases
 
@@ -113,7 +113,7 @@ class FusionLayer(nn.Module):
         self, stream: Stream, position: NoPosition, index: int, queries: Tensor | None = None
     ) -> Stream:
         tokens = stream.tokens
-        bias = position.self_bias(index, tokens)
+        bias = self_bias(position, index, tokens)
         attended = self.attend_self(tokens.embeddings, tokens.attention_mask, bias, queries)
         return stream.with_embeddings(attended)
 

@@ -111,6 +111,11 @@ class PretrainHeads(nn.ModuleDict):
                 of_head = head.fused_loss(model, step, requests[name], fused[name])
             else:
                 of_head = head.loss(model, step)
+            if not isinstance(of_head, Mapping):
+                raise ValueError(
+                    f'model.heads.{name}: the loss of {type(head).__name__} returned '
+                    f'{type(of_head).__name__}, expected values by name, as {{"loss_{name}": …}}'
+                )
             if clash := values.keys() & of_head.keys():
                 raise ValueError(
                     f'model.heads.{name} logs {sorted(clash)}, as another head does: name the '
@@ -137,6 +142,12 @@ def _build_head(
         raise ValueError(
             f'model.heads.{name}: {type(head).__name__} is no PretrainHead, whose '
             'loss(model, step) is called in pre-training (docs/plugins.md)'
+        )
+    own = type(head)
+    if own.loss is PretrainHead.loss and own.fused_loss is PretrainHead.fused_loss:
+        raise ValueError(
+            f'model.heads.{name}: {own.__name__} has no method loss(model, step), which returns '
+            'values by name (docs/plugins.md)'
         )
     return head
 

@@ -11,6 +11,8 @@ A position may act at four points, all of them optional:
 :class:`NoPosition` does nothing at any of them; a plug-in overrides what it needs.
 """
 
+from itertools import product
+
 from torch import Tensor, nn
 
 from xmodal.registry import MODELS
@@ -63,3 +65,43 @@ class NoPosition(nn.Module):
             image_mask: True for regions, (B, R) bool; None where an image is patches after [CLS].
         """
         return {}
+
+
+def embed_inputs(position: NoPosition, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
+    """What a position makes of the tokens that enter the fusion encoder.
+
+    Raises:
+        ValueError: when that is something else than as many tokens of the same width.
+    """
+    found = position.embed_inputs(image, text)
+    if not isinstance(found, tuple) or [type(one) for one in found] != [Tokens, Tokens]:
+        raise ValueError(
+            f'{type(position).__name__}.embed_inputs returned {type(found).__name__}, expected '
+            'Tokens of the image and of the text: image.with_embeddings(…), text'
+        )
+    for name, before, after in zip(('image', 'text'), (image, text), found, strict=True):
+        if before.embeddings.shape != after.embeddings.shape:
+            raise ValueError(
+                f'{type(position).__name__}.embed_inputs returned tokens of the {name} of shape '
+                f'{tuple(after.embeddings.shape)}, expected {tuple(before.embeddings.shape)}'
+            )
+    return found
+
+
+def self_bias(position: NoPosition, layer: int, tokens: Tokens) -> Tensor | None:
+    """A position's bias on the logits of a layer's self-attention.
+
+    Raises:
+        ValueError: when it does not fit the attention of these tokens.
+    """
+    bias = position.self_bias(layer, tokens)
+    if bias is not None:
+        batch, length, _ = tokens.embeddings.shape
+        shape, heads = tuple(bias.shape), position.num_heads
+        allowed = product((1, batch), (1, heads), [length], [length])
+        if shape not in allowed:
+            raise ValueError(
+                f'{type(position).__name__}.self_bias returned the shape {shape}, expected '
+                f'({batch} or 1, {heads}, {length}, {length}): pairs, heads, queries, keys'
+            )
+    return bias

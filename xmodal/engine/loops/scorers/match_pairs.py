@@ -39,7 +39,7 @@ def match_pairs(
     scores = torch.zeros(len(pairs))
     length_ranks = texts.lengths.argsort(stable=True).argsort()
     blocks = length_ranks[pairs[:, 1]] // TEXTS_AT_ONCE
-    bar = tqdm(total=len(pairs), desc='re-ranking', disable=not is_main_process())
+    bar = tqdm(total=len(pairs), desc='re-ranking', unit=' pairs', disable=not is_main_process())
     for block in blocks.unique().tolist():
         in_block = (blocks == block).nonzero().squeeze(1)
         in_block = in_block[length_ranks[pairs[in_block, 1]].argsort(stable=True)]
