@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ class SeededDataset:
     Args:
         seed: None for that of the run (``randomness.seed``), which is 0 outside of a run.
     """
+
+    metainfo: ClassVar[dict] = {}  # without it MMEngine's loops warn of metrics that read it
 
     def __init__(self, seed: int | None) -> None:
         self.seed, self._has_own = seed or 0, seed is not None
