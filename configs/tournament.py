@@ -55,7 +55,7 @@ entries = [
         table='acerpe/photographs',
         preset='flickr8k_coco',
         against='none',
-        rows=['uniform_alone', 'ace_rpe_alone', 'ace_rpe_lace', 'ace_rpe'],
+        rows=['uniform_alone', 'ace_rpe_alone', 'ace_rpe_lace', 'ace_rpe', 'anchor_ape'],
         columns=['re-ranked: mean recall'],
     ),
     dict(
@@ -133,7 +133,16 @@ entries = [
         family="LXMERT, NLVR's drawings",
         table='lxmert/nlvr1',
         against='none',
-        rows=['uniform', 'ace_rpe'],
+        rows=['uniform'],
         columns=['accuracy'],
+        looks=[3, 4],
+    ),
+    dict(
+        family="LXMERT, NLVR's drawings",
+        table='lxmert/nlvr1',
+        against='none',
+        rows=['ace_rpe'],
+        columns=['accuracy'],
+        looks=[3, 5],
     ),
 ]
