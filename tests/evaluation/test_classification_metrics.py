@@ -27,14 +27,25 @@ def test_accuracy_is_computed_overall_and_for_each_class_that_occurs():
 class OwnMetric(TaskMetric):
     """A metric of a plug-in, without a submission."""
 
+    def record(self, sample):
+        return {'label': sample['label']}
+
     def compute_metrics(self, records):
         return {}
+
+
+class Recordless(OwnMetric):
+    """A metric of a plug-in that does not say what it keeps."""
+
+    record = TaskMetric.record
 
 
 def test_predictions_that_a_metric_cannot_write_are_refused_before_the_test(tmp_path):
     with pytest.raises(ConfigError, match='OwnMetric.save_predictions=.*no method submission'):
         OwnMetric(save_predictions=str(tmp_path / 'new.json'))
     assert OwnMetric().save_predictions is None
+    with pytest.raises(ConfigError, match=r'Recordless has no method record\(sample\)'):
+        Recordless()
 
 
 def official_nlvr2(predictions, examples):

@@ -56,16 +56,16 @@ def load_weights(model: nn.Module, file: str | Path) -> None:
     content = read_checkpoint(file)
     advice = 'give a checkpoint of this config, or convert it (tools/model_converters)'
     weights = current_names(content.get('state_dict', content), model.state_dict())
-    if absent := _absent_parts(model, weights):
-        raise ValueError(
-            f'{file} has no weights of {absent[0]}, so it is no {type(model).__name__} that was '
-            f'trained: {advice}'
-        )
     missing = _load(model, weights, file, advice)
     if missing:
         raise ValueError(
             f"{file} lacks {len(missing)} of the model's {len(model.state_dict())} weights, "
             f'{listed(missing)}: {advice}'
+        )
+    if absent := _absent_parts(model, weights):
+        raise ValueError(
+            f'{file} has no weights of {absent[0]}, so it is no {type(model).__name__} that was '
+            f'trained: {advice}'
         )
 
 

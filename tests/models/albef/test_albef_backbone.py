@@ -257,9 +257,11 @@ def test_the_anchor_loss_of_regions_trains_the_adapters(with_regions, batch):
 
 def test_anchors_of_regions_are_counted_from_the_first_region_on(with_regions, batch):
     config = with_regions()
-    config['backbone']['position'] = dict(type='AnchorRelativePosition', groups=2, delta=-1.1)
+    config['backbone']['position'] = dict(type='AnchorRelativePosition', groups=2)
     data = batch()._replace(images=regions([4, 4, 3, 2]))
-    values = MODELS.build(config).loss(data)
+    model = MODELS.build(config)
+    model.backbone.position.delta = -1.1
+    values = model.loss(data)
     # Every pair of a region and a word is above δ, and padding would count as a pair that is not.
     assert values['anchor_share_matched'] == values['anchor_share_mismatched'] == 1
 
