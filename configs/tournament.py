@@ -55,7 +55,7 @@ entries = [
         table='acerpe/photographs',
         preset='flickr8k_coco',
         against='none',
-        rows=['uniform_alone', 'ace_rpe_alone', 'ace_rpe_lace', 'ace_rpe', 'anchor_ape'],
+        rows=['uniform_alone', 'ace_rpe_alone', 'ace_rpe_lace', 'ace_rpe'],
         columns=['re-ranked: mean recall'],
     ),
     dict(
