@@ -276,6 +276,13 @@ def test_a_folder_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch)
     assert not list((tmp_path / 'new').iterdir())
 
 
+def test_a_folder_is_as_open_as_any_other(trained, tmp_path):
+    config, model, _ = trained
+    (tmp_path / 'other').mkdir()
+    folder = save_pretrained(model, config, tmp_path / 'model')
+    assert folder.stat().st_mode == (tmp_path / 'other').stat().st_mode
+
+
 def test_keys_of_older_versions_of_transformers_are_left_out():
     config = BertConfig(hidden_size=24, num_attention_heads=2, gradient_checkpointing=False, old=1)
     model = SimpleNamespace(text_encoder=SimpleNamespace(config=config))

@@ -51,8 +51,10 @@ def save_pretrained(
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, prefix='.') as new:  # whole, or not at all
-        content = _write_model(model, config, Path(new), dtype)
+    with TemporaryDirectory(dir=folder.parent, prefix='.') as private:  # whole, or not at all
+        new = Path(private, 'new')  # with the usual permissions, which are copied, too
+        new.mkdir()
+        content = _write_model(model, config, new, dtype)
         shutil.copytree(new, folder, dirs_exist_ok=True)
     write_card(folder / CARD, content, model, **(card or {}))
     return folder
