@@ -14,8 +14,9 @@ from legacy_models import CHECKPOINTS, LEGACY_MODELS
 from torch.nn.functional import dropout
 
 from xmodal.engine.checkpoint import load_weights
+from xmodal.models.backbones import ViTImageEncoder
 from xmodal.models.fusion import FusionEncoder, fuse_requests
-from xmodal.models.heads import MIMHead, PretrainHeads
+from xmodal.models.heads import PretrainHeads
 from xmodal.models.heads.answer_table import AnswerTableHead
 from xmodal.registry import MODELS
 from xmodal.structures import (
@@ -269,7 +270,7 @@ def test_a_legacy_checkpoint_gives_the_same_losses(name, tmp_path, monkeypatch):
     # They drew dropout of ITM before the masks of MLM.
     monkeypatch.setattr(PretrainHeads, 'loss', loss_head_by_head)
     # Their convolutional stem saw the pixels of masked patches.
-    monkeypatch.setattr(MIMHead, 'hide', lambda head, images, patch_mask: images)
+    monkeypatch.setattr(ViTImageEncoder, '_hide', lambda encoder, images, patch_mask: images)
     # They drew the answers of a batch one by one.
     monkeypatch.setattr(AnswerTableHead, 'sample_labels', sample_answer_by_answer)
     model, file = build(name, tmp_path), CHECKPOINTS / f'{name}.pth'

@@ -141,6 +141,9 @@ class ViTImageEncoder(Encoder):
             ValueError: when the images are of another size.
         """
         require_image_size(images, self.image_size)
+        has_conv_stem = isinstance(self.vit.patch_embed, ConvStem)
+        if patch_mask is not None and has_conv_stem:
+            images = self._hide(images, patch_mask)
         patches = self.vit.patch_embed(images)
         if patch_mask is not None:
             patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
@@ -148,8 +151,19 @@ class ViTImageEncoder(Encoder):
         return Tokens(
             embeddings,
             grid_size=(self.image_size // self.patch_size,) * 2,
-            at_corners=isinstance(self.vit.patch_embed, ConvStem),
+            at_corners=has_conv_stem,
         )
+
+    def _hide(self, images: Tensor, patch_mask: Tensor) -> Tensor:
+        """The images without the pixels of masked patches, (B, 3, H, W).
+
+        The mask token takes the place of a patch, but a convolutional stem shows its pixels to the
+        patches beside it.
+        """
+        hidden = patch_mask.unflatten(1, self.vit.patch_embed.grid_size)[:, None]
+        for axis in (2, 3):
+            hidden = hidden.repeat_interleave(self.patch_size, axis)
+        return images.masked_fill(hidden, 0)
 
     def encode(self, tokens: Tokens) -> Tokens:
         """The L blocks and the last norm."""
@@ -165,13 +179,16 @@ def _read_checkpoint(file: str) -> dict[str, Tensor]:
     return {key[len(prefix) :]: x for key, x in state_dict.items() if key.startswith(prefix)}
 
 
+def resample_position(loaded: Tensor, vit: nn.Module, antialias: bool = True) -> Tensor:
+    """A position embedding of another grid, at the size of that of a timm ViT."""
+    rows, columns = vit.patch_embed.grid_size
+    first = vit.pos_embed.shape[1] - rows * columns  # of [CLS], none where it has no position
+    return resample_abs_pos_embed(loaded, [rows, columns], None, first, antialias=antialias)
+
+
 def _resample_position(vit: nn.Module, state_dict: dict, prefix: str, *_, antialias: bool) -> None:
     """Fits a loaded position embedding (1, 1 + M, D) to the grid of ``vit``."""
     key = prefix + 'pos_embed'
     loaded = state_dict.get(key)
     if loaded is not None and loaded.shape[1] != vit.pos_embed.shape[1]:
-        rows, columns = vit.patch_embed.grid_size
-        prefix = vit.pos_embed.shape[1] - rows * columns  # 0 where [CLS] has no position
-        state_dict[key] = resample_abs_pos_embed(
-            loaded, [rows, columns], num_prefix_tokens=prefix, antialias=antialias
-        )
+        state_dict[key] = resample_position(loaded, vit, antialias)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import timm
 import torch
 from mmengine.logging import print_log
-from timm.layers import resample_abs_pos_embed
 from timm.models import load_state_dict
 from torch import Tensor, nn
 
+from xmodal.models.backbones.image import resample_position
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 from xmodal.weights import find_weights
@@ -159,9 +159,7 @@ class TimmGrid(nn.Module):
         """Fits the positions of a ViT to another size of images."""
         name = 'pos_embed'
         if name in known and weights[name].shape != known[name].shape:
-            grid, count = self.model.patch_embed.grid_size, known[name].shape[1]
-            prefix = count - grid[0] * grid[1]
-            weights[name] = resample_abs_pos_embed(weights[name], list(grid), None, prefix)
+            weights[name] = resample_position(weights[name], self.model)
 
 
 def _read(file: str, arch: str) -> dict[str, Tensor]:

@@ -84,23 +84,11 @@ class MIMHead(PretrainHead):
         """``loss_mim``: patches from the rest and, after fusion, the text."""
         images = step.batch.images
         patch_mask = self.mask_patches(images)
-        shown = self.hide(images, patch_mask)
-        image = model.backbone.image_tokens(shown, patch_mask, self.mask_token)
+        image = model.backbone.image_tokens(images, patch_mask, self.mask_token)
         patches = image.embeddings
         if self.source == 'fusion':
             patches = model.backbone.fuse(image, step.text.tokens).image_tokens
         return {'loss_mim': self.pixel_loss(patches, images, patch_mask)}
-
-    def hide(self, images: Tensor, patch_mask: Tensor) -> Tensor:
-        """The images without the pixels of masked patches, (B, 3, H, W).
-
-        The mask token takes the place of a patch, but a convolutional stem would show its pixels
-        to the patches beside it.
-        """
-        hidden = patch_mask.view(len(images), 1, -1, images.shape[3] // self.patch_size)
-        for axis in (2, 3):
-            hidden = hidden.repeat_interleave(self.patch_size, axis)
-        return images.masked_fill(hidden, 0)
 
     def pixel_loss(self, patches: Tensor, images: Tensor, patch_mask: Tensor) -> Tensor:
         """ℓ1 between masked pixels and their prediction.
