@@ -11,8 +11,6 @@ A position may act at four points, all of them optional:
 :class:`NoPosition` does nothing at any of them; a plug-in overrides what it needs.
 """
 
-from itertools import product
-
 from torch import Tensor, nn
 
 from xmodal.registry import MODELS
@@ -97,11 +95,11 @@ def self_bias(position: NoPosition, layer: int, tokens: Tokens) -> Tensor | None
     bias = position.self_bias(layer, tokens)
     if bias is not None:
         batch, length, _ = tokens.embeddings.shape
-        shape, heads = tuple(bias.shape), position.num_heads
-        allowed = product((1, batch), (1, heads), [length], [length])
-        if shape not in allowed:
+        heads = position.num_heads
+        allowed = (1, batch), (1, heads), (length,), (length,)
+        if bias.ndim != 4 or any(n not in a for n, a in zip(bias.shape, allowed, strict=True)):
             raise ValueError(
-                f'{type(position).__name__}.self_bias returned the shape {shape}, expected '
-                f'({batch} or 1, {heads}, {length}, {length}): pairs, heads, queries, keys'
+                f'{type(position).__name__}.self_bias returned the shape {tuple(bias.shape)}, '
+                f'expected ({batch} or 1, {heads}, {length}, {length}): pairs, heads, queries, keys'
             )
     return bias
