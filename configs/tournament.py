@@ -6,6 +6,18 @@
 # on photographs need the files of docs/data.md: where they are missing, their runs fail at once and
 # the others go on. Shown and run by `python tools/ablate.py tournament`. A plug-in of one's own
 # joins as a row of a table that is named here, or with a table of its own.
+
+# Tables whose rows are judged at different numbers of seeds.
+places = dict(
+    family="ACE-RPE's model",
+    table='acerpe/places',
+    against='none',
+    columns=['re-ranked: mean recall', 'binding', 'relation'],
+)
+grounding = dict(family="ACE-RPE's model", table='acerpe/table5', against='none')
+drawings = dict(
+    family="LXMERT, NLVR's drawings", table='lxmert/nlvr1', against='none', columns=['accuracy']
+)
 entries = [
     dict(
         family="ACE-RPE's model",
@@ -14,29 +26,9 @@ entries = [
         rows=['uniform_anchored', 'ace_rpe_anchored'],
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/places',
-        against='none',
-        rows=['anchor_ape', 'rpe', 'uniform'],
-        columns=['re-ranked: mean recall', 'binding', 'relation'],
-    ),
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/places',
-        against='none',
-        rows=['ape'],
-        columns=['re-ranked: mean recall', 'binding', 'relation'],
-        looks=[3, 6, 9],
-    ),
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/places',
-        against='none',
-        rows=['ace_rpe'],
-        columns=['re-ranked: mean recall', 'binding', 'relation'],
-        looks=[3, 6],
-    ),
+    dict(**places, rows=['anchor_ape', 'rpe', 'uniform']),
+    dict(**places, rows=['ape'], looks=[3, 6, 9]),
+    dict(**places, rows=['ace_rpe'], looks=[3, 6]),
     dict(
         family="ACE-RPE's model",
         table='acerpe/regions',
@@ -78,19 +70,8 @@ entries = [
         against='none',
         rows=['ape', 'rpe', 'ape_rpe', 'uniform', 'ace_rpe', 'ace_rpe_lace'],
     ),
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/table5',
-        against='none',
-        rows=['ace_rpe_lace'],
-    ),
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/table5',
-        against='none',
-        rows=['ace_rpe'],
-        looks=[3, 4],
-    ),
+    dict(**grounding, rows=['ace_rpe_lace']),
+    dict(**grounding, rows=['ace_rpe'], looks=[3, 4]),
     dict(
         family='EMKUM',
         table='emkum/table2',
@@ -129,20 +110,6 @@ entries = [
         columns=['SAF mean recall', 'SGR mean recall', 'SGRAF mean recall'],
     ),
     dict(family='LXMERT', table='lxmert/plugins', against='full', rows=['ace_rpe', 'tte_post']),
-    dict(
-        family="LXMERT, NLVR's drawings",
-        table='lxmert/nlvr1',
-        against='none',
-        rows=['uniform'],
-        columns=['accuracy'],
-        looks=[3, 4],
-    ),
-    dict(
-        family="LXMERT, NLVR's drawings",
-        table='lxmert/nlvr1',
-        against='none',
-        rows=['ace_rpe'],
-        columns=['accuracy'],
-        looks=[3, 5],
-    ),
+    dict(**drawings, rows=['uniform'], looks=[3, 4]),
+    dict(**drawings, rows=['ace_rpe'], looks=[3, 5]),
 ]

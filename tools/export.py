@@ -61,12 +61,12 @@ def main() -> None:
     import torch
 
     from xmodal.apis import push_to_hub, save_pretrained
+    from xmodal.engine.sources import custom_modules
 
     dtype = torch.float16 if args.half else None
     if args.to == 'folder':
         folder = save_pretrained(run.model, run.config, args.out, dtype, run.card)
-        modules = run.config.get('custom_imports', {}).get('imports', [])
-        first = ''.join(f'import {name}; ' for name in modules)
+        first = ''.join(f'import {name}; ' for name in custom_modules(run.config))
         print(f"{folder}: {first}xmodal.get_model('{folder}') builds it")
         return
     with TemporaryDirectory() as folder:

@@ -49,6 +49,7 @@ def main() -> None:
     from mmengine.dist import is_main_process
 
     from xmodal.apis import checkpoint_of
+    from xmodal.apis.models import is_config_file
     from xmodal.checkpoint_file import require_checkpoint
     from xmodal.engine.blind import blind
     from xmodal.engine.launch import build_runner, closing_processes, load_config
@@ -65,7 +66,7 @@ def main() -> None:
             f'{args.config} is the folder of a model, not a config with data to test it on: '
             f'tools/test.py CONFIG {args.config}'
         )
-    if entry is None and Path(args.config).suffix not in ('.py', '.json', '.yaml', '.yml'):
+    if entry is None and not is_config_file(args.config):
         raise no_model(args.config)
     if args.checkpoint is None and entry is None:
         raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')

@@ -68,7 +68,7 @@ def main() -> None:
         set_beginning(config, args.resume)
         if config.get('load_from'):  # it may be the name of a model
             config.load_from = str(checkpoint_of(config.load_from))
-        if args.row:
+        if args.row and 'load_from' not in (args.cfg_options or {}):
             check_row_source(config, args.row)
         if config.get('load_from'):
             require_checkpoint(config.load_from)

@@ -81,7 +81,7 @@ def locate(name: str | Path, pretrained: bool | str | Path = True) -> tuple[Conf
 
 def is_config_file(name: str | Path) -> bool:
     """Whether it is the path of a config, which may be missing, and not the name of a model."""
-    return Path(name).suffix == '.py' or Path(name).is_file()
+    return Path(name).suffix in ('.py', '.json', '.yaml', '.yml') or Path(name).is_file()
 
 
 def checkpoint_of(name: str | Path) -> str | Path:

@@ -15,14 +15,12 @@ def check_row_source(config: Config, row: str) -> None:
     Raises:
         ConfigError: names the checkpoint, and how to get it.
     """
-    source = Path(config.get('load_from') or '')
-    is_stage = 'rows' in source.parts  # and not another checkpoint that the user names
-    if config.get('resume') or not is_stage or source.is_file():
+    if config.get('resume') or not config.get('load_from') or Path(config.load_from).is_file():
         return
     table, name, *_ = row.split(':')
-    stage = source.parent.name
+    stage = Path(config.load_from).parent.name
     raise ConfigError(
-        f'{row} starts from {source}, which does not exist: train stage {stage} first '
+        f'{row} starts from {config.load_from}, which does not exist: train stage {stage} first '
         f'(--row {table}:{name}:{stage}), give another checkpoint by --cfg-options load_from=FILE, '
         f'or train all stages by tools/ablate.py {table} --only {name}'
     )

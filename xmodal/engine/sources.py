@@ -34,6 +34,12 @@ def import_custom_modules(config: Config) -> None:
             import_modules_from_strings(**imports)
 
 
+def custom_modules(config: Config) -> list[str]:
+    """The names in ``custom_imports``, once these are known to be right."""
+    names = (config.get('custom_imports') or {}).get('imports', [])
+    return [names] if isinstance(names, str) else list(names)
+
+
 @contextmanager
 def explain_source_errors(config_file: str) -> Iterator[None]:
     """Turns failed imports and syntax errors of the user's code into a :class:`ConfigError`.

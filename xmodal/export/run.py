@@ -10,6 +10,7 @@ from torch import nn
 from xmodal.apis.models import load_model, locate
 from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.launch import read_config
+from xmodal.engine.sources import custom_modules
 from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.files import read_json
 from xmodal.visualization.figures import draw_curves, read_scalars, select_curves
@@ -81,7 +82,7 @@ def _describe(config: Config, checkpoint: Path) -> dict[str, Any]:
     # MMEngine writes its version and the commit of the working directory in one.
     if commit := re.search(r'([0-9a-f]{40})$', str(meta.get('mmengine_version', ''))):
         lines.append(f'Commit {commit[1]}')
-    if modules := config.get('custom_imports', {}).get('imports'):
+    if modules := custom_modules(config):
         lines.append(f'Components of its own: first `import {", ".join(modules)}`')
     entry = _entry(config)
     if entry is None:
