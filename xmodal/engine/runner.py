@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 from mmengine.device import get_device
 from mmengine.dist import get_world_size, is_main_process, master_only
+from mmengine.logging import MMLogger
 from mmengine.runner import BaseLoop, Runner
 from torch import nn
 from torch.utils.data import DataLoader
@@ -24,6 +25,7 @@ from xmodal.engine.optim.reached import acts
 from xmodal.engine.processes import end_with_launcher
 from xmodal.engine.resume import change_seed, require_whole_run
 from xmodal.engine.sharding import ShardedModel, equalize_batches
+from xmodal.engine.terminal import shorten_on_terminal
 from xmodal.engine.work_dir import latest_checkpoint, set_last_checkpoint
 from xmodal.engine.wrappers import share_statistics, unwrap
 from xmodal.errors import ConfigError
@@ -31,9 +33,7 @@ from xmodal.files import atomic_write, name_in_errors
 from xmodal.lora import to_lora_names
 from xmodal.registry import MODELS, RUNNERS
 
-_MMENGINE_HOOKS = (
-    'runtime_info', 'timer', 'sampler_seed', 'logger', 'param_scheduler', 'checkpoint',
-)  # fmt: skip
+_HOOKS_TO_DROP = 'runtime_info timer sampler_seed logger param_scheduler checkpoint'.split()
 
 
 @RUNNERS.register_module()
@@ -66,6 +66,10 @@ class XModalRunner(Runner):
             torch.distributed.init_process_group('gloo')
         super().setup_env(env_cfg)
 
+    def build_logger(self, *args, **kwargs) -> MMLogger:
+        """Builds the logger, which shortens what is long on the terminal."""
+        return shorten_on_terminal(super().build_logger(*args, **kwargs))
+
     def wrap_model(self, model_wrapper_cfg: dict | None, model: nn.Module) -> nn.Module:
         """Wraps the model for several processes; on CPUs without device ids."""
         if self.cfg.get('fsdp'):
@@ -92,10 +96,9 @@ class XModalRunner(Runner):
 
     def register_default_hooks(self, hooks: dict | None = None) -> None:
         """Registers hooks by name; None leaves one out, which MMEngine allows for its own only."""
-        hooks = hooks or {}
-        super().register_default_hooks(
-            {k: hook for k, hook in hooks.items() if hook is not None or k in _MMENGINE_HOOKS}
-        )
+        named = (hooks or {}).items()
+        kept = {k: hook for k, hook in named if hook is not None or k in _HOOKS_TO_DROP}
+        super().register_default_hooks(kept)
 
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop, with the batch size of one rank."""
@@ -117,16 +120,14 @@ class XModalRunner(Runner):
 
     def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop; also MMEngine's default loop through the registry, which checks keys."""
-        if isinstance(loop, dict):
-            loop = {'type': 'ValLoop', **loop}
+        loop = {'type': 'ValLoop', **loop} if isinstance(loop, dict) else loop
         if self.cfg.get('fsdp'):
             self._val_dataloader = equalize_batches(loop, self._val_dataloader)
         return super().build_val_loop(loop)
 
     def build_test_loop(self, loop: BaseLoop | dict) -> BaseLoop:
         """Builds the loop as :meth:`build_val_loop` does."""
-        if isinstance(loop, dict):
-            loop = {'type': 'TestLoop', **loop}
+        loop = {'type': 'TestLoop', **loop} if isinstance(loop, dict) else loop
         if self.cfg.get('fsdp'):
             self._test_dataloader = equalize_batches(loop, self._test_dataloader)
         return super().build_test_loop(loop)
@@ -197,8 +198,7 @@ class XModalRunner(Runner):
 
         Raises:
             FileNotFoundError: if the file is missing.
-            ValueError: if it cannot be read, or does not fit; see :func:`require_whole_run` and
-                :func:`load_start_weights`.
+            ValueError: if it does not fit: :func:`require_whole_run`, :func:`load_start_weights`.
         """
         checkpoint, model = read_checkpoint(filename), unwrap(self.model)
         names = model.state_dict()
