@@ -51,8 +51,8 @@ def test_pairs_of_the_official_file_are_read(write):
     samples = list(SnliVeDataset(**cfg))
     assert [summary(sample) for sample in samples] == [
         ('7.jpg', 'a man sleeps', 0, '7.jpg#2r1c'),
-        ('8.jpg', 'two people outside', 2, '1'),
-        ('7.jpg', 'it is cold', 1, '2'),
+        ('8.jpg', 'two people outside', 2, 'pairs-1'),
+        ('7.jpg', 'it is cold', 1, 'pairs-2'),
     ]
     ids = [sample['data_samples'].image_id for sample in samples]
     assert ids[0] == ids[2] != ids[1]
@@ -63,7 +63,7 @@ def test_pairs_without_an_agreed_label_are_dropped_and_counted(write, monkeypatc
     monkeypatch.setattr('xmodal.datasets.entailment.print_log', lambda text, *_: log.append(text))
     cfg = write([pair('7', 'a', '-'), pair('8', 'b', 'neutral'), pair('8', 'c', '-')])
     dataset = SnliVeDataset(**cfg)
-    assert [summary(sample) for sample in dataset] == [('8.jpg', 'b', 1, '1')]
+    assert [summary(sample) for sample in dataset] == [('8.jpg', 'b', 1, 'pairs-1')]
     assert len(log) == 1 and '2 pairs without a label dropped' in log[0]
 
 

@@ -70,7 +70,7 @@ def test_relations_that_aro_does_not_score_are_dropped_and_counted(tmp_path, mon
     write(tmp_path, 'relation.json', json.dumps(pairs), ['2322999.jpg'])
     found = samples(build(AroDataset, tmp_path, 'relation.json'))
     assert [sample['skill'] for sample in found] == ['to the left of', 'sitting on', 'wearing']
-    assert [sample['pair_id'] for sample in found] == ['1', '2', '5']
+    assert [sample['pair_id'] for sample in found] == ['relation-1', 'relation-2', 'relation-5']
     assert len(log) == 1 and '3 pairs dropped' in log[0]
     assert len(UNSCORED_RELATIONS) == 157  # names in the list of ARO's notebook
 
@@ -102,3 +102,11 @@ def test_a_statement_of_vsr_is_one_text_with_its_truth(tmp_path):
     (tmp_path / 'test.jsonl').write_text(json.dumps({**VSR, 'label': 2}))
     with pytest.raises(ValueError, match='line 1: label is 2, expected 0 or 1'):
         build(VsrDataset, tmp_path, 'test.jsonl')
+
+
+def test_pairs_of_several_files_have_different_ids(tmp_path):
+    pairs = json.dumps(RELATION)
+    write(tmp_path, 'relation_a.json', pairs, [RELATION[0]['image_path']])
+    write(tmp_path, 'relation_b.json', pairs, [RELATION[0]['image_path']])
+    found = samples(build(AroDataset, tmp_path, ['relation_a.json', 'relation_b.json']))
+    assert len({sample['pair_id'] for sample in found}) == len(found) == 2 * len(RELATION)

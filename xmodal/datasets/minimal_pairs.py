@@ -106,7 +106,8 @@ class AroDataset(MinimalPairDataset):
                     continue
             texts = [item.text('true_caption'), item.text('false_caption')]
             box = [item.integer(f'bbox_{side}', low=int(side in 'wh')) for side in 'xywh']
-            yield self.record(item.name('image_path'), texts, 0, skill, str(index), box=box)
+            pair_id = f'{file.stem}-{index}'
+            yield self.record(item.name('image_path'), texts, 0, skill, pair_id, box=box)
         if num_unscored:
             print_log(
                 f'{file}: {num_unscored} pairs dropped, of relations that ARO does not score',
@@ -140,7 +141,8 @@ class AroOrderDataset(MinimalPairDataset):
             if not others:
                 num_without += 1
                 continue
-            yield self.record(item.name('image'), [options[0], *others], 0, 'order', str(index))
+            texts, pair_id = [options[0], *others], f'{file.stem}-{index}'
+            yield self.record(item.name('image'), texts, 0, 'order', pair_id)
         if num_without:
             print_log(f'{file}: {num_without} captions without another order dropped', 'current')
 
