@@ -97,6 +97,12 @@ def test_a_weight_says_how_often_an_epoch_shows_the_samples_of_a_dataset():
     assert twice == sorted([f'a{n}' for n in range(10)] + 2 * [f'b{n}' for n in range(4)])
 
 
+def test_a_sample_is_never_shown_twice_with_one_epoch():
+    dataset = weighted(1, 2.5)  # else its crop and its caption would be the same both times
+    shown = [name(dataset[index, epoch]) for epoch in range(4) for index in range(10, 20)]
+    assert sorted(shown) == sorted(f'b{n}.{turn}' for n in range(4) for turn in range(10))
+
+
 def test_the_parts_of_a_dataset_take_turns_over_the_epochs():
     dataset = weighted(0.3, 1)
     shown = [

@@ -83,7 +83,10 @@ class WeightedConcatDataset(SeededDataset, Dataset):
         epoch_size = self._epoch_sizes[dataset_index]
         index -= self._ends[dataset_index] - epoch_size
         if (order := self._orders[dataset_index]) is not None:
-            index = int(order[(index + epoch * epoch_size) % len(order)])
+            # The number of the pass, since an epoch may have several: else their crops and captions
+            # would be the same.
+            epoch, place = divmod(index + epoch * epoch_size, len(order))
+            index = int(order[place])
         sample = self.datasets[dataset_index][index, epoch]
         # Each data set numbers its images from 0, and those of one id are never negatives.
         data_sample = sample['data_samples']
