@@ -7,6 +7,7 @@ from collections import Counter
 import cv2
 import numpy as np
 import pytest
+from detected import random_image, write_store
 from torch.utils.data import DataLoader
 
 from xmodal.datasets.streaming import WebDatasetShards
@@ -75,6 +76,28 @@ def test_workers_go_on_where_those_of_the_interrupted_run_were(shards, monkeypat
     assert epoch_of(dataset, 0, 9 - seen, skip=seen, workers=2, batch=2) == whole[2 * seen :]
 
 
+def test_a_pair_that_an_epoch_shows_again_is_not_cropped_alike(tmp_path):
+    image = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
+    jpeg = cv2.imencode('.jpg', image)[1].tobytes()
+    write_shard(tmp_path / '0.tar', [{'jpg': jpeg, 'txt': b'a dog'}])
+    pipeline = [PIPELINE[0], dict(type='AlbefAugment', size=32), PIPELINE[1]]
+    stream = iter(WebDatasetShards('0.tar', 3, str(tmp_path), pipeline, seed=1))
+    crops = {next(stream)['inputs'].numpy().tobytes() for _ in range(3)}
+    assert len(crops) == 3
+
+
+def test_the_key_of_a_pair_is_the_id_of_its_regions(tmp_path):
+    pairs = [{'jpg': IMAGE, 'txt': text} for text in (b'pair 0', b'pair 1')]
+    write_shard(tmp_path / 'shard.tar', pairs)
+    images = [random_image(f'shard{n:03}', n + 1) for n in range(2)]
+    store = write_store(tmp_path / 'store', [*images, random_image('shard', 9)])
+    pipeline = [dict(type='LoadRegions', store=str(store)), dict(type='PackRegionText')]
+    stream = iter(WebDatasetShards('shard.tar', 2, str(tmp_path), pipeline))
+    samples = [next(stream) for _ in range(2)]
+    found = {sample['data_samples'].text: len(sample['inputs'].features) for sample in samples}
+    assert found == {'pair 0': 1, 'pair 1': 2}
+
+
 def test_missing_shards_and_too_few_shards_are_errors(shards, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r'00004\.tar does not exist .*1 missing'):
         make(shards, monkeypatch, pattern='{00000..00004}.tar')
@@ -93,7 +116,7 @@ def test_a_glob_finds_shards_in_folders(tmp_path, monkeypatch):
 
 def test_the_stream_ends_when_all_images_are_broken(tmp_path, monkeypatch):
     write_shard(tmp_path / '0.tar', [{'jpg': b'no image', 'txt': b'a dog'}] * 5)
-    with pytest.raises(BrokenImageError, match=r'(?s)20 broken pairs in a row.*0\.tar:0004'):
+    with pytest.raises(BrokenImageError, match=r'(?s)20 broken pairs in a row.*0\.tar/0004'):
         next(iter(make(tmp_path, monkeypatch, pattern='0.tar')))
 
 
@@ -119,7 +142,7 @@ def test_a_pair_whose_json_has_another_layout_is_skipped_and_named(tmp_path, mon
     stream = iter(make(tmp_path, monkeypatch, pattern='0.tar'))
     samples = [next(stream)['data_samples'] for _ in range(2)]
     assert [sample.text for sample in samples] == ['a dog', 'a dog']
-    assert any('0.tar:0000.json' in note for sample in samples for note in sample.skipped)
+    assert any('0.tar/0000.json' in note for sample in samples for note in sample.skipped)
 
 
 def test_a_pattern_of_a_billion_shards_is_an_error_at_once(tmp_path):

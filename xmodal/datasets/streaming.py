@@ -119,12 +119,14 @@ class WebDatasetShards(SeededDataset, IterableDataset):
         for _ in islice(pairs, skipped):
             broken.clear()  # counted before the run was stopped
         for index, pair in enumerate(pairs):
+            place = skipped + index
             pair |= {
                 'image_id': derive_seed(pair['img_path']),
-                'sample_index': skipped + index,
+                'sample_index': place,
                 'skipped': list(broken),
             }
-            with isolated_random(self.seed, epoch, pair['img_path']):
+            # With the place, since an epoch may show a pair again: else its crop would be the same.
+            with isolated_random(self.seed, epoch, place, pair['img_path']):
                 try:
                     sample = self.pipeline(pair)
                 except BrokenImageError as error:
@@ -153,7 +155,7 @@ class WebDatasetShards(SeededDataset, IterableDataset):
                     pair = self._pair(raw)
                 except (ValueError, RecursionError) as error:
                     suffix = 'txt' if raw.get('txt') else 'json'
-                    broken.append(f'{raw["__url__"]}:{raw["__key__"]}.{suffix}: {error}')
+                    broken.append(f'{_name(raw)}.{suffix}: {error}')
                     continue
                 if pair['text'] and pair['img_bytes'] is not None:
                     num_pairs += 1
@@ -171,8 +173,12 @@ class WebDatasetShards(SeededDataset, IterableDataset):
         if not text and 'json' in raw:
             text = _read_caption(raw['json'])
         image = next((raw[suffix] for suffix in IMAGES if suffix in raw), None)
-        name = f'{raw["__url__"]}:{raw["__key__"]}'
-        return {'img_bytes': image, 'text': self.clean(text), 'img_path': name}
+        return {'img_bytes': image, 'text': self.clean(text), 'img_path': _name(raw)}
+
+
+def _name(raw: dict) -> str:
+    """A pair as a path, whose last part is its key: the image's id in a store of regions."""
+    return f'{raw["__url__"]}/{raw["__key__"]}'
 
 
 def _read_caption(content: bytes) -> str:

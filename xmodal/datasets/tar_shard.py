@@ -61,7 +61,7 @@ def _members(shards: Iterable[str], report: Callable[[str], object]) -> Iterator
                     limit = _MAX_TEXT_BYTES if member.name.endswith(TEXTS) else MAX_BYTES
                     if member.size > limit or member.issparse():
                         report(
-                            f'{shard}:{member.name}: {member.size} bytes'
+                            f'{shard}/{member.name}: {member.size} bytes'
                             f'{", sparse" if member.issparse() else ""}, expected at most {limit}'
                         )
                         continue
