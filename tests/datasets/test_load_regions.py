@@ -25,6 +25,13 @@ def test_the_stem_of_the_file_name_is_the_image_id(folder):
     assert torch.equal(regions.features, torch.from_numpy(random_images()[2].features))
 
 
+@pytest.mark.parametrize('name', ['2020.01.05_a', 'x/2020.01.05_a.JPG', 'a.tar/2020.01.05_a'])
+def test_an_id_with_dots_is_found_with_and_without_a_suffix(tmp_path, name):
+    transform = LoadRegions(str(write_store(tmp_path, [random_image('2020.01.05_a', 2)])))
+    assert transform.has(name)
+    assert len(transform(initial_results(name))['regions'].features) == 2
+
+
 def test_all_stores_are_searched(folder, tmp_path):
     other = write_store(tmp_path / 'other', [random_image('2354786', 2)])
     transform = LoadRegions([folder, str(other)])

@@ -23,6 +23,15 @@ class BrokenImageError(OSError):
     """An image that cannot be read or decoded."""
 
 
+def image_stem(path: str | Path) -> str:
+    """The name of an image file without the suffix, which is the image's id in a store of regions.
+
+    Many files name images by the id itself, which may have dots: "2020.01.05_a" has no suffix.
+    """
+    path = Path(path)
+    return path.stem if path.suffix.lower() in IMAGE_SUFFIXES else path.name
+
+
 def read_image(path: str | Path, max_pixels: int = MAX_PIXELS) -> np.ndarray:
     """The RGB pixels of an image file, uint8 (H, W, 3).
 

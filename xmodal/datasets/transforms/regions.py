@@ -1,6 +1,7 @@
 """Loading region features in place of pixels, or computing them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import torch
 from mmcv.transforms import BaseTransform
 from torch import nn
 
-from xmodal.datasets.image_file import BrokenImageError
+from xmodal.datasets.image_file import BrokenImageError, image_stem
 from xmodal.datasets.region_store import RegionStore, open_stores
 from xmodal.datasets.transforms.geometry import ResizeImage
 from xmodal.datasets.transforms.loading import LoadImage
@@ -20,8 +21,8 @@ from xmodal.structures import ObjectLabels, Regions
 class LoadRegions(BaseTransform):
     """Adds ``regions`` for ``img_path``, or for each of ``img_paths``.
 
-    The stem of the file name is the image's id in the store; the image file itself is not needed.
-    So the reader of any benchmark's files can be used with region features as well.
+    The name of the file without its suffix is the image's id in the store; the file itself is not
+    needed. So the reader of any benchmark's files can be used with region features as well.
 
     Args:
         store: folder, or folders, of :class:`xmodal.datasets.region_store.RegionStore`.
@@ -56,7 +57,7 @@ class LoadRegions(BaseTransform):
         """Whether there are regions of an image, or a file to compute them from."""
         if self.extractor_config is not None and Path(path).is_file():
             return True
-        return any(Path(path).stem in store for store in self.stores)
+        return any(image_stem(path) in store for store in self.stores)
 
     def transform(self, results: dict) -> dict:
         """Adds ``regions``: those of the image, or a list for a sample of several images.
@@ -73,11 +74,11 @@ class LoadRegions(BaseTransform):
         return results
 
     def _load(self, path: str, content: bytes | None) -> Regions:
-        image_id = Path(path).stem
+        view = int(torch.randint(self.views, ())) if self.views > 1 else 0
+        image_id = view_id(image_stem(path), view)
         for store in self.stores:
-            if image_id in store:
-                view = int(torch.randint(self.views, ())) if self.views > 1 else 0
-                return store[view_id(image_id, view)]
+            with suppress(KeyError):
+                return store[image_id]
         if self.extractor_config is None:
             folders = ', '.join(str(store.folder) for store in self.stores)
             raise BrokenImageError(f'{image_id}: no regions of this image in {folders}')
@@ -87,7 +88,7 @@ class LoadRegions(BaseTransform):
         results = LoadImage()({'img_path': path, 'img_bytes': content})
         if self.extractor.image_size is not None:
             results = ResizeImage(self.extractor.image_size)(results)
-        (regions,) = self.extractor.extract([results['img']], [Path(path).stem])
+        (regions,) = self.extractor.extract([results['img']], [image_stem(path)])
         return regions
 
     @cached_property
