@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from xmodal.engine.launch import build_runner
+from xmodal.engine.loops.grounding import print_metrics
 
 
 @pytest.fixture
@@ -106,6 +107,13 @@ def test_maps_that_a_model_does_not_have_are_an_error(config, maps, position, me
     config.model.backbone.position = dict(type=position)
     with pytest.raises(ValueError, match=message):
         build_runner(config).test()
+
+
+def test_the_table_has_splits_and_no_row_for_the_metric_of_a_plug_in(capsys):
+    figures = {'val/accuracy': 1.25, 'val/pointing': 2.5, 'val/chance': 3.0}
+    print_metrics({'mean_iou': 4.0, **figures, 'mine/iou': 5.0})
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if '│' in line]
+    assert rows == [['│', 'val', '│', '1.2', '│', '2.5', '│', '3.0', '│']]
 
 
 def test_a_layer_that_the_model_lacks_is_an_error_before_any_file_is_written(config, tmp_path):

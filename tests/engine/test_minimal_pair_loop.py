@@ -11,6 +11,7 @@ from mmengine.config import Config
 
 from xmodal.engine.blind import blind
 from xmodal.engine.launch import build_runner
+from xmodal.engine.loops.minimal_pairs import print_metrics
 from xmodal.engine.queries import keep_queries, query_results
 from xmodal.engine.wrappers import unwrap
 from xmodal.evaluation.queries import figure
@@ -77,6 +78,12 @@ def test_a_model_without_a_matching_head_has_vectors_alone(tiny_config, runner):
     tiny_config.experiment_name = 'vectors'
     figures = build_runner(tiny_config).test()
     assert {name.split('/')[0] for name in figures} == {'vectors', 'chance'}
+
+
+def test_the_table_has_a_row_for_the_metric_of_a_plug_in(capsys):
+    print_metrics({'vectors/count': 50.0, 'ece': 7.5})
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if '│' in line]
+    assert rows == [['│', 'count', '│', '50.0', '│', '│'], ['│', 'ece', '│', '│', '7.5', '│']]
 
 
 def to_lines(*items):

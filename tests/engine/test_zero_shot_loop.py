@@ -105,6 +105,20 @@ def test_the_metrics_are_those_of_a_literal_loop(model, loop_config):
     assert metrics['top5'] >= metrics['top1']
 
 
+class Images11(ZeroShotMetric):
+    """The metric of a plug-in, with a figure of its own."""
+
+    def query_columns(self, records):
+        return {'images': [11.0] * len(records)}
+
+
+def test_a_metric_of_a_plug_in_alone_has_no_table(model, loop_config, capsys):
+    loop_config.update(evaluator=[Images11()])
+    loop_config.pop('type')
+    assert ZeroShotLoop(RUNNER, **loop_config).evaluate(model) == {'images': 11.0}
+    assert 'Zero-shot' not in capsys.readouterr().out
+
+
 def test_the_order_of_the_templates_changes_nothing(model):
     one = class_embeddings(model, NAMES, TEMPLATES)
     other = class_embeddings(model, NAMES, TEMPLATES[::-1], text_batch=3)

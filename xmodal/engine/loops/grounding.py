@@ -105,11 +105,11 @@ class GroundingLoop(EvaluationLoop):
 
 
 def print_metrics(metrics: dict[str, float]) -> None:
-    """Prints a table with a row for each split."""
+    """Prints a table with a row for each split; a plug-in's metrics are in the log alone."""
     table = Table(title='Grounding, in percent')
     for heading in ('split', 'accuracy', 'pointing game', 'random proposal'):
         table.add_column(heading, justify='left' if heading == 'split' else 'right')
-    for split in dict.fromkeys(name.rpartition('/')[0] for name in metrics):
+    for split in (name.removesuffix('/chance') for name in metrics if name.endswith('/chance')):
         names = ('accuracy', 'pointing', 'chance')
         table.add_row(split, *(f'{metrics[f"{split}/{name}"]:.1f}' for name in names))
     Console(width=100).print(table)

@@ -74,9 +74,9 @@ def print_metrics(metrics: dict[str, float]) -> None:
     """Prints a table with a row for each figure, and a column for each way to score."""
     by_name: dict[str, dict[str, float]] = {}
     for key, value in metrics.items():
-        way, name = key.rsplit('/', 1)
+        way, _, name = key.rpartition('/')
         by_name.setdefault(name, {})[way] = value
-    ways = list(dict.fromkeys(key.rsplit('/', 1)[0] for key in metrics))
+    ways = list(dict.fromkeys(key.rpartition('/')[0] for key in metrics))
     table = Table(title='Minimal pairs, in percent')
     for heading in ('', *ways):
         table.add_column(heading.replace('/', ', '), justify='right' if heading else 'left')

@@ -134,13 +134,17 @@ def class_embeddings(
 def print_metrics(
     metrics: dict[str, float], num_images: int, num_classes: int, num_templates: int
 ) -> None:
-    """Prints a table of the accuracy and of chance."""
+    """Prints a table of the accuracy and of chance; none for metrics of a plug-in alone."""
+    accuracy = [
+        next((v for name, v in metrics.items() if name.endswith(f'top{k}')), None) for k in (1, 5)
+    ]
+    if None in accuracy:
+        return
     table = Table(
         title=f'Zero-shot: {num_images} images, {num_classes} classes, {num_templates} templates'
     )
     for heading in ('', 'top-1', 'top-5'):
         table.add_column(heading, justify='right' if heading else 'left')
-    accuracy = [next(v for name, v in metrics.items() if name.endswith(f'top{k}')) for k in (1, 5)]
     chance = [100 * min(1, k / num_classes) for k in (1, 5)]
     for label, values in (('accuracy', accuracy), ('chance', chance)):
         table.add_row(label, *(f'{value:.2f}' for value in values))
