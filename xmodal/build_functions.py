@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from mmengine.config import Config
 from mmengine.registry import Registry, build_runner_from_cfg
+from torch import Tensor
 from torch.optim import Adam, AdamW
 
 from xmodal.arguments import accepted_parameters, missing_keys, unknown_key, wrong_value
@@ -98,21 +99,21 @@ def with_fused(build: Callable) -> Callable:
     def build_optimizer(
         config: dict, default_args: dict | None = None, *, registry: Registry
     ) -> Any:
-        if _component_of(config, default_args or {}, registry) in (Adam, AdamW):
-            config = {**(default_args or {}), **config}
-            params = list(config.get('params', ()))  # MMEngine gives a generator, too
-            groups = [group['params'] if isinstance(group, dict) else [group] for group in params]
-            can_fuse = all(
-                p.is_floating_point() and p.device.type in FUSING_DEVICES
-                for group in groups
-                for p in group
-            )
-            config = {**config, 'params': params}
-            if can_fuse and not config.keys() & set(KERNELS):
-                config['fused'] = True
-        return build(config, default_args, registry=registry)
+        optimizer = build(config, default_args, registry=registry)
+        is_said = {*config, *(default_args or {})} & set(KERNELS)
+        if type(optimizer) in (Adam, AdamW) and not is_said:
+            # After PyTorch has made groups of what it was given, generators and names included.
+            for group in optimizer.param_groups:
+                says_nothing = all(group[key] == optimizer.defaults[key] for key in KERNELS)
+                if says_nothing and _can_fuse(group['params']):
+                    group['fused'] = True
+        return optimizer
 
     return build_optimizer
+
+
+def _can_fuse(params: list[Tensor]) -> bool:
+    return all(p.is_floating_point() and p.device.type in FUSING_DEVICES for p in params)
 
 
 def build_runner_checked(config: dict | Config, *, registry: Registry) -> Any:

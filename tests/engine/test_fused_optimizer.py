@@ -61,6 +61,27 @@ def test_all_constructors_make_it_fused():
         assert sum(len(group['params']) for group in optimizer.param_groups) == 4
 
 
+@pytest.mark.parametrize('kind', ['Adam', 'AdamW'])
+def test_parameters_are_taken_in_every_form_that_pytorch_takes(kind):
+    model = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3))
+    forms = [
+        lambda: model.parameters(),
+        lambda: list(model.parameters()),
+        lambda: model.named_parameters(),
+        lambda: [{'params': model[0].parameters(), 'lr': 0.2}, {'params': model[1].weight}],
+        lambda: [{'params': model[0].named_parameters()}],
+        lambda: [{'params': [model[0].weight], 'foreach': True}, {'params': [model[0].bias]}],
+    ]
+    for form in forms:
+        built = OPTIMIZERS.build(dict(type=kind, params=form())).param_groups
+        expected = getattr(torch.optim, kind)(form()).param_groups
+        for group, of_torch in zip(built, expected, strict=True):
+            assert group.pop('fused') is (None if group['foreach'] else True)
+            of_torch.pop('fused')
+            pairs = zip(group.pop('params'), of_torch.pop('params'), strict=True)
+            assert all(own is given for own, given in pairs) and group == of_torch
+
+
 @pytest.mark.parametrize('keys', [dict(fused=False), dict(foreach=True), dict(capturable=False)])
 def test_a_config_that_says_how_it_is_computed_is_obeyed(keys):
     optimizer = build_optimizer([nn.Parameter(torch.ones(2))], **keys)
