@@ -47,6 +47,7 @@ def test_an_encoder_is_downloaded_and_converted_once(kind, tmp_path, monkeypatch
         )
     monkeypatch.setattr(encoders, 'once', lambda file, make: convert(file, pytest.fail))
     assert find_weights(f'zoo:{name}', 'pretrained') == found
+    assert len(asked) == 1  # the download is needed no more: it may be deleted
 
 
 def fewer_heads(name):

@@ -41,13 +41,13 @@ def find_encoder(name: str) -> Path:
     if name not in encoders:
         raise FileNotFoundError(f'the zoo has no encoder of this name, only {sorted(encoders)}')
     url = encoders[name]
-    source = download(url, cache_folder() / 'downloads' / f'{name}-{url.rsplit("/", 1)[-1]}')
     folder = cache_folder() / 'converted' / f'{name}-{__version__}'
     result = 'text' if name.endswith('-text') else 'image.pth'
 
     def convert() -> None:
         from xmodal.converters.data2vec2 import convert_file  # takes seconds to import
 
+        source = download(url, cache_folder() / 'downloads' / f'{name}-{url.rsplit("/", 1)[-1]}')
         with TemporaryDirectory(dir=folder.parent) as new:
             convert_file(source, Path(new) / 'all' / result)
             (Path(new) / 'all').rename(folder)
