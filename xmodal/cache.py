@@ -8,4 +8,4 @@ def cache_folder() -> Path:
     """``XMODAL_HOME``, or ``xmodal`` in the user's cache."""
     if home := os.environ.get('XMODAL_HOME'):
         return Path(home).expanduser()
-    return Path(os.environ.get('XDG_CACHE_HOME', '~/.cache')).expanduser() / 'xmodal'
+    return Path(os.environ.get('XDG_CACHE_HOME') or '~/.cache').expanduser() / 'xmodal'

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -135,6 +136,12 @@ def test_a_failure_that_is_kept_keeps_no_lock(tmp_path):
         assert failure.value
 
 
+def test_a_lock_that_stays_can_be_taken_by_another_user(tmp_path):
+    file = tmp_path / 'weights.pth'
+    once(file, file.touch)
+    assert (tmp_path / 'weights.pth.lock').stat().st_mode & 0o777 == 0o666
+
+
 def test_a_server_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(ConnectionError, match='127.0.0.1:1/x: .*0 bytes are kept'):
         download('http://127.0.0.1:1/x', tmp_path / 'x')
@@ -174,3 +181,5 @@ def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
     monkeypatch.delenv('XMODAL_HOME')
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     assert cache_folder() == tmp_path / 'cache' / 'xmodal'
+    monkeypatch.setenv('XDG_CACHE_HOME', '')  # as unset, says the XDG Base Directory Specification
+    assert cache_folder() == Path.home() / '.cache' / 'xmodal'
