@@ -185,6 +185,11 @@ def test_the_index_of_a_folder_that_cannot_be_written_to_is_in_the_cache(
     assert len(list(tmp_path.glob('cache/*/*.xmodal_index'))) == 1
 
 
+def test_the_lock_of_an_index_can_be_taken_by_another_user(write, tmp_path):
+    AlbefJsonDataset(**write([GOOD]))
+    assert (tmp_path / '.xmodal_index.lock').stat().st_mode & 0o777 == 0o666
+
+
 def test_a_changed_file_gets_a_new_index(write):
     cfg = write([{'image': '0.png', 'caption': 'old'}])
     assert summary(AlbefJsonDataset(**cfg)[0])[2] == 'old'

@@ -149,7 +149,8 @@ def open_index(
     parent = data_folder if os.access(data_folder, os.W_OK) else cache
     parent.mkdir(parents=True, exist_ok=True)
     folder, unfinished = parent / name, parent / f'.{name}.building'
-    with FileLock(parent / '.xmodal_index.lock'):
+    # Of everyone: the file stays, and the next user of a shared folder opens it for writing.
+    with FileLock(parent / '.xmodal_index.lock', mode=0o666):
         if not _open_whole(folder):
             if folder.exists():
                 print_log(f'{folder} is damaged: built anew', 'current', logging.WARNING)

@@ -27,7 +27,8 @@ def once(file: Path, make: Callable[[], None]) -> Path:
         return file
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(file.with_name(f'{file.name}.lock'))
+        # Of everyone: it stays, and the next user of a shared folder opens it for writing.
+        lock = FileLock(file.with_name(f'{file.name}.lock'), mode=0o666)
         lock.acquire()
     except OSError as error:
         raise PermissionError(
