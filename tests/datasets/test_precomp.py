@@ -1,5 +1,7 @@
 """Precomputed region features."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -108,6 +110,19 @@ def test_features_stay_on_disk_and_are_returned_in_float32(write):
     dataset = PrecompDataset('train', write(random_features(2, np.float16), texts(2)))
     assert isinstance(dataset.features, np.memmap)
     assert dataset[0]['inputs'].features.dtype == torch.float32
+
+
+def test_a_worker_maps_the_files_and_is_sent_none_of_their_content(write):
+    boxes = np.tile([0.1, 0.2, 0.3, 0.4], (500, REGIONS, 1))
+    features = random_features(500)
+    dataset = PrecompDataset('train', write(features, texts(500), boxes=boxes), max_images=10)
+    sent = pickle.dumps(dataset)
+    assert len(sent) < min(features.nbytes, boxes.nbytes)
+    received = pickle.loads(sent)
+    assert isinstance(received.features, np.memmap) and isinstance(received.boxes, np.memmap)
+    regions, expected = received[3]['inputs'], dataset[3]['inputs']
+    assert torch.equal(regions.features, expected.features)
+    assert torch.equal(regions.boxes, expected.boxes)
 
 
 def test_only_newlines_separate_captions(write):

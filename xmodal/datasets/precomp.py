@@ -19,6 +19,7 @@ from xmodal.fields import shorten
 from xmodal.registry import DATASETS
 from xmodal.structures import DataSample, Regions
 
+_FEATURES = '(rows, regions, features)'
 _MARGIN = 1e-3  # how far a box may leave the image, as a share of it: files are rounded
 
 
@@ -74,7 +75,7 @@ class PrecompDataset(Dataset):
         prefix = Path(data_root, split)
         names = [f'{split}_ims.npy', f'{split}_caps.txt']
         self.features_file, captions_file = find_files(self, names, data_root)
-        self.features = _map_array(self.features_file, '(rows, regions, features)')
+        self.features = _map_array(self.features_file, _FEATURES)
         self.captions = read_lines(captions_file)
         ids_file = Path(f'{prefix}_ids.txt')
         ids = read_lines(ids_file) if ids_file.is_file() else None
@@ -90,7 +91,7 @@ class PrecompDataset(Dataset):
             self.captions = [self.captions[line] for line in kept]
             self.text_to_image = self.text_to_image[kept]
         self.boxes_file = Path(f'{prefix}_boxes.npy')
-        self.boxes = self._map_boxes(self.boxes_file)
+        self.boxes = self._map_boxes()
         self._order = np.argsort(self.text_to_image, kind='stable')
         self._first = np.searchsorted(
             self.text_to_image[self._order], np.arange(len(self.rows) + 1)
@@ -103,6 +104,15 @@ class PrecompDataset(Dataset):
             f'{len(self.captions)} captions ({counts.min()} to {counts.max()} per image)',
             'current',
         )
+
+    def __getstate__(self) -> dict:
+        # A worker process maps the files again instead of receiving their content.
+        return {**self.__dict__, 'features': None, 'boxes': None}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__ |= state
+        self.features = _map_array(self.features_file, _FEATURES)
+        self.boxes = self._map_boxes()
 
     def __len__(self) -> int:
         return len(self.rows if self.test_mode else self.captions)
@@ -160,8 +170,9 @@ class PrecompDataset(Dataset):
             )
         return torch.from_numpy(boxes)
 
-    def _map_boxes(self, file: Path) -> np.ndarray | None:
+    def _map_boxes(self) -> np.ndarray | None:
         """The boxes, or None when there is no file of boxes."""
+        file = self.boxes_file
         if not file.is_file():
             return None
         boxes, expected = _map_array(file, '(rows, regions, 4)'), (*self.features.shape[:2], 4)
