@@ -94,6 +94,17 @@ def test_the_files_of_scan_become_a_store_without_padding(tmp_path, monkeypatch)
     assert store[names[0]].boxes is None and store[names[0]].labels is None
 
 
+def test_boxes_that_were_rounded_out_of_the_image_end_at_its_border(tmp_path, monkeypatch):
+    np.save(tmp_path / 'dev_ims.npy', np.ones((1, 2, 5), np.float32))
+    boxes = [[[-0.0004, 0.25, 1.0004, 0.5], [0.5, 0.5, 0.75, 1]]]
+    np.save(tmp_path / 'dev_boxes.npy', np.array(boxes, np.float32))
+    (tmp_path / 'dev_caps.txt').write_text('one\n')
+    (tmp_path / 'dev_ids.txt').write_text('7\n')
+    run(monkeypatch, regions, 'precomp', tmp_path, '--split', 'dev', '--out', tmp_path / 'store')
+    found = RegionStore(tmp_path / 'store')['7'].boxes
+    assert found.tolist() == [[0, 0.25, 1, 0.5], [0.5, 0.5, 0.75, 1]]
+
+
 def dump(file, value):
     file.write_text(json.dumps(value))
     return file

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import numpy as np
 from tqdm import tqdm
 
 from xmodal.datasets.detected_image import DetectedImage
@@ -95,10 +94,10 @@ class PrecompSource(NamedTuple):
         """The regions of each image, without padding."""
         for index in range(start, self.end):
             regions = self.dataset.regions(index)
-            features, boxes = (
-                None if x is None else np.array(x[regions.attention_mask])
-                for x in (regions.features, regions.boxes)
-            )
+            kept = regions.attention_mask
+            features = regions.features[kept].numpy()
+            # The reader lets rounded boxes leave the image by a little.
+            boxes = None if regions.boxes is None else regions.boxes[kept].clamp(0, 1).numpy()
             yield DetectedImage(self.dataset.image_names[index], 1, 1, features, boxes), index + 1
 
 
