@@ -26,11 +26,12 @@ def area(on, beside):
 
 
 def logged_auc(runner):
-    """The one value in the log of a run."""
+    """The values of the start and of the one epoch, in the log of a run."""
     logs = Path(runner.work_dir).glob('*/vis_data/scalars.json')
     rows = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    (logged,) = [row['anchor_auc'] for row in rows if 'anchor_auc' in row]
-    return logged
+    first, last = ((row['step'], row['anchor_auc']) for row in rows if 'anchor_auc' in row)
+    assert (first[0], last[0]) == (0, runner.iter)
+    return first[1], last[1]
 
 
 @torch.no_grad()
@@ -84,10 +85,11 @@ def test_the_log_has_the_area_of_the_named_objects(config, tiny_world, monkeypat
         config.val_dataloader.dataset.pipeline = config.test_dataloader.dataset.pipeline
     runner = build_runner(config)
     monkeypatch.setattr(runner.val_loop, 'run', dict)  # retrieval has all captions of an image
-    runner.train()
-    logged = logged_auc(runner)
     model = unwrap(runner.model).eval()
-    assert logged == pytest.approx(literal_auc(model, captions[:IMAGES], tiny_world), abs=1e-5)
+    start = literal_auc(model, captions[:IMAGES], tiny_world)
+    runner.train()
+    end = literal_auc(model.eval(), captions[:IMAGES], tiny_world)
+    assert logged_auc(runner) == pytest.approx((start, end), abs=1e-5)
 
 
 def test_the_first_stage_of_anchors_has_it(shrink, tiny_world):
@@ -97,7 +99,7 @@ def test_the_first_stage_of_anchors_has_it(shrink, tiny_world):
     config.default_hooks.anchor_auc.instances = str(tiny_world / 'coco/instances_val.json')
     runner = build_runner(config)
     runner.train()
-    assert 0 < logged_auc(runner) < 1
+    assert all(0 < area < 1 for area in logged_auc(runner))
 
 
 @torch.no_grad()
@@ -156,6 +158,14 @@ def test_a_model_without_anchors_is_refused(config, position):
     config.model.backbone.position = dict(type=position)
     with pytest.raises(ConfigError, match="AnchorAucHook needs .*'AnchorRelativePosition'"):
         build_runner(config).train()
+
+
+def test_instances_of_other_images_are_refused_before_the_first_iteration(config, tiny_world):
+    config.custom_hooks[-1].instances = str(tiny_world / 'coco/instances_test.json')
+    runner = build_runner(config)
+    with pytest.raises(ConfigError, match='are hook.instances those of val_dataloader'):
+        runner.train()
+    assert runner.iter == 0
 
 
 def test_a_model_that_does_not_relate_images_and_texts_is_refused(tiny_world):

@@ -19,13 +19,13 @@ from xmodal.registry import HOOKS
 
 @HOOKS.register_module()
 class AnchorAucHook(Hook):
-    """Logs ``anchor_auc`` after each epoch: do the similarities of Eq. 3 find the named objects?
+    """Logs ``anchor_auc`` at the start and after each epoch: do anchors find the named objects?
 
-    It is the area under the ROC curve of the similarity of a word to the patches or regions, the
-    mean over the groups, against the boxes of the objects that the word names; the mean over all
-    such words of the first caption of some validation images. 0.5 says nothing, 1 is perfect. It
-    draws no random number and changes no weight, so that it may be one of ``default_hooks``, which
-    ``tools/ablate.py`` does not count among the settings of a run.
+    It is the area under the ROC curve of the similarity of a word to the patches or regions
+    (Eq. 3), the mean over the groups, against the boxes of the objects that the word names; the
+    mean over all such words of the first caption of some validation images. 0.5 says nothing, 1 is
+    perfect. It draws no random number and changes no weight, so that it may be one of
+    ``default_hooks``, which ``tools/ablate.py`` does not count among the settings of a run.
 
     Args:
         instances: COCO instances of the validation images.
@@ -38,10 +38,11 @@ class AnchorAucHook(Hook):
         self.objects, self.images = read_objects(instances), images
 
     def before_train(self, runner: Runner) -> None:
-        """Checks the model and the run.
+        """Checks the model and the run, and measures the start.
 
         Raises:
-            ConfigError: when the model has no anchors, or the run no validation.
+            ConfigError: when the model has no anchors, the run no validation, or no word of the
+                captions names an object of the images.
         """
         model = unwrap(runner.model)
         position = getattr(getattr(model, 'backbone', None), 'position', None)
@@ -58,14 +59,15 @@ class AnchorAucHook(Hook):
             )
         if runner.val_loop is None:
             raise ConfigError('AnchorAucHook measures validation images: set val_dataloader')
+        self._measure(runner)
+
+    def after_train_epoch(self, runner: Runner) -> None:
+        """Measures the epoch."""
+        self._measure(runner)
 
     @torch.no_grad()
-    def after_train_epoch(self, runner: Runner) -> None:
-        """Measures and logs.
-
-        Raises:
-            ConfigError: when no word of the captions names an object of the images.
-        """
+    def _measure(self, runner: Runner) -> None:
+        """Logs the area."""
         model = runner.whole_model().eval()
         loader = runner.val_loop.dataloader
         count = min(self.images, len(loader.dataset))
