@@ -3,6 +3,7 @@
 # [SEP]. Its weights load by tools/model_converters/albef.py.
 _base_ = [
     '../_base_/models/acerpe_base.py',
+    '../_base_/models/albef_layout.py',
     '../_base_/datasets/pretrain_4m.py',
     '../_base_/schedules/pretrain_albef.py',
     '../_base_/momentum_distillation.py',
@@ -10,13 +11,11 @@ _base_ = [
 ]
 
 model = dict(
-    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
+    _base_.albef_layout,
     backbone=dict(
-        image_encoder=dict(
-            depth=12, arch='deit_base_patch16_224', pretrained=True, pos_embed_antialias=False
-        ),
+        _base_.albef_layout.backbone,
+        image_encoder=dict(_base_.albef_layout.backbone.image_encoder, pretrained=True),
         text_encoder=dict(pretrained='bert-base-uncased'),
-        position=dict(_delete_=True, type='NoPosition'),
         # BERT's layers 0 to 5 are the text encoder, 6 to 11 the fusion encoder without its
         # cross-attention, and its prediction head the MLM head (Pretrain.py, BertForMaskedLM).
         fusion=dict(streams='text', pretrained='bert-base-uncased', first_layer=6),

@@ -7,16 +7,14 @@
 #
 # ALBEF without it, to compare with: the same with
 #   --cfg-options model.backbone.position._delete_=True model.backbone.position.type=NoPosition
-_base_ = './retrieval_coco.py'
+_base_ = ['./retrieval_coco.py', '../_base_/models/albef_layout.py']
 
 model = dict(
-    # ALBEF's layout, as in albef_4m.py
-    data_preprocessor=dict(tokenizer=dict(add_sep=False)),
+    # ALBEF's layout, but for the position
+    data_preprocessor=_base_.albef_layout.data_preprocessor,
     backbone=dict(
-        image_encoder=dict(
-            depth=12, arch='deit_base_patch16_224', pos_embed_antialias=False
-        ),
-        fusion=dict(streams='text'),
+        image_encoder=_base_.albef_layout.backbone.image_encoder,
+        fusion=_base_.albef_layout.backbone.fusion,
     ),
     heads=dict(itc=dict(type='ITCHead', temperature=0.07), ace=None),
 )
