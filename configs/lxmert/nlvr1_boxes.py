@@ -26,5 +26,4 @@ train_dataloader = dict(
         ],
     ),
 )
-optim_wrapper = dict(dtype=None)
 find_unused_parameters = True  # the image stream of the last layer

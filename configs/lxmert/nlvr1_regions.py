@@ -12,5 +12,5 @@ load_from = 'work_dirs/lxmert_nlvr1_statements/epoch_1.pth'
 
 train_cfg = dict(type='ResumableEpochTrainLoop', max_epochs=1)  # each statement in six orders
 train_dataloader = dict(global_batch_size=32)
-optim_wrapper = dict(dtype=None, optimizer=dict(lr=4e-4))
+optim_wrapper = dict(optimizer=dict(lr=4e-4))
 find_unused_parameters = True  # the image stream of the last layer

@@ -22,5 +22,4 @@ train_dataloader = dict(
         pipeline=_base_.pipeline,
     ),
 )
-optim_wrapper = dict(dtype=None)
 find_unused_parameters = True  # the image stream of the last layer

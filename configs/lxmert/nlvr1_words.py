@@ -35,5 +35,5 @@ train_dataloader = dict(
         ],
     ),
 )
-optim_wrapper = dict(dtype=None, optimizer=dict(lr=2e-3))
+optim_wrapper = dict(optimizer=dict(lr=2e-3))
 find_unused_parameters = True  # the image stream of the last layer
