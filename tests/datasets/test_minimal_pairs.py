@@ -104,9 +104,16 @@ def test_a_statement_of_vsr_is_one_text_with_its_truth(tmp_path):
         build(VsrDataset, tmp_path, 'test.jsonl')
 
 
-def test_pairs_of_several_files_have_different_ids(tmp_path):
-    pairs = json.dumps(RELATION)
-    write(tmp_path, 'relation_a.json', pairs, [RELATION[0]['image_path']])
-    write(tmp_path, 'relation_b.json', pairs, [RELATION[0]['image_path']])
-    found = samples(build(AroDataset, tmp_path, ['relation_a.json', 'relation_b.json']))
-    assert len({sample['pair_id'] for sample in found}) == len(found) == 2 * len(RELATION)
+@pytest.mark.parametrize(
+    'files, ids',
+    [
+        (['a/relation.json', 'b/attribution.json'], ['relation-0', 'attribution-0']),
+        (['a/test.json', 'b/test.json'], ['a/test.json-0', 'b/test.json-0']),
+        (['b/test.json', 'b/test.jsonl'], ['test.json-0', 'test.jsonl-0']),
+    ],
+)
+def test_pairs_of_several_files_have_different_ids(tmp_path, files, ids):
+    for file in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        write(tmp_path, file, json.dumps(RELATION), [RELATION[0]['image_path']])
+    assert [sample['pair_id'] for sample in samples(build(AroDataset, tmp_path, files))] == ids

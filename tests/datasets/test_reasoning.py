@@ -102,6 +102,26 @@ def test_two_of_albefs_lists_are_tested_together(write):
     assert metric.evaluate(4) == {'accuracy': 75.0}
 
 
+@pytest.mark.parametrize('reader', [AlbefReasoningDataset, NlvrDataset])
+def test_files_of_one_name_are_tested_together(write, tmp_path, reader):
+    item = {'images': ['x.png', 'x.png'], 'sentence': 'Two dogs.', 'label': 'True'}
+    if reader is NlvrDataset:
+        item |= {'identifier': '72-0', 'directory': '3'}
+    images = ['x.png', *(f'dev/images/3/dev-72-0-{order}.png' for order in range(6))]
+    names = ['first/dev.json', 'second/dev.json']
+    for name in names:
+        (tmp_path / name).parent.mkdir()
+        cfg = write([item], images, lines=reader is NlvrDataset, name=name)
+    dataset = reader(**{**cfg, 'ann_file': names})
+    samples = [dataset.get_data_info(index, None) for index in range(len(dataset))]
+    metric = ReasoningMetric()
+    metric.process(None, [{**sample, 'predicted': 1} for sample in samples])
+    assert metric.evaluate(len(samples))['accuracy'] == 100
+    groups = {sample['group'] for sample in samples}  # of one presentation in one file
+    assert len(groups) == (2 if reader is NlvrDataset else 1)
+    assert str(tmp_path) not in ''.join(sample['identifier'] for sample in samples)
+
+
 def test_each_order_of_the_boxes_of_nlvr_is_a_sample(write):
     images = [f'dev/images/3/dev-72-1-{order}.png' for order in range(6)]
     items = [{'identifier': '72-1', 'sentence': 'A tower', 'label': 'true', 'directory': '3'}]

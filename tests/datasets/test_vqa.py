@@ -237,6 +237,17 @@ def test_albefs_lists_have_ten_answers_one_answer_or_none(folder):
         AlbefVqaDataset('other.json', data_root=str(folder), test_mode=True)
 
 
+def test_albefs_lists_of_one_name_are_read_together(folder):
+    names = ['vqa/train.json', 'vg/train.json']
+    for name in names:
+        (folder / name).parent.mkdir()
+        items = [{'image': '4.jpg', 'question': 'A?', 'answer': 'yes', 'dataset': 'vg'}] * 2
+        dump(folder, name, items)
+    prefix = dict(vg='VG_100K')
+    dataset = AlbefVqaDataset(names, data_root=str(folder), data_prefix=prefix)
+    assert len({dataset[index]['question_id'] for index in range(4)}) == 4
+
+
 @pytest.mark.parametrize(
     ('answers', 'flipped'), [(['left'], False), (['LEFT'], False), (['red'], True), ([], True)]
 )

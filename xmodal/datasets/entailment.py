@@ -85,7 +85,7 @@ class SnliVeDataset(EntailmentDataset):
                 if item.text('gold_label') == '-':
                     num_undecided += 1
                     continue
-                pair_id = item.id('pairID', f'{file.stem}-{index}')
+                pair_id = item.id('pairID', f'{self.file_names[file]}-{index}')
                 yield self.record(item, 'sentence2', 'gold_label', pair_id)
         if num_undecided:
             print_log(f'{file}: {num_undecided} pairs without a label dropped', 'current')
@@ -101,4 +101,4 @@ class AlbefEntailmentDataset(EntailmentDataset):
     def read_records(self, file: Path) -> Iterable[dict]:
         """One record per item of the list."""
         for index, item in enumerate(stream_objects(file)):
-            yield self.record(item, 'sentence', 'label', f'{file.stem}-{index}')
+            yield self.record(item, 'sentence', 'label', f'{self.file_names[file]}-{index}')

@@ -71,7 +71,7 @@ class SugarCrepeDataset(MinimalPairDataset):
         for key in content:
             item = content.object(key)
             texts = [item.text('caption'), item.text('negative_caption')]
-            pair_id = f'{file.stem}-{key}'
+            pair_id = f'{self.file_names[file]}-{key}'
             yield self.record(item.name('filename'), texts, 0, file.stem, pair_id)
 
 
@@ -106,7 +106,7 @@ class AroDataset(MinimalPairDataset):
                     continue
             texts = [item.text('true_caption'), item.text('false_caption')]
             box = [item.integer(f'bbox_{side}', low=int(side in 'wh')) for side in 'xywh']
-            pair_id = f'{file.stem}-{index}'
+            pair_id = f'{self.file_names[file]}-{index}'
             yield self.record(item.name('image_path'), texts, 0, skill, pair_id, box=box)
         if num_unscored:
             print_log(
@@ -141,7 +141,7 @@ class AroOrderDataset(MinimalPairDataset):
             if not others:
                 num_without += 1
                 continue
-            texts, pair_id = [options[0], *others], f'{file.stem}-{index}'
+            texts, pair_id = [options[0], *others], f'{self.file_names[file]}-{index}'
             yield self.record(item.name('image'), texts, 0, 'order', pair_id)
         if num_without:
             print_log(f'{file}: {num_without} captions without another order dropped', 'current')
@@ -201,6 +201,6 @@ class VsrDataset(MinimalPairDataset):
                 label = item.integer('label')
                 if label not in (0, 1):
                     raise item.error('label', '0 or 1')
-                pair_id = f'{file.stem}-{line_number}'
+                pair_id = f'{self.file_names[file]}-{line_number}'
                 texts = [item.text('caption')]
                 yield self.record(item.name('image'), texts, label, item.text('relation'), pair_id)

@@ -152,7 +152,7 @@ class AlbefReasoningDataset(ReasoningDataset):
             if len(images) != self.num_images or not all(map(str.strip, images)):
                 number = {1: 'one image', 2: 'two images'}.get(self.num_images)
                 raise item.error('images', number or f'{self.num_images} images')
-            identifier = f'{file.stem}-{index}'
+            identifier = f'{self.file_names[file]}-{index}'
             yield self.record(images, item.text('sentence'), read_label(item), identifier, '')
 
 
@@ -187,12 +187,12 @@ class NlvrDataset(ReasoningDataset):
         """Six records per line."""
         for line_number, item in read_json_lines(file):
             with at_line(line_number):
-                yield from self._read_example(item, file.stem)
+                yield from self._read_example(item, file)
 
-    def _read_example(self, item: Fields, split: str) -> Iterable[dict]:
+    def _read_example(self, item: Fields, file: Path) -> Iterable[dict]:
         presentation, label = item.name('identifier'), read_label(item)
-        group = f'{split}-{presentation.partition("-")[0]}'
+        group = f'{self.file_names[file]}-{presentation.partition("-")[0]}'
         for order in range(PERMUTATIONS):
-            image = item.format(self.image_path, split=split, order=order)
-            identifier = f'{split}-{presentation}-{order}'
+            image = item.format(self.image_path, split=file.stem, order=order)
+            identifier = f'{self.file_names[file]}-{presentation}-{order}'
             yield self.record([image], item.text('sentence'), label, identifier, group)

@@ -1,5 +1,6 @@
 """The base class of task datasets: one annotation per sample."""
 
+import os
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -45,6 +46,7 @@ class RecordDataset(SampleDataset):
         seed: seed of all random choices; None for that of the run.
 
     Attributes:
+        file_names: a different name of each annotation file, for ids that the file does not give.
         records: all records, in the order of the files.
 
     Raises:
@@ -68,6 +70,7 @@ class RecordDataset(SampleDataset):
         super().__init__(pipeline, test_mode, seed)
         self.image_root = ImageFolder(data_root, data_prefix)
         files = find_files(self, ann_file, data_root)
+        self.file_names = _different_names(files)
         self.records = PackedRecords(self.read_files(files, **self.read_tables()))
         if not self.records:
             raise ValueError(f'{type(self).__name__}: no record in {", ".join(map(str, files))}')
@@ -102,3 +105,17 @@ class RecordDataset(SampleDataset):
 
     def __len__(self) -> int:
         return len(self.records)
+
+
+def _different_names(files: list[Path]) -> dict[Path, str]:
+    """The stems of files, or where two are equal the paths below their common folder.
+
+    Either is the same on every machine, as ids must be that runs are compared by.
+    """
+    if len({file.stem for file in files}) == len(set(files)):
+        return {file: file.stem for file in files}
+    paths = [Path(os.path.abspath(file)) for file in files]
+    common = os.path.commonpath([path.parent for path in paths])
+    return {
+        file: path.relative_to(common).as_posix() for file, path in zip(files, paths, strict=True)
+    }

@@ -169,7 +169,7 @@ class AlbefVqaDataset(QuestionDataset):
         for index, item in enumerate(stream_objects(file)):
             source, image = item.choice('dataset', self.folders), item.name('image')
             # Only predictions need the real id; a negative number is no question's id.
-            made_up_id = -1 - derive_seed(file.name, index)
+            made_up_id = -1 - derive_seed(self.file_names[file], index)
             yield self.record(
                 image=str(Path(self.folders[source], image)),
                 image_id=derive_seed(image),
