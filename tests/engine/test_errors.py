@@ -251,6 +251,14 @@ def test_a_data_loader_refuses_unknown_keys_and_functions(keys, message):
     assert str(caught.value).startswith(message)
 
 
+def test_an_epoch_of_a_stream_is_not_cut_by_the_data_loader():
+    loader = dict(dataset=dict(type='WebDatasetShards'), batch_size=2)
+    check_dataloader(loader)
+    with pytest.raises(ConfigError, match='=3 takes .* a WebDatasetShards is a stream'):
+        check_dataloader(dict(loader, num_batch_per_epoch=3))
+    check_dataloader(dict(dataset=dict(type='AlbefJsonDataset'), num_batch_per_epoch=3))
+
+
 @pytest.mark.parametrize('name', ['val', 'test'])
 def test_the_default_loops_refuse_unknown_keys(tiny_config, name):
     tiny_config[f'{name}_cfg'] = dict(fp61=True)

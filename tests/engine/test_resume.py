@@ -171,6 +171,8 @@ def test_the_seed_of_a_run_reaches_the_choice_of_captions_unless_the_dataset_has
     assert chosen_captions(tiny_config, **{'randomness.seed': 2}) != one
     own = {'randomness.seed': 2, 'train_dataloader.dataset.seed': 1}
     assert chosen_captions(tiny_config, **own) == one
+    whole_epochs = {'train_dataloader.num_batch_per_epoch': 4}  # all of its 32 samples
+    assert chosen_captions(tiny_config, **whole_epochs, **{'randomness.seed': 1}) == one
 
 
 SCHEDULES = {

@@ -36,7 +36,8 @@ class SeededDataset:
 
 def set_run_seed(dataset: Dataset, seed: int | None) -> None:
     """Gives a dataset the seed of the run; one of another library has its own rules."""
-    if seed is not None and isinstance(dataset, SeededDataset):
+    # Not by its class: MMEngine wraps it for num_batch_per_epoch, and passes on its methods.
+    if seed is not None and hasattr(dataset, 'set_run_seed'):
         dataset.set_run_seed(seed)
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from mmengine.config import Config
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from xmodal.arguments import unknown_key
 from xmodal.build_functions import find_component
 from xmodal.errors import ConfigError, nearest, no_key
-from xmodal.registry import FUNCTIONS
+from xmodal.registry import DATASETS, FUNCTIONS
 
 TOP_LEVEL_KEYS = frozenset(
     """model train_dataloader val_dataloader test_dataloader train_cfg val_cfg test_cfg
@@ -91,9 +91,9 @@ def check_options(config: Config, options: dict[str, object]) -> None:
 
 
 def check_dataloader(dataloader: dict) -> None:
-    """Refuses keys and functions that a data loader does not know.
+    """Refuses keys and functions that a data loader does not know, and a cut stream.
 
-    MMEngine passes both to PyTorch without its registries' ``build``.
+    MMEngine passes keys and functions to PyTorch without its registries' ``build``.
 
     Raises:
         ConfigError: names the key or the function, and the nearest known one.
@@ -107,6 +107,21 @@ def check_dataloader(dataloader: dict) -> None:
             function = find_component(keys.pop('type'), FUNCTIONS)
             if problem := unknown_key(function, keys):
                 raise ConfigError(problem)
+    _refuse_cut_stream(dataloader)
+
+
+def _refuse_cut_stream(dataloader: dict) -> None:
+    """Refuses to cut an epoch of a stream, since MMEngine's cut data set has samples by index."""
+    batches, dataset = dataloader.get('num_batch_per_epoch'), dataloader.get('dataset')
+    if batches is None or not isinstance(dataset, dict):
+        return
+    kind = find_component(dataset.get('type'), DATASETS)
+    if isinstance(kind, type) and issubclass(kind, IterableDataset):
+        raise ConfigError(
+            f'num_batch_per_epoch={batches} takes samples by their index, and a {kind.__name__} is '
+            'a stream, which has none: leave the key out, and make its epochs shorter by a key of '
+            'the dataset, such as num_samples'
+        )
 
 
 def _copies(name: str, config: Config) -> list[str]:
