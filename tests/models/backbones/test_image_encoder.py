@@ -146,15 +146,54 @@ def test_pretrained_weights_are_read_by_init_weights(tmp_path):
     assert encoder.vit.pos_embed.shape == (1, 5, 192)
 
 
-def test_the_encoder_of_a_checkpoint_of_this_package_is_read_by_init_weights(tmp_path):
+@pytest.mark.parametrize('prefix', ['image_encoder', 'backbone.image_encoder'])
+def test_the_encoder_of_a_checkpoint_of_this_package_is_read_by_init_weights(tmp_path, prefix):
     trained, path = make_encoder(conv_stem=True), tmp_path / 'epoch_1.pth'
-    state = {f'image_encoder.{name}': value for name, value in trained.state_dict().items()}
-    torch.save({'state_dict': {**state, 'classifier.bias': torch.zeros(3)}, 'meta': {}}, path)
+    state = {f'{prefix}.{name}': value for name, value in trained.state_dict().items()}
+    others = {
+        f'teacher.module.{prefix}.vit.norm.weight': torch.zeros(16),
+        'classifier.bias': torch.zeros(3),
+    }
+    torch.save({'state_dict': {**state, **others}, 'meta': {}}, path)
     encoder = make_encoder(40, conv_stem=True, pretrained=str(path))
     encoder.init_weights()
-    assert encoder.vit.patch_embed[0].weight.equal(trained.vit.patch_embed[0].weight)
-    assert encoder.vit.blocks[1].mlp.fc1.weight.equal(trained.vit.blocks[1].mlp.fc1.weight)
+    found = encoder.state_dict()
+    for name, value in trained.state_dict().items():
+        assert found[name].equal(value) or name == 'vit.pos_embed', name
     assert encoder.vit.pos_embed.shape == (1, 26, 16), 'resampled'
+
+
+def test_weights_that_do_not_fit_are_counted(tmp_path):
+    """None may be left at random."""
+    file, depth = tmp_path / 'w.pth', 2
+    weights = make_encoder(depth=depth).state_dict()
+    encoder = make_encoder(depth=depth, pretrained=str(file))
+    torch.save({'foo.weight': torch.zeros(3)}, file)
+    with pytest.raises(ValueError, match=r'w\.pth.* has 1 tensors, .*: 0 fit by name'):
+        encoder.init_weights()
+    half = {name.removeprefix('vit.'): x for name, x in weights.items() if '.blocks.1.' not in name}
+    torch.save(half, file)
+    message = f'w.pth.* has {len(half)} tensors, .* {len(weights)}: {len(half)} fit by name'
+    with pytest.raises(ValueError, match=message):
+        encoder.init_weights()
+    torch.save({'state_dict': {f'image_encoder.vit.{name}': x for name, x in half.items()}}, file)
+    lacking = len(weights) - len(half)
+    with pytest.raises(ValueError, match=f'w.pth.* lacks {lacking} of the {len(weights)} weights'):
+        encoder.init_weights()
+
+
+@torch.no_grad()
+def test_files_in_the_layouts_that_timm_knows_are_read(tmp_path):
+    source, file = make_encoder(depth=2), tmp_path / 'w.pth'
+    weights = {name.removeprefix('vit.'): x for name, x in source.state_dict().items()}
+    flat = {**weights, 'patch_embed.proj.weight': weights['patch_embed.proj.weight'].flatten(1)}
+    trunk = {f'visual.trunk.{name}': x for name, x in weights.items()}  # of OpenCLIP
+    for content in (dict(model=flat), trunk):
+        torch.save(content, file)
+        encoder = make_encoder(depth=1, pretrained=str(file))
+        encoder.init_weights()
+        for name, x in encoder.vit.state_dict().items():
+            assert x.equal(weights[name]) or name == 'pos_embed', name
 
 
 def test_a_model_without_cls_or_with_registers_is_an_error():

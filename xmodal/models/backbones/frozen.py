@@ -2,11 +2,10 @@
 
 import timm
 import torch
-from timm.models import load_state_dict
 from torch import Tensor, nn
 
+from xmodal.models.backbones.timm_weights import read_timm_weights
 from xmodal.registry import MODELS
-from xmodal.weights import find_weights
 
 
 @MODELS.register_module()
@@ -40,31 +39,11 @@ class TimmTeacher(nn.Module):
             FileNotFoundError: when they can be neither read nor downloaded.
             ValueError: when a file lacks some of the model's weights.
         """
-        if not self.pretrained:
-            return
-        file = self.pretrained
-        if isinstance(file, str):
-            file = find_weights(file, 'teacher.pretrained')
-        try:
-            if isinstance(file, str):
-                weights = load_state_dict(file)
-            else:
-                weights = timm.create_model(
-                    self.arch, pretrained=True, num_classes=0, **self.overrides
-                ).state_dict()
-        except Exception as error:  # timm, the hub client and the network raise many kinds
-            raise FileNotFoundError(
-                f"teacher.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't be "
-                f'loaded: {error}\nDownload them on a machine with a network and give the file '
-                "(pretrained='path/to/weights.pth')."
-            ) from error
-        missing, _ = self.model.load_state_dict(weights, strict=False)
-        if missing:
-            raise ValueError(
-                f'{self.pretrained} lacks {len(missing)} weights of the teacher '
-                f"'{self.arch}' ({', '.join(missing[:5])}, …): it is of another architecture; see "
-                "the teacher's overrides in the config"
+        if self.pretrained:
+            weights = read_timm_weights(
+                self.arch, self.pretrained, 'teacher.pretrained', num_classes=0, **self.overrides
             )
+            self.model.load_state_dict(weights)
 
     def forward(self, images: Tensor) -> Tensor:
         """The embedding of each image."""

