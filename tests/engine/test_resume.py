@@ -135,6 +135,14 @@ def test_a_run_does_not_go_on_with_another_end_of_its_decay(tiny_config):
         train(tiny_config, resume=True)
 
 
+def test_a_run_does_not_go_on_with_another_learning_rate_that_no_schedule_moves(tiny_config):
+    tiny_config.param_scheduler = []
+    train(tiny_config, **{'train_cfg.max_epochs': 1})
+    with pytest.raises(ValueError, match=r'other settings \(lr is 0\.001 there and 0\.0001 here\)'):
+        train(tiny_config, resume=True, **{'optim_wrapper.optimizer.lr': 1e-4})
+    assert train(tiny_config, resume=True).iter == 8
+
+
 def test_a_run_without_a_seed_sees_each_sample_once_an_epoch_when_it_is_resumed(tiny_config):
     changes = {
         'train_cfg.max_epochs': 1,

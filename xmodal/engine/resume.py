@@ -16,11 +16,8 @@ _PARTS = ('state_dict', 'optimizer', 'message_hub', 'meta')
 _POSITION = ('epoch', 'iter', 'seed')
 # What an optimizer remembers of every element of a parameter: Adam, SGD, BertAdam.
 _MOMENTS = ('exp_avg', 'exp_avg_sq', 'momentum_buffer', 'mean', 'square')
-# Of a group of parameters: what the schedules say, and how its step is computed, but not which.
-_NOT_SETTINGS = {
-    *('params', 'lr', 'initial_lr'),
-    *('foreach', 'fused', 'capturable', 'differentiable'),
-}
+# Of a group of parameters: how its step is computed, but not which.
+_NOT_SETTINGS = {'params', 'foreach', 'fused', 'capturable', 'differentiable'}
 # What a schedule says of where it is; the rest is from the config, base_values the learning rates.
 _MOVING = {
     *('last_step', '_global_step', '_last_value', 'verbose'),
