@@ -203,6 +203,22 @@ def test_paths_of_another_machine_are_rewritten(tmp_path, monkeypatch):
     assert load(out) == [{'image': 'coco/train2014/1.jpg', 'caption': ['one', 'two']}]
 
 
+@pytest.mark.parametrize(
+    'questions',
+    [{'questions': [{'image_id': 70}]}, [{'img_id': 'COCO_val2014_000000000070'}]],
+    ids=['VQA', 'LXMERT'],
+)
+def test_images_that_a_test_asks_about_are_left_out(tmp_path, monkeypatch, questions):
+    names = ['COCO_train2014_000000000007.jpg', 'COCO_val2014_000000000070.jpg']
+    touch(tmp_path, *names)
+    source, asked, out = (tmp_path / f'{name}.json' for name in ('list', 'asked', 'out'))
+    source.write_text(json.dumps([{'image': name, 'caption': 'a dog'} for name in names]))
+    asked.write_text(json.dumps(questions))
+    options = '--out', out, '--root', tmp_path, '--without', asked
+    run(monkeypatch, albef_paths, source, *options)
+    assert [item['image'] for item in load(out)] == names[:1]
+
+
 def test_a_caption_that_ends_within_an_emoji_is_kept(tmp_path, monkeypatch):
     touch(tmp_path, 'a.jpg')
     items = [{'image': 'a.jpg', 'caption': ['a smile \ud83d', 'ein Lächeln']}]

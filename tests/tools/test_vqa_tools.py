@@ -7,7 +7,7 @@ import pytest
 from test_two_processes import check_one_and_two
 
 from tools.analysis import evaluate_vqa
-from tools.dataset_converters import vqa_answers, vqa_split
+from tools.dataset_converters import lxmert_pretrain, vqa_answers, vqa_split
 
 
 def run(monkeypatch, tool, *arguments):
@@ -95,6 +95,25 @@ def test_the_prior_gives_the_most_frequent_answer_of_each_question_type(monkeypa
     rows = {line.split('│')[1].strip(): line for line in table.splitlines() if '│' in line}
     assert '50.00' in rows['overall'] and '50.00' in rows['number']
     assert '0.00' in rows['what is'] and '100.00' in rows['why']
+
+
+@pytest.mark.parametrize(
+    ('answers', 'number', 'message'),
+    [([], 1, 'question 1 has no answers'), (['a dog'], 2, 'question 1 has two annotations')],
+)
+def test_annotations_that_no_reader_takes_are_not_converted(
+    monkeypatch, write, tmp_path, answers, number, message
+):
+    annotations = [{'question_id': 1, 'answers': [{'answer': text} for text in answers]}] * number
+    questions = [{'question_id': 1, 'image_id': 5, 'question': 'What is it?'}]
+    files = {
+        '--questions': write('questions.json', {'questions': questions}),
+        '--annotations': write('annotations.json', {'annotations': annotations}),
+        '--out': tmp_path / 'out.json',
+    }
+    captions = write('captions.json', [])
+    with pytest.raises(ValueError, match=f'annotations.json cannot be read.*{message}'):
+        run(monkeypatch, lxmert_pretrain, captions, *(x for pair in files.items() for x in pair))
 
 
 def test_two_processes_answer_as_one(shrink, tiny_world, tmp_path):

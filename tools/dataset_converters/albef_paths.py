@@ -7,8 +7,8 @@ images that do not exist (the number is printed):
     python tools/dataset_converters/albef_paths.py coco.json --out data/albef/coco.json \\
         --pattern '.*/(train|val)2014/' --replacement 'coco/\\g<1>2014/' --root data/pretrain
 
---without leaves out the images that questions in VQA v2's format are about, so that no test asks
-about an image whose captions a model has seen.
+--without leaves out the images that questions of VQA v2, as published or of LXMERT, are about, so
+that no test asks about an image whose captions a model has seen.
 """
 
 import argparse
@@ -16,9 +16,10 @@ import re
 from pathlib import Path
 
 from xmodal.datasets.albef_writer import NoRecordError, write_albef_json
+from xmodal.datasets.coco_images import read_asked
 from xmodal.datasets.json_stream import stream_json_list
 from xmodal.engine.errors import run_or_explain
-from xmodal.fields import Fields, read_object
+from xmodal.fields import Fields
 from xmodal.files import reads, require_new
 
 IMAGE_KEYS = ('image', 'image_path')
@@ -72,12 +73,6 @@ def gather(file: Path, pattern: str, replacement: str) -> dict[str, list[str]]:
         path = re.sub(pattern, replacement, fields.name(key), count=1)
         captions.setdefault(path, []).extend(fields.texts('caption', or_one=True))
     return captions
-
-
-@reads('{"questions": [{"image_id", …}, …]}')
-def read_asked(file: Path) -> set[int]:
-    """The numbers of the images that questions are about."""
-    return {item.integer('image_id') for item in read_object(file).objects('questions')}
 
 
 def number(path: str) -> int | None:

@@ -13,7 +13,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from xmodal.datasets.albef_captions import read_captions
-from xmodal.datasets.answers import answer_score, normalize_answer
+from xmodal.datasets.answers import answer_scores
+from xmodal.datasets.vqa import read_annotations
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import read_object
 from xmodal.files import FileError, reads, require_new, write_json
@@ -52,18 +53,6 @@ def read_questions(file: Path) -> dict[int | str, tuple[int, str]]:
     }
 
 
-@reads('{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}')
-def read_labels(file: Path) -> dict[int | str, dict[str, float]]:
-    """The score that each answer to a question gets."""
-    labels = {}
-    for item in read_object(file).objects('annotations'):
-        answers = [normalize_answer(answer.text('answer')) for answer in item.objects('answers')]
-        labels[item.id('question_id')] = {
-            answer: answer_score(count, len(answers)) for answer, count in Counter(answers).items()
-        }
-    return labels
-
-
 def main() -> None:
     """Writes the file."""
     args = parse_args()
@@ -72,13 +61,14 @@ def main() -> None:
     for image, captions in read_captions(args.captions).items():
         images[image]['sentf']['captions'] = captions
     if args.questions:
-        labels = read_labels(args.annotations)
+        annotations = read_annotations(args.annotations)
         for question_id, (number, text) in read_questions(args.questions).items():
-            if question_id not in labels:
+            if question_id not in annotations:
                 raise FileError(f'{args.annotations} has no annotation of question {question_id}')
             image = images[args.image_name.format(number)]
             image['sentf'].setdefault('vqa', []).append(text)
-            image['labelf'].setdefault('vqa', []).append(labels[question_id])
+            label = answer_scores(annotations[question_id].answers)
+            image['labelf'].setdefault('vqa', []).append(label)
     write_json(args.out, [{'img_id': image, **fields} for image, fields in images.items()])
     sentences = Counter(
         source for of in images.values() for source, texts in of['sentf'].items() for _ in texts

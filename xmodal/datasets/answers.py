@@ -1,6 +1,8 @@
 """Lists, normal forms and scores of answers, as in VQA's evaluation and LXMERT's answer table."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from xmodal.fields import Fields
@@ -85,6 +87,12 @@ def normalize_answer(answer: str) -> str:
     text = _FULL_STOP.sub('', text)
     words = (_DIGITS.get(word, word) for word in text.lower().split())
     return ' '.join(_WITH_APOSTROPHE.get(word, word) for word in words if word not in _ARTICLES)
+
+
+def answer_scores(answers: Sequence[str]) -> dict[str, float]:
+    """The score of each normalised answer to a question, of all answers that people gave."""
+    counts = Counter(map(normalize_answer, answers))
+    return {answer: answer_score(count, len(answers)) for answer, count in counts.items()}
 
 
 def answer_score(count: int, people: int) -> float:

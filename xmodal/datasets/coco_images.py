@@ -3,15 +3,12 @@
 An image of a test can so be in a training set under another name.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.datasets.base import find_files
 from xmodal.datasets.questions import QuestionDataset
-from xmodal.fields import as_objects
-from xmodal.files import explain_errors, read_json, reads
-
-_QUESTIONS = '{"questions": [{"image_id", …}, …]}, or LXMERT\'s [{"img_id": "COCO_…_1", …}, …]'
+from xmodal.fields import Fields, as_objects
+from xmodal.files import read_json, reads
 
 
 class VisualGenomeImagesDataset(QuestionDataset):
@@ -47,7 +44,7 @@ class VisualGenomeImagesDataset(QuestionDataset):
         """``excluded``: ids in Visual Genome, as texts."""
         if not self.exclude:
             return {'excluded': frozenset()}
-        asked = {image for file in self.exclude for image in _read_asked(file)}
+        asked = set().union(*map(read_asked, self.exclude))
         coco_ids = read_coco_ids(self.image_data)
         return {'excluded': frozenset(str(n) for n, coco in coco_ids.items() if coco in asked)}
 
@@ -59,9 +56,10 @@ def read_coco_ids(file: Path) -> dict[int, int | None]:
     return {image.integer('image_id'): image.integer('coco_id', None) for image in images}
 
 
-def _read_asked(file: Path) -> Iterable[int]:
-    with explain_errors(file, _QUESTIONS):
-        content = read_json(file)
-        if isinstance(content, dict):
-            return [item.integer('image_id') for item in as_objects(content['questions'])]
-        return [int(item.name('img_id').rsplit('_', 1)[-1]) for item in as_objects(content)]
+@reads('{"questions": [{"image_id", …}, …]}, or LXMERT\'s [{"img_id": "COCO_…_1", …}, …]')
+def read_asked(file: Path) -> set[int]:
+    """The numbers of the images that questions are about, as published or of LXMERT."""
+    content = read_json(file)
+    if isinstance(content, dict):
+        return {item.integer('image_id') for item in Fields(content).objects('questions')}
+    return {int(item.name('img_id').rsplit('_', 1)[-1]) for item in as_objects(content)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mmengine.logging import print_log
 
-from xmodal.datasets.answers import answer_score, normalize_answer, read_answer_list
+from xmodal.datasets.answers import answer_scores, read_answer_list
 from xmodal.datasets.base import find_files
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.text import clean_caption
@@ -112,8 +112,7 @@ class QuestionDataset(RecordDataset):
     def _target(self, answers: Sequence[str], weight: float) -> dict[str, float]:
         """The training target: weights by answer."""
         if self.weights == 'score':
-            counts = Counter(normalize_answer(answer) for answer in answers)
-            return {answer: answer_score(n, len(answers)) for answer, n in counts.items()}
+            return answer_scores(answers)
         counts = Counter(answers)
         return {answer: weight * n / len(answers) for answer, n in counts.items()}
 

@@ -79,12 +79,12 @@ class VqaDataset(QuestionDataset):
         # The images of test-dev are those of test.
         subtype = content.text('data_subtype', '').replace('test-dev', 'test')
         answer_file = self.answer_files[file]
-        annotations = _read_annotations(answer_file) if answer_file else None
+        annotations = read_annotations(answer_file) if answer_file else None
         for item in questions:
             question_id = item.id('question_id')
             if annotations is not None and question_id not in annotations:
                 raise ValueError(f'{answer_file} has no annotation of question {question_id}')
-            annotation = annotations[question_id] if annotations else _Annotation()
+            annotation = annotations[question_id] if annotations else Annotation()
             image_id = item.integer('image_id')
             yield self.record(
                 image=self._image_path(image_id, subtype, names),
@@ -110,7 +110,7 @@ class VqaDataset(QuestionDataset):
         return names[image_id]
 
 
-class _Annotation(NamedTuple):
+class Annotation(NamedTuple):
     """The answers to a question with their type, and the type of the question."""
 
     answers: Sequence[str] = ()
@@ -118,13 +118,13 @@ class _Annotation(NamedTuple):
     question_type: str = ''
 
 
-def _read_annotations(file: Path) -> dict[int | str, _Annotation]:
-    """Annotations by question id.
+def read_annotations(file: Path) -> dict[int | str, Annotation]:
+    """The annotations in VQA v2's format, by question id.
 
     Raises:
         FileError: when an annotation has no answer, or a question has two annotations.
     """
-    annotations: dict[int | str, _Annotation] = {}
+    annotations: dict[int | str, Annotation] = {}
     with explain_errors(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
         for item in read_object(file).objects('annotations'):
             question_id = item.id('question_id')
@@ -134,7 +134,7 @@ def _read_annotations(file: Path) -> dict[int | str, _Annotation]:
             if question_id in annotations:
                 raise ValueError(f'question {question_id} has two annotations')
             types = (item.text(f'{kind}_type', '') for kind in ('answer', 'question'))
-            annotations[question_id] = _Annotation(answers, *types)
+            annotations[question_id] = Annotation(answers, *types)
     return annotations
 
 

@@ -1,13 +1,12 @@
 """The embedded world as LXMERT's pre-training data: captions and questions of an image."""
 
-from collections import Counter
 from pathlib import Path
 
-from xmodal.datasets.answers import answer_score, normalize_answer, normalize_lxmert_answer
+from xmodal.datasets.answers import answer_scores, normalize_lxmert_answer
 from xmodal.datasets.shapes.gqa import generate_gqa_items
 from xmodal.datasets.shapes.questions import answer_list
 from xmodal.datasets.shapes.record import Record, Splits
-from xmodal.datasets.shapes.vqa import PEOPLE, generate_questions
+from xmodal.datasets.shapes.vqa import generate_questions
 from xmodal.files import write_json
 
 
@@ -46,5 +45,4 @@ def _image(split: str, record: Record) -> dict:
 
 def _label(answers: list[str]) -> dict[str, float]:
     """Scores by answer, with LXMERT's values 0.3, 0.6, 0.9 and 1."""
-    counts = Counter(map(normalize_answer, answers))
-    return {answer: round(answer_score(n, PEOPLE), 2) for answer, n in counts.items()}
+    return {answer: round(score, 2) for answer, score in answer_scores(answers).items()}
