@@ -19,15 +19,20 @@ from xmodal.evaluation import (
     ZeroShotMetric,
 )
 from xmodal.evaluation.queries import figure, queries_file, read_queries, write_queries
+from xmodal.evaluation.task import TaskMetric, means
 from xmodal.files import FileError
 
 
-def evaluated(metric, samples, size=None):
-    """The metrics, and the results query by query, of samples."""
-    loop = SimpleNamespace(evaluator=SimpleNamespace(metrics=[metric]))
+def evaluated(metrics, samples, size=None):
+    """The figures, and the results query by query, of one metric or of several."""
+    metrics = metrics if isinstance(metrics, list) else [metrics]
+    loop = SimpleNamespace(evaluator=SimpleNamespace(metrics=metrics))
     keep_queries(loop)
-    metric.process({}, samples)
-    return metric.evaluate(size or len(samples)), query_results(loop)
+    figures = {}
+    for metric in metrics:
+        metric.process({}, samples)
+        figures |= metric.evaluate(size or len(samples))
+    return figures, query_results(loop)
 
 
 def gallery(images=12, seed=0):
@@ -158,6 +163,35 @@ def test_the_means_of_the_queries_are_the_metrics(task):
         assert figure(queries, name) == pytest.approx(metrics[name]), name
     (results,) = queries.values()
     assert len(results.ids) == len(samples)
+
+
+class PluginMetric(TaskMetric):
+    """A figure of a plug-in for the samples of entailment."""
+
+    def __init__(self, query_id):
+        super().__init__()
+        self.query_id = query_id
+
+    def record(self, sample):
+        return {name: sample[name] for name in ('label', 'pair_id')}
+
+    def query_columns(self, records):
+        return {self.query_id: [25.0 * record['label'] for record in records]}
+
+    def compute_metrics(self, records):
+        return means(self.query_columns(records))
+
+
+def test_several_metrics_of_one_loop_keep_the_results_of_all():
+    names = ('sample_index', 'pair_id', 'label')
+    several = [EntailmentMetric(), *map(PluginMetric, names)]
+    metrics, queries = evaluated(several, SAMPLES['entailment'][1])
+    _, alone = evaluated(EntailmentMetric(), SAMPLES['entailment'][1])
+    for name, value in metrics.items():
+        assert figure(queries, name) == pytest.approx(value), name
+    # As in results of a test with one metric, which they are compared with.
+    assert queries['samples'].ids.tolist() == [f'pair{i}' for i in range(7)]
+    assert queries['samples'].columns.keys() == {*alone['samples'].columns, 'pair_id'}
 
 
 def test_queries_of_one_image_or_sentence_are_one_group():

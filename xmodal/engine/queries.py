@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 from mmengine.evaluator.metric import BaseMetric
 from mmengine.runner import BaseLoop
 
-from xmodal.evaluation.queries import Queries
+from xmodal.evaluation.queries import Queries, QueryResults
 from xmodal.evaluation.task import add_prefix
 
 
@@ -16,17 +17,28 @@ def keep_queries(loop: BaseLoop) -> None:
 
 
 def query_results(loop: BaseLoop) -> Queries:
-    """The results of the last evaluation; empty where no metric says them query by query."""
-    return {
-        kind: results._replace(
-            columns={
+    """The results of the last evaluation; empty where no metric says them query by query.
+
+    Metrics of the same queries have their columns together. Where a metric has other queries of a
+    kind than one before it, its name is added to the kind.
+    """
+    found: Queries = {}
+    for prefix, metric in _metrics(loop):
+        queries = add_prefix(getattr(metric, 'queries', {}), prefix.rstrip('/'))
+        for kind, results in queries.items():
+            columns = {
                 name if name in ('rank', 'score') else f'{prefix}{name}': values
                 for name, values in results.columns.items()
             }
-        )
-        for prefix, metric in _metrics(loop)
-        for kind, results in add_prefix(getattr(metric, 'queries', {}), prefix.rstrip('/')).items()
-    }
+            while kind in found and not _are_same(found[kind], results):
+                kind = f'{kind}/{type(metric).__name__}'
+            before = found[kind].columns if kind in found else {}
+            found[kind] = results._replace(columns={**before, **columns})
+    return found
+
+
+def _are_same(one: QueryResults, other: QueryResults) -> bool:
+    return np.array_equal(one.ids, other.ids) and np.array_equal(one.groups, other.groups)
 
 
 def _metrics(loop: BaseLoop) -> Iterator[tuple[str, BaseMetric]]:
