@@ -8,6 +8,7 @@ from torch import Tensor
 
 from xmodal.datasets.boxes import read_box
 from xmodal.datasets.coco import image_names, known_image
+from xmodal.datasets.image_file import image_stem
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.structures import ObjectLabels, Regions
@@ -41,15 +42,15 @@ class GivenBoxes:
 
 @reads("COCO's instances")
 def _read_boxes(file: str | Path) -> dict[str, list[tuple[list[float], int]]]:
-    """Boxes x1, y1, x2, y2 in pixels and their classes, by the stem of the image."""
+    """Boxes x1, y1, x2, y2 in pixels and their classes, by the id of the image."""
     content = read_object(Path(file))
     names = image_names(content.objects('images'))
     boxes = defaultdict(list)
     for index, instance in enumerate(content.objects('annotations')):
         left, top, width, height = read_box(instance.items('bbox'), f'annotation {index}')
         box = [left, top, left + width, top + height]
-        stem = Path(names[known_image(instance, names)]).stem
-        boxes[stem].append((box, instance.integer('category_id')))
+        image_id = image_stem(names[known_image(instance, names)])
+        boxes[image_id].append((box, instance.integer('category_id')))
     return boxes
 
 
