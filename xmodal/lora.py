@@ -126,7 +126,8 @@ def _insert(module: nn.Module, kind: str, options: dict) -> None:
     """Puts the matrices beside the linear layers that are named.
 
     Raises:
-        ConfigError: without peft, for wrong options, or if no layer has a name.
+        ConfigError: without peft, for wrong options, if no layer has a name, or if one that is not
+            linear has.
     """
     try:
         from peft import LoraConfig, inject_adapter_in_model
@@ -154,6 +155,13 @@ def _insert(module: nn.Module, kind: str, options: dict) -> None:
         inject_adapter_in_model(lora, module)
     except (TypeError, ValueError) as error:
         raise ConfigError(f'lora={options} of {kind} is refused: {error}; {hint}') from error
+    if others := _others(module):
+        more = f' and {len(others) - 3} more' if len(others) > 3 else ''
+        raise ConfigError(
+            f'lora={options} of {kind} makes something else of {", ".join(others[:3])}{more} than '
+            "a linear layer with its matrices: name linear layers alone, as 'attn.proj' instead of "
+            f"'proj' in a ViT, and leave out modules_to_save; {hint}"
+        )
     for first, *others in shared:  # peft replaces a layer under the first of its names alone
         for name in others:
             module.set_submodule(name, module.get_submodule(first))
@@ -162,6 +170,19 @@ def _insert(module: nn.Module, kind: str, options: dict) -> None:
             part.is_frozen = True
     if hasattr(module, 'init_weights'):
         module.init_weights = partial(_init_weights, module)
+
+
+def _others(module: nn.Module) -> list[str]:
+    """Names of what peft wraps besides linear layers: it could not be merged into the weights."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+    from peft.utils.other import AuxiliaryTrainingWrapper
+
+    wrapped = BaseTunerLayer, AuxiliaryTrainingWrapper
+    return [
+        name
+        for name, layer in module.named_modules()
+        if isinstance(layer, wrapped) and not isinstance(layer, _Marked)
+    ]
 
 
 def _init_weights(module: nn.Module) -> None:

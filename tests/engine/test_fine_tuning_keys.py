@@ -329,6 +329,23 @@ def test_a_wrong_lora_is_a_sentence(lora, message):
         MODELS.build(encoder)
 
 
+@needs_peft
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        (dict(target_modules=['proj']), r'of vit\.patch_embed\.proj than .*attn\.proj'),
+        (dict(target_modules=['qkv'], modules_to_save=['fc1']), r'fc1 than .*out modules_to_save'),
+    ],
+)
+def test_lora_of_what_is_no_linear_layer_is_a_sentence(options, message):
+    """A convolution and a copy of a layer could not be merged into the weights."""
+    small = dict(image_size=24, patch_size=8, embed_dim=16, num_heads=2, depth=1)
+    with pytest.raises(ConfigError, match=f'makes something else .*{message}'):
+        MODELS.build(dict(type='ViTImageEncoder', **small, lora=options))
+    linear = dict(target_modules=['qkv', 'attn.proj'])
+    MODELS.build(dict(type='ViTImageEncoder', **small, lora=linear))
+
+
 def test_lora_of_a_frozen_part_or_of_a_whole_model_is_a_sentence(tiny_config):
     lora = dict(target_modules=['query'])
     with pytest.raises(ConfigError, match='both frozen and lora'):
