@@ -70,6 +70,17 @@ class Filter(NamedTuple):
 _TIME = re.compile(
     r'\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])( \d\d(:\d\d(:\d\d)?)?)?)?)?', re.ASCII
 )
+_ANEW = 'move the index away and make it anew'
+_ALLOW = 'is its folder there, and may this user write to both?'
+_ADVICE = {  # by a part of what SQLite says
+    'malformed': _ANEW,
+    'not a database': _ANEW,
+    'no such': _ANEW,  # table, or column
+    'locked': 'another process writes to it: try again when that has ended',
+    'full': 'free some space',
+    'readonly': _ALLOW,
+    'unable to open': _ALLOW,
+}
 _CONDITIONS = Filter('instr(path, ?) > 0', 'taken >= ?', 'taken < ?', 'width >= ?', 'height >= ?')
 
 
@@ -80,7 +91,7 @@ class Catalogue:
         file: the SQLite file.
 
     Raises:
-        FileError: from every method, when the file is damaged.
+        FileError: from every method, when the file is damaged, or cannot be used now; says which.
     """
 
     def __init__(self, file: Path) -> None:
@@ -92,8 +103,8 @@ class Catalogue:
             with closing(sqlite3.connect(self.file, timeout=30)) as connection, connection:
                 yield connection
         except sqlite3.DatabaseError as error:
-            full = 'full' in str(error)
-            advice = 'free some space' if full else 'move the index away and make it anew'
+            known = (advice for part, advice in _ADVICE.items() if part in str(error))
+            advice = next(known, 'is its disk in order?')
             raise FileError(f'{self.file} cannot be used: {error}; {advice}') from error
 
     def create(self) -> None:
