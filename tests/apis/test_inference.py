@@ -1,5 +1,6 @@
 """Inferencer computes on image files what the test loops compute on the same images."""
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, current_thread
 
@@ -207,7 +208,7 @@ def test_a_model_without_anchors_is_an_error_that_names_its_position(prepare, na
 @pytest.mark.parametrize(
     ('name', 'call', 'lacks'),
     [
-        ('lxmert/vqa_shapes', 'similarity', 'LxmertVQA has no encode_image'),
+        ('lxmert/vqa_shapes', 'similarity', 'LxmertVQA has no encode_text'),
         ('lxmert/vqa_shapes', 'encode_texts', 'LxmertVQA has no encode_text'),
     ],
 )
@@ -291,6 +292,23 @@ def test_any_number_of_images_of_any_kind_is_encoded_in_batches(prepare, tiny_wo
     with ThreadPoolExecutor(4) as pool:
         for embedding in pool.map(lambda _: inferencer.encode_images(images).embedding, range(8)):
             assert embedding.equal(image.embedding)
+
+
+def test_cosines_keep_the_tokens_of_one_batch_at_most(prepare, tiny_world):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    paths = sorted(tiny_world.glob('images/test/*/*.png'))[:5]
+    inferencer.batch_size, kept, most = 1, [], []
+    encode = inferencer.encode_batch
+
+    def watch(data):
+        most.append(sum(tokens() is not None for tokens in kept))
+        encoded = encode(data)
+        kept.append(weakref.ref(encoded.tokens.embeddings))
+        return encoded
+
+    inferencer.encode_batch = watch
+    inferencer.similarity(paths, ['a red ring'])
+    assert len(most) == 5 and max(most) <= 1
 
 
 def test_as_many_images_at_once_as_the_model_takes(prepare, tiny_world):

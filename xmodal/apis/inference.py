@@ -1,7 +1,6 @@
 """Inference on images and texts with a trained model."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -81,12 +80,14 @@ class Inferencer:
             BrokenImageError: if an image cannot be read.
             TypeError: if a single image takes the place of the list.
         """
-        require_images(images)
-        # A model cannot encode no image: it encodes one, of which none is returned.
-        shown = images if len(images) else [blank_image(self.pipeline.transforms[0])]
-        batches = self._batches(shown, [''] * len(shown))
-        encoded = Encoded.join([*map(self.encode_batch, batches)])
+        encoded = Encoded.join([*self._encode_batches(images)])
         return encoded if len(images) else encoded.select(_NONE)
+
+    def _encode_batches(self, images: Sequence[ImageLike]) -> Iterator[Encoded]:
+        """Encodes images, batch by batch; of no image one that is blank, as models need some."""
+        require_images(images)
+        shown = images if len(images) else [blank_image(self.pipeline.transforms[0])]
+        return map(self.encode_batch, self._batches(shown, [''] * len(shown)))
 
     @torch.no_grad()
     def encode_batch(self, data: dict) -> Encoded:
@@ -130,9 +131,11 @@ class Inferencer:
 
         SAF and SGR, which have no vectors, give the sigmoid of their logit.
         """
-        image, text = self.encode(images, texts)
-        if image.embedding is not None:
-            return image.embedding @ text.embedding.T
+        text = self.encode_texts(texts)
+        if text.embedding is not None:  # the tokens of all images may need gigabytes
+            vectors = [encoded.embedding for encoded in self._encode_batches(images)]
+            return torch.cat(vectors)[: len(images)] @ text.embedding.T
+        image = self.encode_images(images)
         if not (len(images) and len(texts)):
             return image.tokens.embeddings.new_zeros(len(images), len(texts))
         return self.model.similarity.to_scores(self.model.similarity(image.tokens, text.tokens))
@@ -221,9 +224,12 @@ class Inferencer:
                 mode.
         """
         require_pairs(images, texts)
-        batches = self._batches(images, [self.clean_text(text) for text in texts])
-        predicted = (self.model(**self._preprocess(batch), mode='predict') for batch in batches)
-        return [*chain.from_iterable(predicted)]
+        samples = []
+        for batch in self._batches(images, [self.clean_text(text) for text in texts]):
+            with self._lock:
+                prepared = self.model.data_preprocessor(batch, False)
+            samples += self.model(**prepared, mode='predict')
+        return samples
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Cleans and tokenises texts: ``input_ids`` and ``attention_mask``."""
@@ -237,14 +243,8 @@ class Inferencer:
         samples = []
         for index, text in enumerate(tqdm(texts, 'images', disable=not self.progress)):
             results = {'image_id': index, 'sample_index': index, 'text': text}
-            loading = self.pipeline.transforms[0]
-            results |= image_fields(images[index], f'images[{index}]', loading)
+            results |= image_fields(images[index], f'images[{index}]', self.pipeline.transforms[0])
             samples.append(self.pipeline(results))
             if len(samples) == self.batch_size or index == len(texts) - 1:
                 yield self.collate(samples)
                 samples = []
-
-    def _preprocess(self, data: dict) -> dict:
-        """Returns the ``inputs`` and ``data_samples`` of the model."""
-        with self._lock:
-            return self.model.data_preprocessor(data, False)
