@@ -112,9 +112,8 @@ def open_index(args: argparse.Namespace) -> tuple:
         args.checkpoint = str(last)
     log_to_stderr()
     inferencer = Inferencer(args.config, args.checkpoint, device_of_process(args.device))
-    scorer = inferencer.config.get('test_cfg', {}).get('scorer', {})
     about = {'config': args.config, 'checkpoint': args.checkpoint}
-    return ImageIndex(args.index, inferencer, scorer.get('add_similarity', False)), about
+    return ImageIndex(args.index, inferencer), about
 
 
 def log_to_stderr() -> None:

@@ -33,7 +33,7 @@ def tested(inferencer, tmp_path, monkeypatch):
 @pytest.mark.parametrize('engine', ['flat', 'hnsw'])
 def test_both_stages_rank_as_the_test_does(inferencer, tested, tiny_world, tmp_path, engine):
     gallery, captions, names = tested
-    index = ImageIndex(tmp_path / 'index', inferencer, add_similarity=True)
+    index = ImageIndex(tmp_path / 'index', inferencer)
     source = tiny_world / 'images/test'
     index.update(source, engine=engine, dtype='float32', progress=False)
     row = {name: i for i, name in enumerate(map(str, names))}

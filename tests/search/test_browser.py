@@ -34,7 +34,7 @@ def address(inferencer, tmp_path):
     photos.mkdir()
     for name, colour in COLOURS.items():
         Image.new('RGB', (32, 32), colour).save(photos / f'{name}.png')
-    index = ImageIndex(tmp_path / 'index', inferencer, add_similarity=True)
+    index = ImageIndex(tmp_path / 'index', inferencer)
     index.update(photos, progress=False)
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))

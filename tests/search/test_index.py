@@ -34,7 +34,7 @@ def photos(tiny_world, tmp_path):
 
 @pytest.fixture
 def make(inferencer, tmp_path):
-    return lambda name='index': ImageIndex(tmp_path / name, inferencer, add_similarity=True)
+    return lambda name='index': ImageIndex(tmp_path / name, inferencer)
 
 
 def paths(hits):
@@ -66,19 +66,29 @@ def test_scores_are_the_cosines_of_the_inferencer(make, photos, inferencer):
     assert (actual.diff() <= 0).all()
 
 
-def test_reranked_scores_are_those_of_the_second_stage(make, photos, inferencer):
-    index = make()
-    index.update(photos, progress=False)
-    text = 'a red ring'
-    names = paths(index.search([Query(text)], 4)[0])
-    (hits,) = index.search([Query(text)], 4, rerank=4)
+def second_stage(inferencer, names, text, adds):
+    """The scores of the second stage for images and a text: ITM's, with or without ITC's."""
     image, words = inferencer.encode(names, [text])
-    pairs = torch.tensor([[i, 0] for i in range(4)])
+    pairs = torch.tensor([[i, 0] for i in range(len(names))])
     with torch.no_grad():
         yes = inferencer.model.match_logits(image.tokens, words.tokens, pairs)
         matching = inferencer.model.matching_head.matching_score(yes)
         temperature = inferencer.model.contrastive_head.scale(torch.ones(()))
-    expected = matching + temperature * inferencer.similarity(names, [text])[:, 0]
+    return matching + adds * temperature * inferencer.similarity(names, [text])[:, 0]
+
+
+@pytest.mark.parametrize('adds', [True, False])
+@pytest.mark.parametrize('query', ['a red ring', 'a red ring and not a blue disc'])
+def test_reranked_scores_are_those_of_the_second_stage(make, photos, inferencer, query, adds):
+    inferencer.config.test_cfg.scorer.add_similarity = adds
+    index = make()
+    index.update(photos, progress=False)
+    queries = [Query.parse(query)]
+    names = paths(index.search(queries, 4)[0])
+    (hits,) = index.search(queries, 4, rerank=4)
+    expected = second_stage(inferencer, names, 'a red ring', adds)
+    if queries[0].without:
+        expected = expected - second_stage(inferencer, names, 'a blue disc', adds)
     order = expected.argsort(descending=True)
     assert paths(hits) == [names[i] for i in order]
     np.testing.assert_allclose([h.reranked for h in hits], expected[order], rtol=1e-4, atol=1e-4)

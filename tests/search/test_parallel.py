@@ -117,6 +117,18 @@ def test_processes_know_the_root_of_a_list(inferencer, tiny_world, tmp_path, mon
     assert sorted(contents(index)) == names
 
 
+def test_faiss_is_missed_before_an_image_is_encoded(inferencer, tiny_world, tmp_path, monkeypatch):
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    monkeypatch.setitem(sys.modules, 'faiss', None)
+    monkeypatch.setattr(parallel, 'dist', Ranks(1))
+    monkeypatch.setattr(inferencer, 'encode_batch', pytest.fail)
+    source = tiny_world / 'images/test'
+    with pytest.raises(RuntimeError, match='search needs FAISS'):
+        parallel.dist.run(parallel.update_on_ranks, index, source)
+    with pytest.raises(RuntimeError, match='search needs FAISS'):
+        index.update(source, progress=False)
+
+
 @pytest.mark.parametrize('kind', ['flat', 'ivfpq', 'hnsw'])
 def test_shares_are_merged_into_what_one_process_builds(kind, tmp_path, monkeypatch):
     vectors = np.random.default_rng(0).normal(size=(3000, 16)).astype(np.float16)

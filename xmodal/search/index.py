@@ -35,16 +35,14 @@ class ImageIndex:
     Args:
         folder: of the index; a new one is made by :meth:`update`.
         inferencer: a :class:`xmodal.apis.Inferencer` of a model that gives vectors.
-        add_similarity: re-rank by matching score + ITC logit: the test's ``scorer.add_similarity``.
 
     Raises:
         ValueError: when the index was made with another model, or the model gives no vectors.
     """
 
-    def __init__(self, folder: str | Path, inferencer: Any, add_similarity: bool = False) -> None:
+    def __init__(self, folder: str | Path, inferencer: Any) -> None:
         require_vectors(inferencer)
         self.folder, self.inferencer = Path(folder), inferencer
-        self.add_similarity = add_similarity
         self.catalogue = Catalogue(self.folder / CATALOGUE)
         self.width = inferencer.encode_texts([]).embedding.shape[1]
         self.fingerprint = fingerprint(inferencer)
@@ -97,7 +95,6 @@ class ImageIndex:
             RuntimeError: when another process updates it.
             ValueError: for another dtype than the index has.
         """
-        import_faiss()  # an error now, not after all images are encoded
         entries = find_entries(str(source), root)
         with exclusive_dir(self.folder):
             self.prepare(source, engine, dtype, about)
@@ -114,6 +111,7 @@ class ImageIndex:
         self, source: str | Path, engine: str | None, dtype: str | None, about: dict[str, str]
     ) -> None:
         """Makes the manifest and the catalogue, if there are none; arguments as :meth:`update`."""
+        import_faiss()  # an error now, not after all images are encoded
         if not (self.folder / MANIFEST).exists():
             self._write_manifest(engine, str(source), dtype or 'float16', about)
         self._require_model()
@@ -206,7 +204,8 @@ class ImageIndex:
             queries: that are encoded together.
             k: images of each query.
             where: restricts what is found.
-            rerank: how many of the best are ranked anew by the fusion encoder.
+            rerank: how many of the best are ranked anew by the fusion encoder, by their texts
+                alone.
 
         Raises:
             ValueError: when re-ranking is asked of a query without a text, of a model without
@@ -226,8 +225,7 @@ class ImageIndex:
             images = self.catalogue.images(ids)
             hits = [Hit(image, by_id[image.id]) for image in images]
             if rerank:
-                second = query.text, hits, rerank, self.add_similarity
-                hits = rerank_hits(self.inferencer, *second)
+                hits = rerank_hits(self.inferencer, query, hits, rerank)
             results.append(hits[:k])
         return results
 

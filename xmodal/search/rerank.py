@@ -7,31 +7,30 @@ from typing import Any
 
 import torch
 from mmengine.logging import print_log
+from torch import Tensor
 
 from xmodal.datasets.image_file import BrokenImageError
-from xmodal.search.query import Hit
+from xmodal.search.query import Hit, Query
 from xmodal.search.sources import Entry
+from xmodal.structures import Encoded
 
 _MATCHED = 64  # images that are compared with a text at once
 
 
-def rerank_hits(
-    inferencer: Any, text: str, hits: list[Hit], count: int, add_similarity: bool
-) -> list[Hit]:
+def rerank_hits(inferencer: Any, query: Query, hits: list[Hit], count: int) -> list[Hit]:
     """The first ``count`` in the order of their matching scores, then the others.
 
     Args:
         inferencer: of a model with a fusion encoder.
-        text: the query.
+        query: with a text.
         hits: best first.
         count: how many are ranked anew.
-        add_similarity: see :func:`matching_scores`.
 
     Raises:
         ValueError: as :func:`matching_scores`.
     """
     entries = [hit.image.entry for hit in hits[:count]]
-    scores = matching_scores(inferencer, text, entries, add_similarity)
+    scores = matching_scores(inferencer, query, entries)
     if entries and all(score is None for score in scores):
         # The same for every query: MMEngine shows equal warnings once.
         print_log(
@@ -47,16 +46,15 @@ def rerank_hits(
 
 
 @torch.no_grad()
-def matching_scores(
-    inferencer: Any, text: str, entries: Sequence[Entry], add_similarity: bool
-) -> list[float | None]:
-    """How well a text matches images by the fusion encoder, as the retrieval test ranks.
+def matching_scores(inferencer: Any, query: Query, entries: Sequence[Entry]) -> list[float | None]:
+    """How well a query matches images by the fusion encoder, as the retrieval test ranks.
+
+    The score of the text that is not looked for is subtracted, as its vector is in the search.
 
     Args:
         inferencer: of a model with a fusion encoder.
-        text: the query.
+        query: its texts are compared; its image has no say.
         entries: the images.
-        add_similarity: adds the ITC logit: the test's ``scorer.add_similarity``.
 
     Returns:
         A score for each image; None where its file is gone or broken by now.
@@ -70,21 +68,27 @@ def matching_scores(
             f'{entries[0].file} is a region store and has no images: search without re-ranking'
         )
     parts = [entries[i : i + _MATCHED] for i in range(0, len(entries), _MATCHED)]
-    return [score for part in parts for score in _match(inferencer, text, part, add_similarity)]
+    return [score for part in parts for score in _match(inferencer, query, part)]
 
 
-def _match(
-    inferencer: Any, text: str, entries: Sequence[Entry], add_similarity: bool
-) -> list[float | None]:
+def _match(inferencer: Any, query: Query, entries: Sequence[Entry]) -> list[float | None]:
     try:
-        image, words = inferencer.encode([entry.read() for entry in entries], [text])
+        image = inferencer.encode_images([entry.read() for entry in entries])
     except BrokenImageError:  # it takes no other image's score away
         if len(entries) == 1:
             return [None]
-        return [_match(inferencer, text, [entry], add_similarity)[0] for entry in entries]
-    model = inferencer.model
-    pairs = torch.tensor([[row, 0] for row in range(len(entries))], device=image.embedding.device)
-    scores = model.match(image.tokens, words.tokens, pairs)
-    if add_similarity:
-        scores = scores + model.contrastive_head.scale((image.embedding @ words.embedding.T)[:, 0])
+        return [_match(inferencer, query, [entry])[0] for entry in entries]
+    scores = _match_text(inferencer, query.text, image)
+    if query.without:
+        scores = scores - _match_text(inferencer, query.without, image)
     return scores.float().cpu().tolist()
+
+
+def _match_text(inferencer: Any, text: str, image: Encoded) -> Tensor:
+    """The scores of B images with a text, (B,), of the kind that the model's test ranks by."""
+    model, words = inferencer.model, inferencer.encode_texts([text])
+    rows = torch.arange(len(image.embedding), device=image.embedding.device)
+    scores = model.match(image.tokens, words.tokens, torch.stack([rows, torch.zeros_like(rows)], 1))
+    if inferencer.config.get('test_cfg', {}).get('scorer', {}).get('add_similarity'):
+        scores = scores + model.contrastive_head.scale((image.embedding @ words.embedding.T)[:, 0])
+    return scores
