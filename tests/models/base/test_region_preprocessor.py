@@ -5,6 +5,7 @@ import torch
 from mmengine.runner.checkpoint import load_state_dict
 
 from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
+from xmodal.models.heads import MLMHead
 from xmodal.structures import DataSample, Regions
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
@@ -80,6 +81,17 @@ def test_texts_can_be_word_pieces_of_bert(tmp_path):
     assert batch.attention_mask.sum(1).tolist() == [4, 3]
     assert preprocessor.vocab_size == 7
     assert preprocessor.words(batch.input_ids[0]) == ['[CLS]', 'a', 'red', '[SEP]']
+
+
+def test_word_pieces_are_padded_by_their_own_token_wherever_it_is(tmp_path):
+    file = tmp_path / 'vocab.txt'
+    file.write_text('\n'.join(['a', 'red', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '[PAD]']))
+    preprocessor = RegionTextPreprocessor(dict(pretrained=str(file)))
+    input_ids, mask = preprocessor.tokenize(['a', 'a red red'])
+    assert input_ids.tolist() == [[3, 0, 4, 6, 6], [3, 0, 1, 1, 4]]
+    assert mask.tolist() == [[True] * 3 + [False] * 2, [True] * 5]
+    head = MLMHead(embed_dims=8, vocab_size=7, mask_probability=1.0)
+    assert head.mask_words(input_ids, preprocessor).targets.sum() == 4, 'only a, a red red'
 
 
 def test_ids_are_turned_back_into_words(preprocessor):

@@ -8,7 +8,7 @@ from xmodal.models.base.preprocessor import CrossModalPreprocessor
 from xmodal.models.base.tokenizer import build_tokenizer, unknown_words
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
-from xmodal.vocabulary import UNKNOWN, Vocabulary
+from xmodal.vocabulary import PAD, UNKNOWN, Vocabulary
 
 
 @MODELS.register_module()
@@ -68,7 +68,10 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
                 texts, truncation=self.max_length is not None, max_length=self.max_length
             )['input_ids']
         lengths = torch.tensor([len(of_text) for of_text in ids])
-        padded = pad_sequence([torch.tensor(of_text) for of_text in ids], batch_first=True)
+        rows = [torch.tensor(of_text) for of_text in ids]
+        # Some tokenizers have no token for padding, which the mask tells.
+        pad = PAD if self.vocabulary else self.tokenizer.pad_token_id or 0
+        padded = pad_sequence(rows, batch_first=True, padding_value=pad)
         self._warn_of_unknown_words(texts, padded)
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         return self._move(padded), self._move(mask)
