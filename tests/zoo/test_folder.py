@@ -12,8 +12,9 @@ from mmengine.config import Config, ConfigDict
 from transformers import BertConfig
 
 from xmodal.apis import Inferencer, load_model, save_pretrained
+from xmodal.engine.launch import read_config
 from xmodal.errors import ConfigError
-from xmodal.export.run import _of_entry, read_run
+from xmodal.export.run import _describe, _of_entry, read_run
 from xmodal.registry import MODELS
 from xmodal.zoo import find_entry
 from xmodal.zoo.card import write_card
@@ -161,6 +162,41 @@ def test_the_card_of_a_run_shows_its_training(trained, tmp_path):
     save_pretrained(exported.model, exported.config, folder, card=exported.card)
     assert '![Training](training.png)' in (folder / 'README.md').read_text()
     assert cv2.imread(str(folder / 'training.png')).std() > 0
+
+
+def test_a_card_names_the_command_of_a_config_that_nobody_has_changed(tmp_path):
+    config = read_config('configs/acerpe/pretrain_shapes.py')
+    config.update(launcher='none', work_dir=str(tmp_path))  # as every command does
+    file = tmp_path / 'epoch_1.pth'
+    torch.save({'state_dict': {}, 'meta': {'epoch': 1, 'seed': 0}}, file)
+
+    def card(changes):
+        changed = copy.deepcopy(config)
+        changed.merge_from_dict(changes)
+        changed.dump(tmp_path / 'pretrain_shapes.py')
+        return _describe(read_config(str(tmp_path / 'pretrain_shapes.py')), file)
+
+    command = 'Command `python tools/train.py configs/acerpe/pretrain_shapes.py`'
+    for same in ({}, {'resume': True, 'load_from': 'epoch_1.pth'}):
+        shown = card(same)
+        assert shown['provenance'] == ['Config `pretrain_shapes.py`, epoch 1, seed 0', command]
+        assert 'ACE-RPE' in shown['description']
+    for change in ({'model.heads.ace': None}, {'load_from': 'epoch_1.pth'}, {'added': 1}):
+        provenance = ['Config `pretrain_shapes.py` (changed), epoch 1, seed 0']
+        assert card(change) == {'provenance': provenance}
+
+
+def test_a_run_whose_config_is_named_as_that_of_a_folder_is_a_run(trained, tmp_path):
+    config, model, images = trained
+    run = tmp_path / 'run'
+    run.mkdir()
+    config.dump(run / 'config.py')
+    torch.save({'state_dict': model.state_dict(), 'meta': {'epoch': 1}}, run / 'epoch_1.pth')
+    (run / 'last_checkpoint').write_text('epoch_1.pth')
+    exported = read_run(str(run))
+    assert exported.card['provenance'] == ['Config `config.py`, epoch 1, seed None']
+    weights = model.state_dict()
+    assert all(value.equal(weights[key]) for key, value in exported.model.state_dict().items())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from xmodal.engine.sources import custom_modules
 from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.files import read_json
 from xmodal.visualization.figures import draw_curves, read_scalars, select_curves
-from xmodal.zoo.folder import CARD, CONFIG
+from xmodal.zoo.folder import CARD, CONFIG, WEIGHTS
 from xmodal.zoo.metafile import CONFIGS, ModelEntry, find_entry, read_entries
 
 
@@ -45,7 +45,8 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
         ValueError: when there is neither a folder nor a model of this name.
     """
     folder, card = Path(name), {}
-    if folder.is_dir() and not (folder / CONFIG).is_file():
+    is_exported = all((folder / file).is_file() for file in (CONFIG, WEIGHTS))
+    if folder.is_dir() and not is_exported:
         config_file, checkpoint = config_and_checkpoint(folder, checkpoint)
         config = read_config(str(config_file))
         tests = [x for x in sorted(folder.glob('test/*/*.json')) if _tests(x, checkpoint)]
@@ -77,15 +78,16 @@ def _tests(metrics_file: Path, checkpoint: Path) -> bool:
 def _describe(config: Config, checkpoint: Path) -> dict[str, Any]:
     """What the metafile and a checkpoint say of a run."""
     meta = read_checkpoint(checkpoint).get('meta', {})
-    name = Path(config.filename).name
-    lines = [f'Config `{name}`, epoch {meta.get("epoch")}, seed {meta.get("seed")}']
+    entry = _namesake(config)
+    is_changed = entry is not None and not _is_copy(config, _read(entry))
+    name = f'`{Path(config.filename).name}`{" (changed)" if is_changed else ""}'
+    lines = [f'Config {name}, epoch {meta.get("epoch")}, seed {meta.get("seed")}']
     # MMEngine writes its version and the commit of the working directory in one.
     if commit := re.search(r'([0-9a-f]{40})$', str(meta.get('mmengine_version', ''))):
         lines.append(f'Commit {commit[1]}')
     if modules := custom_modules(config):
         lines.append(f'Components of its own: first `import {", ".join(modules)}`')
-    entry = _entry(config)
-    if entry is None:
+    if entry is None or is_changed:
         return {'provenance': lines}
     lines.append(f'Command `python tools/train.py {entry.config}`')
     return {'description': _description(entry), 'provenance': lines}
@@ -111,10 +113,26 @@ def _description(entry: ModelEntry) -> str:
     return f'{entry.paper} (*{entry.title}*): {entry.task.lower()}, `{entry.config}`.'
 
 
-def _entry(config: Config) -> ModelEntry | None:
-    """The model of the zoo that a run's config is a copy of; other families share its name."""
+def _namesake(config: Config) -> ModelEntry | None:
+    """The model of the zoo whose config a run's is, or was; other families share its name."""
     for entry in read_entries(CONFIGS):
         is_same_name = entry.config_file.name == Path(config.filename).name
-        if is_same_name and read_config(str(entry.config_file)).model.type == config.model.type:
+        if is_same_name and _read(entry).model.type == config.model.type:
             return entry
     return None
+
+
+def _read(entry: ModelEntry) -> Config:
+    return read_config(str(entry.config_file))
+
+
+def _is_copy(config: Config, of_entry: Config) -> bool:
+    """Whether a run's config has the values of another, but for what each command adds to it."""
+    added = {'launcher', 'work_dir', 'resume'}
+    if config.get('resume'):
+        added.add('load_from')  # the checkpoint that the run went on from
+    run, entry = (
+        {key: value for key, value in each.to_dict().items() if key not in added}
+        for each in (config, of_entry)
+    )
+    return run == entry
