@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 import time
+from argparse import ArgumentParser
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,6 +34,7 @@ from xmodal.ablation.runner import _lock
 from xmodal.ablation.runs import RECORD
 from xmodal.ablation.table import _read_config
 from xmodal.engine.checkpoint import load_start_weights
+from xmodal.engine.command_line import add_common_arguments
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import DelayedHeadsHook
 from xmodal.engine.keys import check_keys, check_options
@@ -666,6 +668,17 @@ def test_a_mistake_in_a_declaration_is_named(paper, old, new, message):
     table.write_text(text)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         read_table(table)
+
+
+def test_a_row_may_have_strings_with_spaces_which_the_tools_read_as_they_are(paper):
+    heads = {'file': 'my data/a.pth', 'files': ['b c.json', 'd.json']}
+    add_rows(paper, {'spaces': {'override': {'model': {'position': heads}}}})
+    run, _ = make_plan(paper, only=['spaces']).runs
+    command = Commands().train(run)
+    parser = ArgumentParser()
+    add_common_arguments(parser)
+    options = parser.parse_args(command[command.index('--cfg-options') :]).cfg_options
+    assert {key: options[f'model.position.{key}'] for key in heads} == heads
 
 
 def test_an_unknown_row_and_preset_are_named(paper):

@@ -1,6 +1,7 @@
 """Arguments of the tools. Nothing here imports PyTorch, so that ``--help`` is quick."""
 
 import argparse
+import ast
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -69,10 +70,26 @@ class Options(DictAction):
 
     @staticmethod
     def _parse_iterable(val: str) -> Any:
-        """A value. MMEngine deletes all spaces, also those of a path."""
-        if ',' in val or val.strip('\'"')[:1] in ('(', '['):
-            return DictAction._parse_iterable(val)
-        return DictAction._parse_int_float_bool(val.strip('\'"'))
+        return read_value(val)
+
+
+def read_value(text: str) -> Any:
+    """The value that a text stands for on a command line: ``1e-3``, ``a b``, ``1,2``, ``["a b"]``.
+
+    A list or tuple is read as Python does, or else as MMEngine does, which needs no quotes but
+    deletes all spaces.
+    """
+    bare = text.strip('\'"')
+    if bare.startswith(('(', '[')):
+        try:
+            value = ast.literal_eval(bare)
+        except (ValueError, SyntaxError):
+            value = None
+        if isinstance(value, list | tuple):
+            return value
+    elif ',' not in text:
+        return DictAction._parse_int_float_bool(bare)
+    return DictAction._parse_iterable(text)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
