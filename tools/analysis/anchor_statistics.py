@@ -37,8 +37,7 @@ from xmodal.datasets.base import evenly_spaced
 from xmodal.datasets.referring import ReferringDataset
 from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
-from xmodal.engine.keys import check_options
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import merge_options, read_config
 from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
@@ -131,8 +130,7 @@ def pair_means(
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], Location | None]:
     """Returns means over matched and mismatched pairs, and what the maps find."""
     config = read_config(args.config, 'test_dataloader')
-    check_options(config, args.cfg_options)
-    config.merge_from_dict(args.cfg_options)
+    merge_options(config, args.cfg_options)
     model = load_model(config, args.checkpoint)
     position = find_position(model)
     if not getattr(position, 'has_similarities', False):

@@ -42,8 +42,7 @@ from xmodal.ablation.paired import LEVEL, paired_difference
 from xmodal.datasets.answers import answer_score, normalize_answer
 from xmodal.engine.command_line import Options
 from xmodal.engine.errors import ConfigError, run_or_explain
-from xmodal.engine.keys import check_options
-from xmodal.engine.launch import read_config
+from xmodal.engine.launch import merge_options, read_config
 from xmodal.evaluation.queries import QueryResults
 from xmodal.evaluation.task import in_percent, where
 from xmodal.evaluation.text_only import BagOfWordsReader, Texts, prior_scores
@@ -171,8 +170,7 @@ def main() -> None:
     args = parse_args()
     register_all()
     config = read_config(args.config, 'train_dataloader', 'test_dataloader')
-    check_options(config, args.cfg_options)
-    config.merge_from_dict(args.cfg_options)
+    merge_options(config, args.cfg_options)
     train, test = (
         read_texts(DATASETS.build(config[name].dataset), name)
         for name in ('train_dataloader', 'test_dataloader')

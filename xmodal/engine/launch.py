@@ -65,16 +65,7 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     """
     # A launcher that starts this process gives its rank in the environment.
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-    if args.cfg_options:
-        check_options(config, args.cfg_options)
-        try:
-            config.merge_from_dict(args.cfg_options)
-        except (TypeError, AttributeError, LookupError) as error:
-            given = ', '.join(
-                f'{key}={shortened(value)}' for key, value in args.cfg_options.items()
-            )
-            raise ConfigError(f'--cfg-options {given}: {error}') from error
-    import_custom_modules(config)  # the command line, or a row of a table, may have added some
+    merge_options(config, args.cfg_options or {})
     config.launcher = args.launcher
     if args.work_dir:
         config.work_dir = args.work_dir
@@ -82,6 +73,25 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     check_values(config)
     check_keys(config)
     return config
+
+
+def merge_options(config: Config, options: dict[str, object]) -> None:
+    """Merges the options of a command line into a config, and imports its ``custom_imports``.
+
+    Args:
+        config: changed in place.
+        options: values by dotted key.
+
+    Raises:
+        ConfigError: when an option fits no key of the config, or a module cannot be imported.
+    """
+    check_options(config, options)
+    try:
+        config.merge_from_dict(options)
+    except (TypeError, AttributeError, LookupError) as error:
+        given = ', '.join(f'{key}={shortened(value)}' for key, value in options.items())
+        raise ConfigError(f'--cfg-options {given}: {error}') from error
+    import_custom_modules(config)  # the options, or a row of a table, may have added some
 
 
 def build_runner(config: Config) -> Runner:
