@@ -153,9 +153,8 @@ def step_of(image, text, image_ids):
 @pytest.fixture
 def model():
     words = ['[CLS]', 'a', 'red', 'circle', 'and', '[SEP]']
-    tokenizer = SimpleNamespace(convert_ids_to_tokens=lambda ids: [words[i] for i in ids])
     return SimpleNamespace(
-        data_preprocessor=SimpleNamespace(tokenizer=tokenizer),
+        data_preprocessor=SimpleNamespace(words=lambda ids: [words[i] for i in ids]),
         backbone=SimpleNamespace(
             image_encoder=SimpleNamespace(has_cls=True), position=SimpleNamespace(groups=GROUPS)
         ),

@@ -70,7 +70,7 @@ class Inferencer:
         self.collate = find_component(loader.collate_fn.type, FUNCTIONS)
         self.clean_text = text_cleaner(loader.dataset)
         self.batch_size, self.progress = batch_size, progress
-        self._lock = Lock()  # a tokenizer has a state while it works
+        self.lock = Lock()  # a tokenizer has a state while it works
 
     @torch.no_grad()
     def encode_images(self, images: Sequence[ImageLike]) -> Encoded:
@@ -226,14 +226,14 @@ class Inferencer:
         require_pairs(images, texts)
         samples = []
         for batch in self._batches(images, [self.clean_text(text) for text in texts]):
-            with self._lock:
+            with self.lock:
                 prepared = self.model.data_preprocessor(batch, False)
             samples += self.model(**prepared, mode='predict')
         return samples
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         """Cleans and tokenises texts: ``input_ids`` and ``attention_mask``."""
-        with self._lock:
+        with self.lock:
             return self.model.data_preprocessor.tokenize([self.clean_text(text) for text in texts])
 
     def _batches(

@@ -160,9 +160,8 @@ def words_on_objects(
     Yields:
         The tokens are those of :func:`named_tokens`, without [CLS] and padding.
     """
-    tokenizer = model.data_preprocessor.tokenizer
     for row, ids in enumerate(batch.input_ids[:, 1:]):
-        words = tokenizer.convert_ids_to_tokens(ids[batch.attention_mask[row, 1:]].tolist())
+        words = model.data_preprocessor.words(ids[batch.attention_mask[row, 1:]])
         shown = objects.get(int(batch.image_ids[row]), [])
         centres = token_centres(batch, image, row)
         for found in named_tokens(words, shown, centres):

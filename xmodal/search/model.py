@@ -103,18 +103,15 @@ def word_maps(inferencer: Any, text: str, image: bytes) -> list[tuple[str, np.nd
     """
     inferencer.model.require_matching_head()
     # Heat maps import matplotlib and all models; a search needs neither.
+    from xmodal.models.base.tokenizer import words_with_places
     from xmodal.visualization.grad_cam import grad_cam
 
     encoded_image, encoded_text = inferencer.encode([image], [text])
     maps, whole = grad_cam(inferencer.model, encoded_image.tokens, encoded_text.tokens)
+    of_pieces = maps[0].float().cpu().numpy()
     preprocessor = inferencer.model.data_preprocessor
-    pieces = preprocessor.words(preprocessor.tokenize([inferencer.clean_text(text)])[0][0])
-    words: list[tuple[str, list[np.ndarray]]] = []
-    for piece, heat in zip(pieces, maps[0].float().cpu().numpy(), strict=False):
-        if piece.startswith('##') and words:
-            name, heats = words.pop()
-            words.append((name + piece[2:], [*heats, heat]))
-        elif not piece.startswith('['):
-            words.append((piece, [heat]))
-    means = [(word, np.mean(heats, 0)) for word, heats in words]
+    text, longest = inferencer.clean_text(text), preprocessor.max_length
+    with inferencer.lock:
+        words = words_with_places(preprocessor.tokenizer, text, longest)
+    means = [(word, of_pieces[places].mean(0)) for word, places in words]
     return [('', whole[0].float().cpu().numpy()), *means]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
-from xmodal.models.base.tokenizer import build_tokenizer, unknown_words
+from xmodal.models.base.tokenizer import build_tokenizer, piece_names, unknown_words
 from xmodal.registry import MODELS
 
 
@@ -60,7 +60,7 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
 
     def words(self, input_ids: Tensor) -> list[str]:
         """The word pieces of ids (L,)."""
-        return self.tokenizer.convert_ids_to_tokens(input_ids.tolist())
+        return piece_names(self.tokenizer, input_ids.tolist())
 
     def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
         """The words of texts that the tokenizer does not know, in their order."""

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
-from xmodal.models.base.tokenizer import build_tokenizer, unknown_words
+from xmodal.models.base.tokenizer import build_tokenizer, piece_names, unknown_words
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 from xmodal.vocabulary import PAD, UNKNOWN, Vocabulary
@@ -87,7 +87,7 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
         """The words, or word pieces, of ids (L,)."""
         if self.vocabulary:
             return [self.vocabulary.words[word_id] for word_id in input_ids.tolist()]
-        return self.tokenizer.convert_ids_to_tokens(input_ids.tolist())
+        return piece_names(self.tokenizer, input_ids.tolist())
 
     def get_extra_state(self) -> Tensor:
         """The vocabulary's fingerprint, for the checkpoint; 0 for BERT's."""

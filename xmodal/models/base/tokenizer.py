@@ -85,6 +85,37 @@ def _read_vocabulary(file: Path) -> dict[str, int]:
     return ids
 
 
+def piece_names(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[str]:
+    """The word pieces of ids as people read them: 'ring', where byte pairs keep 'Ġring'."""
+    pieces = tokenizer.convert_ids_to_tokens(ids)
+    # A space alone has no other name.
+    return [tokenizer.decode([i]).strip() or piece for i, piece in zip(ids, pieces, strict=True)]
+
+
+def words_with_places(
+    tokenizer: PreTrainedTokenizerBase, text: str, max_length: int | None = None
+) -> list[tuple[str, list[int]]]:
+    """The words of a text as it has them, each with the places of its pieces among its tokens.
+
+    Special tokens, of which [UNK] is one, are no words.
+
+    Args:
+        tokenizer: of the text.
+        text: a text.
+        max_length: of its tokens; None cuts none.
+    """
+    cut = max_length is not None
+    encoded = tokenizer(text, truncation=cut, max_length=max_length, return_offsets_mapping=True)
+    words: dict[int, list[int]] = {}
+    for place, (word, piece) in enumerate(
+        zip(encoded.word_ids(), encoded['input_ids'], strict=True)
+    ):
+        if word is not None and piece not in tokenizer.all_special_ids:
+            words.setdefault(word, []).append(place)
+    spans = encoded['offset_mapping']
+    return [(text[spans[p[0]][0] : spans[p[-1]][1]].strip(), p) for p in words.values()]
+
+
 def unknown_words(
     tokenizer: PreTrainedTokenizerBase, texts: list[str], input_ids: Tensor
 ) -> list[str]:
