@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 import torch
 
+from xmodal.errors import ConfigError
 from xmodal.models.heads import PretrainHead
 from xmodal.registry import MODELS
 
@@ -291,6 +292,21 @@ def test_encoders_of_different_width_are_refused(backbone, preprocessor, heads):
     model = dict(type='LxmertPretrainer', data_preprocessor=preprocessor)
     with pytest.raises(ValueError, match='image_encoder 16, text_encoder 32, fusion 32'):
         MODELS.build({**model, 'backbone': config, 'heads': heads()})
+
+
+@pytest.mark.parametrize(
+    'encoder',
+    [
+        dict(type='GridFeatureEncoder', feature_dims=12, embed_dims=32),
+        dict(type='ViTImageEncoder', patch_size=8, embed_dim=32, num_heads=2, depth=1),
+    ],
+    ids=lambda encoder: encoder['type'],
+)
+def test_an_image_encoder_with_cls_is_refused(backbone, preprocessor, heads, encoder):
+    model = dict(type='LxmertPretrainer', data_preprocessor=preprocessor)
+    config = backbone() | dict(image_encoder=encoder)
+    with pytest.raises(ConfigError, match=f"no .CLS.*found.*='{encoder['type']}': take ObjectEnc"):
+        MODELS.build({**model, 'backbone': config, 'heads': heads(['matching'])})
 
 
 def test_a_head_that_is_no_objective_is_refused(backbone, preprocessor):

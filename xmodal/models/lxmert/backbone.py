@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from xmodal.errors import ConfigError
 from xmodal.models.base import CrossModalBackbone, encode
 from xmodal.models.layers import init_linear
 from xmodal.structures import Fused, ImageTextBatch, Regions, Tokens
@@ -11,7 +12,7 @@ class LxmertBackbone(CrossModalBackbone):
     """Object relationship encoder, language encoder and cross-modality encoder (LXMERT, Sec. 2).
 
     Args:
-        image_encoder: config of an encoder of regions.
+        image_encoder: config of an encoder of regions, without [CLS].
         text_encoder: config of a text encoder.
         fusion: config of the cross-modality encoder.
         position: config of the position plug-in; it gets the cross-modality encoder's depth, width
@@ -19,7 +20,7 @@ class LxmertBackbone(CrossModalBackbone):
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
-        ValueError: when the encoders differ in width.
+        ValueError: when the encoders differ in width, or the image encoder has a [CLS].
     """
 
     def __init__(
@@ -31,6 +32,12 @@ class LxmertBackbone(CrossModalBackbone):
         token_type: dict | None = None,
     ) -> None:
         super().__init__(image_encoder, text_encoder, fusion, position, token_type)
+        if self.image_encoder.has_cls:
+            raise ConfigError(
+                'the objects of LXMERT have boxes, and no [CLS] before them, found backbone.'
+                f"image_encoder.type='{type(self.image_encoder).__name__}': take ObjectEncoder, "
+                'for grid features, too'
+            )
         self.embed_dims = self.fusion.embed_dims
         self.pooler = nn.Linear(self.embed_dims, self.embed_dims)
         init_linear(self.pooler, self.embed_dims)
