@@ -101,16 +101,17 @@ def test_a_wrong_option_is_named(wrong, message):
         make_head(**wrong)
 
 
-def test_an_image_encoder_that_masks_no_patches_is_refused():
-    class Regions(nn.Module):
-        def embed(self, images):
-            return images
+def test_an_image_encoder_that_masks_no_patches_is_refused(config):
+    of_features = config(heads=['itc', 'mim'])
+    encoder = dict(type='GridFeatureEncoder', feature_dims=5, embed_dims=32)
+    of_features['backbone']['image_encoder'] = encoder
+    with pytest.raises(ValueError, match='heads.mim masks patches of .* take a ViTImageEncoder'):
+        MODELS.build(of_features)
 
+
+def test_patches_of_another_width_than_the_mask_token_are_refused():
     model = nn.Module()
     model.backbone = nn.Module()
-    model.backbone.image_encoder, model.backbone.image_adapter = Regions(), None
-    with pytest.raises(ValueError, match="heads.mim masks patches, which Regions can't"):
-        make_head().check(model)
     model.backbone.image_adapter = nn.Linear(2, 2)
     with pytest.raises(ValueError, match='another width with backbone.image_adapter'):
         make_head().check(model)

@@ -1,7 +1,6 @@
 """Masked image modelling (SimMIM)."""
 
 import math
-from inspect import signature
 
 import torch
 from torch import Tensor, nn
@@ -20,11 +19,14 @@ class MIMHead(PretrainHead):
 
     Args:
         embed_dims: D.
-        patch_size: side of a patch, in pixels.
+        patch_size: side of a patch, in pixels; None for an image encoder that has no patches.
         block: side of a masked square, in pixels; a multiple of ``patch_size``.
         ratio: share of the squares that are masked.
         source: encoder whose patches are decoded: 'fusion', its image stream, or
             'image_encoder'.
+
+    Raises:
+        ValueError: for a wrong option, or without a patch size.
     """
 
     order = 4
@@ -32,12 +34,17 @@ class MIMHead(PretrainHead):
     def __init__(
         self,
         embed_dims: int,
-        patch_size: int,
+        patch_size: int | None = None,
         block: int = 32,
         ratio: float = 0.6,
         source: str = 'fusion',
     ) -> None:
         super().__init__()
+        if patch_size is None:
+            raise ValueError(
+                "heads.mim masks patches of pixels, which the image encoder can't: set "
+                'heads.mim=None, or take a ViTImageEncoder'
+            )
         if block % patch_size:
             raise ValueError(
                 f'heads.mim.block={block} must be a multiple of the patch, '
@@ -62,17 +69,11 @@ class MIMHead(PretrainHead):
         return patches[:, : height // self.patch_size, : width // self.patch_size].flatten(1)
 
     def check(self, model: nn.Module) -> None:
-        """Raises ValueError where no patches are masked, or none come out of the source."""
-        encoder = model.backbone.image_encoder
+        """Raises ValueError where patches have another width, or none come out of the source."""
         if model.backbone.image_adapter is not None:
             raise ValueError(
                 'heads.mim puts a token of the fusion encoder among patches, which have another '
                 'width with backbone.image_adapter: set one of them to None'
-            )
-        if 'patch_mask' not in signature(encoder.embed).parameters:
-            raise ValueError(
-                f"heads.mim masks patches, which {type(encoder).__name__} can't: set "
-                'heads.mim=None, or take a ViTImageEncoder'
             )
         if self.source == 'fusion' and not model.backbone.fusion.has_image_stream:
             raise ValueError(
