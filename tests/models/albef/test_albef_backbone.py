@@ -241,6 +241,15 @@ def test_regions_without_a_pooling_are_an_error(with_regions):
         MODELS.build(config)
 
 
+def test_the_fusion_encoder_of_another_family_is_an_error(config):
+    of_lxmert = config()
+    fusion = dict(type='CrossModalityEncoder', depth=2, embed_dims=32, num_heads=2)
+    of_lxmert['backbone']['fusion'] = fusion
+    message = "backbone.fusion.type='CrossModalityEncoder', expected a FusionEncoder"
+    with pytest.raises(ConfigError, match=message):
+        MODELS.build(of_lxmert)
+
+
 def test_token_types_beside_an_adapter_are_an_error(with_regions):
     config = with_regions()
     config['backbone']['token_type'] = dict(type='TokenTypeEmbedding')

@@ -7,6 +7,7 @@ from torch.nn.functional import normalize
 from xmodal.errors import ConfigError
 from xmodal.models.backbones import BertTextEncoder
 from xmodal.models.base import CrossModalBackbone, encode
+from xmodal.models.fusion import FusionEncoder
 from xmodal.models.layers import make_projection
 from xmodal.models.necks import EMDE
 from xmodal.registry import MODELS
@@ -19,7 +20,7 @@ class AlbefBackbone(CrossModalBackbone):
     Args:
         image_encoder: config of an image encoder: of pixels, [CLS] first, or of regions.
         text_encoder: config of a text encoder.
-        fusion: config of the fusion encoder.
+        fusion: config of a :class:`FusionEncoder`.
         position: config of the position plug-in; it gets the fusion encoder's depth, width and
             heads.
         proj_dims: d, width of the image and text embeddings.
@@ -38,8 +39,8 @@ class AlbefBackbone(CrossModalBackbone):
         token_type: config of a :class:`TokenTypeEmbedding`, without its width; None for none.
 
     Raises:
-        ValueError: when the encoders and the fusion encoder differ in width, no gradient passes a
-            pooling, or there is neither [CLS] nor a pooling.
+        ValueError: when the encoders and the fusion encoder differ in width, the latter is of
+            another family, no gradient passes a pooling, or there is neither [CLS] nor a pooling.
     """
 
     def __init__(
@@ -67,6 +68,11 @@ class AlbefBackbone(CrossModalBackbone):
             image_adapter,
             text_adapter,
         )
+        if not isinstance(self.fusion, FusionEncoder):
+            raise ConfigError(
+                f"backbone.fusion.type='{type(self.fusion).__name__}', expected a FusionEncoder, "
+                'or a class based on it: the fusion encoders of other families take other inputs'
+            )
         self.proj_dims, self.word_layers = proj_dims, word_layers
         if word_layers is not None:
             _check_word_layers(word_layers, self.text_encoder, self.token_type)

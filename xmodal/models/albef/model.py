@@ -29,5 +29,5 @@ class AlbefModel(MomentumModel):
 def _fit_layers(model: AlbefModel, state_dict: dict[str, Tensor], *_) -> None:
     """Copies fusion layers that both images shared, where the model has a copy for each."""
     fusion = model.backbone.fusion
-    if getattr(fusion, 'copies', 1) == 2 and count_layers(state_dict) == fusion.depth:
+    if fusion.copies == 2 and count_layers(state_dict) == fusion.depth:
         copy_layers(state_dict)
