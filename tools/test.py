@@ -14,6 +14,8 @@ from xmodal.engine.command_line import add_common_arguments, refuse_folder
 from xmodal.engine.errors import run_or_explain
 from xmodal.files import write_json
 
+WAYS = ('text', 'image', 'shuffle')  # to hide a modality
+
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
@@ -33,7 +35,7 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument(
         '--blind',
-        choices=['text', 'image', 'shuffle'],
+        choices=WAYS,
         help='hide the texts, or the images, or give every text the image of another one',
     )
     add_common_arguments(parser)

@@ -9,7 +9,7 @@ from runs import RUN_NUMBERS
 
 from tools import test as test_tool
 from xmodal.datasets.collate import stack_images, stack_regions
-from xmodal.engine.blind import WAYS, BlindCollate, blind
+from xmodal.engine.blind import BlindCollate, blind
 from xmodal.engine.launch import build_runner
 from xmodal.evaluation import ReasoningMetric
 from xmodal.registry import MODELS
@@ -69,7 +69,7 @@ def accuracy(model, way):
     return metric.evaluate(len(dataset))['accuracy']
 
 
-@pytest.mark.parametrize('way', [None, *WAYS])
+@pytest.mark.parametrize('way', [None, *test_tool.WAYS])
 @pytest.mark.parametrize('model', [reads_text, reads_image, reads_both])
 def test_a_planted_model_falls_to_chance_where_its_modality_is_hidden(model, way):
     hidden = {
@@ -144,7 +144,7 @@ def test_every_family_is_tested_blind(relocated, tiny_world, tmp_path, file):
     runner = build_runner(config)
     preprocessor = runner.model.data_preprocessor
     loop = runner.build_test_loop(runner._test_loop)
-    for way in WAYS:
+    for way in test_tool.WAYS:
         blind(loop, way, preprocessor)
         for inner in inner_loops(loop):
             loader = inner.dataloader

@@ -10,8 +10,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from xmodal.structures import Regions
 
-WAYS = ('text', 'image', 'shuffle')
-
 
 def blind(loop: BaseLoop, way: str, preprocessor: BaseDataPreprocessor) -> None:
     """Hides a modality from the test of a loop, and of the loops in it.
@@ -44,7 +42,7 @@ class BlindCollate:
     Args:
         collate: the collate function.
         dataset: for the images of other samples.
-        way: one of ``WAYS``.
+        way: see :func:`blind`.
         pixels: the colour of hidden images, in 0…255, (3, 1, 1); None for regions.
     """
 
