@@ -169,3 +169,14 @@ def test_a_resumed_run_goes_on_with_the_records(tmp_path):
     assert [r['when'] for r in records] == ['start', 'epoch 1', 'epoch 2']
     shares = [r['scales']['odd_name']['share_text'] for r in records[1:]]
     assert shares[0] == shares[1]  # interrupted after the last iteration: none measures it again
+
+
+@torch.no_grad()
+def test_an_epoch_that_a_resumed_run_ends_again_has_one_record(tmp_path):
+    hub = run(Model(), tmp_path, epochs=1).message_hub
+    runner, hook = Runner(Model(), tmp_path), LayerScaleStatsHook()
+    runner.iter, runner.message_hub = 3, hub  # by a checkpoint of its last iteration
+    hook.before_train(runner)
+    hook.after_train_epoch(runner)
+    records = json.loads((tmp_path / FILE).read_text())
+    assert [r['when'] for r in records] == ['start', 'epoch 1']

@@ -82,12 +82,13 @@ class LayerScaleStatsHook(Hook):
         }
         self.handles: list[RemovableHandle] = []
         self.file = Path(runner.work_dir, FILE)
-        self.records: list[dict] = []
+        self.records: dict[str, dict] = {}  # by when they were measured
         if runner.iter and self.file.is_file():  # resumed
-            records = json.loads(self.file.read_text())
-            self.records = [
-                r for r in records if r['iteration'] <= runner.iter and r['when'] != 'end'
-            ]
+            self.records = {
+                record['when']: record
+                for record in json.loads(self.file.read_text())
+                if record['iteration'] <= runner.iter and record['when'] != 'end'
+            }
         if not self.modules:
             runner.logger.info('LayerScaleStatsHook: the model has no token types')
         self.start = None if runner.iter else self._measure()
@@ -147,9 +148,9 @@ class LayerScaleStatsHook(Hook):
             statistics |= self.shares[name]
             scalars = {f'{name}/{key}': v for key, v in statistics.items() if key != 'largest'}
             runner.visualizer.add_scalars(scalars, step=iteration)
-        self.records.append({'when': when, 'iteration': iteration, 'scales': scales})
+        self.records[when] = {'when': when, 'iteration': iteration, 'scales': scales}
         if is_main_process():
-            write_json(self.file, self.records, indent=1)
+            write_json(self.file, list(self.records.values()), indent=1)
 
 
 def _record_share(
