@@ -110,14 +110,10 @@ def test_a_distance_above_two_over_delta_is_infinite():
     assert actual[1] == math.inf
 
 
-@pytest.mark.parametrize(
-    ('dtype', 'gradient_below'),
-    [(torch.float16, False)]  # whose largest number is below the slope of the band
-    + [(dtype, below) for dtype in (*FORMATS, torch.bfloat16) for below in (False, True)],
-)
-def test_anchor_distance_has_finite_gradients_everywhere(dtype, gradient_below):
+@pytest.mark.parametrize('dtype', [*FORMATS, torch.bfloat16, torch.float16])
+def test_anchor_distance_has_finite_gradients_everywhere(dtype):
     similarity = torch.tensor(EDGES, dtype=dtype, requires_grad=True)
-    distance = F.anchor_distance(similarity, gradient_below=gradient_below)
+    distance = F.anchor_distance(similarity)
     distance.masked_fill(distance.isinf(), 0).sum().backward()
     assert similarity.grad.isfinite().all()
 
@@ -128,8 +124,8 @@ def test_gradient_of_the_distance_stops_below_delta():
     torch.testing.assert_close(similarity.grad, torch.tensor([0.0, -4.0], dtype=torch.float64))
 
 
-def test_gradient_of_the_distance_below_delta_can_be_enabled():
+def test_one_over_the_shrunk_similarity_has_the_gradient_below_delta():
     similarity = torch.tensor([DELTA - 1e-5, 0.5], dtype=torch.float64, requires_grad=True)
-    distance = F.anchor_distance(similarity, gradient_below=True)
-    distance.sum().backward()
-    assert similarity.grad[0].item() == pytest.approx(-TAU * distance[0].item())
+    (1 / F.soft_shrink(similarity)).sum().backward()
+    expected = [-TAU * literal_distance(DELTA - 1e-5), -1 / 0.5**2]
+    assert similarity.grad.tolist() == pytest.approx(expected)

@@ -48,6 +48,7 @@ def _unit_groups(tokens: Tensor, groups: int) -> Tensor:
 def soft_shrink(similarity: Tensor, delta: float = 0.05, tau: float = 1e4) -> Tensor:
     """Ŝ_G (Eq. 4): similarities below δ vanish steeply.
 
+    This is the equation alone; the models take :func:`anchor_distance`, which has Eq. 6 in it.
     The exponent is clamped at 0, so that the unused branch cannot overflow: its gradient would be
     NaN.
     """
@@ -61,21 +62,19 @@ def anchor_mask(similarity: Tensor, delta: float = 0.05) -> Tensor:
 
 
 @full_precision
-def anchor_distance(
-    similarity: Tensor, delta: float = 0.05, tau: float = 1e4, gradient_below: bool = False
-) -> Tensor:
+def anchor_distance(similarity: Tensor, delta: float = 0.05, tau: float = 1e4) -> Tensor:
     """D_G = 1 / Ŝ_G (Eqs. 4 and 6).
 
     A distance above 2 / δ is +inf: nothing is anchored there. In the thin band between, of width
-    ln 2 / τ, the slope reaches 2 τ / δ and would drown every other gradient.
+    ln 2 / τ, the slope would reach 2 τ / δ and drown every other gradient: none flows there.
+    1 / :func:`soft_shrink` has it.
 
     Args:
         similarity: S_G, any shape.
         delta: δ.
         tau: τ.
-        gradient_below: whether gradients flow in the band below δ.
     """
-    exponent = tau * (delta - (similarity if gradient_below else similarity.detach()))
+    exponent = tau * (delta - similarity.detach())
     excess = exponent.clamp(0.0, math.log(2)).expm1() / delta
     excess = excess.masked_fill(exponent > math.log(2), math.inf)
     return 1 / similarity.clamp(min=delta) + excess

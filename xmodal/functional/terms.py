@@ -55,7 +55,10 @@ def contextual_terms(
     image_mask: Tensor | None = None,
     text_mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The terms of Eq. 10 for patches, (B, 1 + M, D), and words, (B, 1 + N, D); W: (G, D)."""
+    """The terms of Eq. 10 for patches, (B, 1 + M, D), and words, (B, 1 + N, D); W: (G, D).
+
+    This is the equation alone; the models keep both factors, :func:`contextual_means` and W.
+    """
     image_mean, text_mean = contextual_means(distance, image_mask, text_mask)
     return image_mean @ weight, text_mean @ weight
 
