@@ -39,7 +39,7 @@ from torch.utils.data import Dataset
 from tqdm import tqdm
 
 from xmodal.ablation.paired import LEVEL, paired_difference
-from xmodal.datasets.answers import answer_score, normalize_answer
+from xmodal.datasets.answers import answer_scores
 from xmodal.engine.command_line import Options
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import merge_options, read_config
@@ -110,7 +110,7 @@ def read_texts(dataset: Dataset, name: str) -> Texts:
         if not info.get('gqa', {}).get('balanced', True):
             continue
         texts.words.append(info['text'].split())
-        texts.scores.append(answer_scores(info))
+        texts.scores.append(right_answers(info))
         texts.types.append('' if 'label' in info else type_of_question(info))
         texts.groups.append(str(info.get('group') or info['image_id']))
     if not any(texts.scores):
@@ -121,13 +121,12 @@ def read_texts(dataset: Dataset, name: str) -> Texts:
     return texts
 
 
-def answer_scores(info: dict) -> dict[str, float]:
+def right_answers(info: dict) -> dict[str, float]:
     """The right answers to a sample with their scores."""
     if 'label' in info:
         return {str(info['label']): 1.0}
     if people := info.get('human_answers'):
-        counts = Counter(map(normalize_answer, people))
-        return {answer: answer_score(count, len(people)) for answer, count in counts.items()}
+        return answer_scores(people)
     return dict(zip(info['answers'], info['answer_weights'], strict=True))
 
 
