@@ -41,8 +41,10 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
 
     def normalize(self, images: Tensor) -> Tensor:
         """uint8 pixels (B, 3, H, W) to zero mean and unit deviation."""
-        # Bytes are brought to planes in half the time that the conversion takes for it.
-        planes = images.contiguous().to(torch.float32)
+        # Channel by channel: bytes of interleaved channels are read with large strides otherwise.
+        planes = torch.empty(images.shape, dtype=torch.float32, device=images.device)
+        for channel, plane in zip(images.unbind(1), planes.unbind(1), strict=True):
+            plane.copy_(channel)
         return planes.sub_(self.mean).div_(self.std)
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
