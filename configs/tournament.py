@@ -14,7 +14,13 @@ places = dict(
     against='none',
     columns=['re-ranked: mean recall', 'binding', 'relation'],
 )
-grounding = dict(family="ACE-RPE's model", table='acerpe/table5', against='none')
+photographs = dict(
+    family="ACE-RPE's model, photographs",
+    table='acerpe/photographs',
+    preset='flickr8k_coco',
+    against='none',
+    columns=['re-ranked: mean recall'],
+)
 drawings = dict(
     family="LXMERT, NLVR's drawings", table='lxmert/nlvr1', against='none', columns=['accuracy']
 )
@@ -42,14 +48,8 @@ entries = [
         against='ace_rpe',
         columns=['by vectors: mean recall', 're-ranked: mean recall', 'skills by fusion'],
     ),
-    dict(
-        family="ACE-RPE's model, photographs",
-        table='acerpe/photographs',
-        preset='flickr8k_coco',
-        against='none',
-        rows=['uniform_alone', 'ace_rpe_alone', 'ace_rpe_lace', 'ace_rpe'],
-        columns=['re-ranked: mean recall'],
-    ),
+    dict(**photographs, rows=['uniform_alone', 'ace_rpe_alone', 'ace_rpe', 'anchor_ape']),
+    dict(**photographs, rows=['ace_rpe_lace'], looks=[3, 5]),
     dict(
         family="ACE-RPE's model, photographs",
         table='acerpe/photographs_words',
@@ -70,8 +70,7 @@ entries = [
         against='none',
         rows=['ape', 'rpe', 'ape_rpe', 'uniform', 'ace_rpe', 'ace_rpe_lace'],
     ),
-    dict(**grounding, rows=['ace_rpe_lace']),
-    dict(**grounding, rows=['ace_rpe'], looks=[3, 4]),
+    dict(family="ACE-RPE's model", table='acerpe/table5', against='none', looks=[3, 4]),
     dict(
         family='EMKUM',
         table='emkum/table2',
