@@ -32,7 +32,8 @@ entries = [
         rows=['uniform_anchored', 'ace_rpe_anchored'],
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
-    dict(**places, rows=['anchor_ape', 'rpe', 'uniform']),
+    dict(**places, rows=['anchor_ape', 'rpe']),
+    dict(**places, rows=['uniform'], looks=[3, 4]),
     dict(**places, rows=['ape'], looks=[3, 6, 9]),
     dict(**places, rows=['ace_rpe'], looks=[3, 6]),
     dict(
