@@ -191,23 +191,3 @@ def test_models_without_anchors_to_measure_are_refused(
     monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
     with pytest.raises(ConfigError, match=found):
         anchor_statistics.main()
-
-
-@pytest.mark.parametrize(
-    'option, message',
-    [
-        (
-            'test_dataloader.dataset.pipeline.99.type=x',
-            '--cfg-options test_.*: .*99',
-        ),
-        ('custom_imports.imports=[no_such_module]', 'Failed to import no_such_module'),
-    ],
-)
-def test_options_are_merged_as_those_of_a_training(
-    tiny_config, tmp_path, monkeypatch, option, message
-):
-    tiny_config.dump(tmp_path / 'config.py')
-    arguments = [f'{tmp_path}/config.py', 'weights.pth', '--cfg-options', option]
-    monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
-    with pytest.raises(ConfigError, match=message):
-        anchor_statistics.main()

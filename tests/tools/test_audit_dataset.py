@@ -242,26 +242,6 @@ def test_tasks_without_labels_are_refused(relocated, tiny_world, tmp_path, monke
         audit_dataset.main()
 
 
-@pytest.mark.parametrize(
-    'option, message',
-    [
-        (
-            'test_dataloader.dataset.pipeline.99.type=x',
-            '--cfg-options test_.*: .*99',
-        ),
-        ('custom_imports.imports=[no_such_module]', 'Failed to import no_such_module'),
-    ],
-)
-def test_options_are_merged_as_those_of_a_training(
-    relocated, tiny_world, tmp_path, monkeypatch, option, message
-):
-    relocated('configs/acerpe/snli_ve_shapes.py', tiny_world).dump(tmp_path / 'config.py')
-    arguments = ['audit', str(tmp_path / 'config.py'), '--cfg-options', option]
-    monkeypatch.setattr(sys, 'argv', arguments)
-    with pytest.raises(ConfigError, match=message):
-        audit_dataset.main()
-
-
 def test_questions_of_a_test_server_are_refused(tmp_path):
     write_questions(tmp_path, 'test', 'vqa', False, 4)
     name = {'image_name': '{image_id}.jpg', 'test_mode': True}

@@ -16,6 +16,7 @@ from mmengine.evaluator import Evaluator
 from xmodal.engine.command_line import refuse_folder
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
+from xmodal.engine.queries import join_queries
 from xmodal.evaluation import average_scores, evaluate_gallery
 from xmodal.evaluation.queries import queries_file, write_queries
 from xmodal.files import write_json
@@ -46,7 +47,7 @@ def main() -> None:
         metric.keeps_queries = True
     metrics = evaluate_gallery(evaluator, average_scores(args.scores).gallery)
     if args.metrics:
-        queries = {k: v for metric in evaluator.metrics for k, v in metric.queries.items()}
+        queries = join_queries(('', metric) for metric in evaluator.metrics)
         write_queries(queries_file(args.metrics), queries)
         write_json(args.metrics, metrics, indent=1)
 

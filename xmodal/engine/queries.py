@@ -1,6 +1,6 @@
 """Results query by query, from the metrics of an evaluation loop."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from mmengine.evaluator.metric import BaseMetric
@@ -17,13 +17,18 @@ def keep_queries(loop: BaseLoop) -> None:
 
 
 def query_results(loop: BaseLoop) -> Queries:
-    """The results of the last evaluation; empty where no metric says them query by query.
+    """The results of the last evaluation; empty where no metric says them query by query."""
+    return join_queries(_metrics(loop))
+
+
+def join_queries(metrics: Iterable[tuple[str, BaseMetric]]) -> Queries:
+    """The results that metrics kept, each with what comes before its figures.
 
     Metrics of the same queries have their columns together. Where a metric has other queries of a
     kind than one before it, its name is added to the kind.
     """
     found: Queries = {}
-    for prefix, metric in _metrics(loop):
+    for prefix, metric in metrics:
         queries = add_prefix(getattr(metric, 'queries', {}), prefix.rstrip('/'))
         for kind, results in queries.items():
             columns = {

@@ -33,7 +33,7 @@ from xmodal.files import atomic_write, name_in_errors
 from xmodal.lora import to_lora_names
 from xmodal.registry import MODELS, RUNNERS
 
-_HOOKS_TO_DROP = 'runtime_info timer sampler_seed logger param_scheduler checkpoint'.split()
+_MMENGINE_HOOKS = 'runtime_info timer sampler_seed logger param_scheduler checkpoint'.split()
 
 
 @RUNNERS.register_module()
@@ -97,7 +97,7 @@ class XModalRunner(Runner):
     def register_default_hooks(self, hooks: dict | None = None) -> None:
         """Registers hooks by name; None leaves one out, which MMEngine allows for its own only."""
         named = (hooks or {}).items()
-        kept = {k: hook for k, hook in named if hook is not None or k in _HOOKS_TO_DROP}
+        kept = {k: hook for k, hook in named if hook is not None or k in _MMENGINE_HOOKS}
         super().register_default_hooks(kept)
 
     def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:

@@ -67,28 +67,28 @@ def matching_scores(inferencer: Any, query: Query, entries: Sequence[Entry]) -> 
         raise ValueError(
             f'{entries[0].file} is a region store and has no images: search without re-ranking'
         )
+    texts = [inferencer.encode_texts([text]) for text in (query.text, query.without) if text]
     parts = [entries[i : i + _MATCHED] for i in range(0, len(entries), _MATCHED)]
-    return [score for part in parts for score in _match(inferencer, query, part)]
+    return [score for part in parts for score in _match(inferencer, texts, part)]
 
 
-def _match(inferencer: Any, query: Query, entries: Sequence[Entry]) -> list[float | None]:
+def _match(inferencer: Any, texts: list[Encoded], entries: Sequence[Entry]) -> list[float | None]:
+    """The scores of images with the first text, less those with a second one."""
     try:
         image = inferencer.encode_images([entry.read() for entry in entries])
     except BrokenImageError:  # it takes no other image's score away
         if len(entries) == 1:
             return [None]
-        return [_match(inferencer, query, [entry])[0] for entry in entries]
-    scores = _match_text(inferencer, query.text, image)
-    if query.without:
-        scores = scores - _match_text(inferencer, query.without, image)
-    return scores.float().cpu().tolist()
+        return [_match(inferencer, texts, [entry])[0] for entry in entries]
+    scores, *unwanted = (_match_text(inferencer, text, image) for text in texts)
+    return (scores - sum(unwanted)).float().cpu().tolist()
 
 
-def _match_text(inferencer: Any, text: str, image: Encoded) -> Tensor:
+def _match_text(inferencer: Any, text: Encoded, image: Encoded) -> Tensor:
     """The scores of B images with a text, (B,), of the kind that the model's test ranks by."""
-    model, words = inferencer.model, inferencer.encode_texts([text])
+    model = inferencer.model
     rows = torch.arange(len(image.embedding), device=image.embedding.device)
-    scores = model.match(image.tokens, words.tokens, torch.stack([rows, torch.zeros_like(rows)], 1))
+    scores = model.match(image.tokens, text.tokens, torch.stack([rows, torch.zeros_like(rows)], 1))
     if inferencer.config.get('test_cfg', {}).get('scorer', {}).get('add_similarity'):
-        scores = scores + model.contrastive_head.scale((image.embedding @ words.embedding.T)[:, 0])
+        scores = scores + model.contrastive_head.scale((image.embedding @ text.embedding.T)[:, 0])
     return scores
