@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from argparse import ArgumentParser
+from copy import deepcopy
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ from xmodal.ablation import (
 from xmodal.ablation.remaining import remaining_seconds
 from xmodal.ablation.runner import _lock
 from xmodal.ablation.runs import RECORD
-from xmodal.ablation.table import _read_config
+from xmodal.ablation.table import _variants
 from xmodal.engine.checkpoint import load_start_weights
 from xmodal.engine.command_line import add_common_arguments
 from xmodal.engine.errors import ConfigError
@@ -308,7 +309,7 @@ def test_a_folder_that_kept_another_checkpoint_as_the_best_is_refused(paper):
         run.claim()
     pretrain, task = make_plan(paper, only=['none']).runs
     config.write_text(plain + keeps.format('other'))
-    _read_config.cache_clear()  # another process has read no config
+    _variants.cache_clear()  # another process has read no config
     for run, path in zip(
         make_plan(paper, only=['none']).runs, ('', 'after pretrain.'), strict=True
     ):
@@ -802,7 +803,7 @@ def test_the_tables_that_come_with_the_package_are_whole(file, preset, tmp_path)
     assert len(plan.runs) >= len(table.rows)
     assert all(run.last_checkpoint.name.startswith('epoch_') for run in plan.runs)
     for run in plan.runs:  # as tools/train.py and tools/test.py check their command lines
-        check_options(read_config(run.stage.config), run.options)
+        check_options(run.stage.merged({}), run.options)
         check_keys(run.config)
 
 
@@ -834,7 +835,7 @@ def test_the_position_of_every_row_can_be_built(number):
 @pytest.mark.parametrize('number', [6, 7])
 def test_the_weights_that_a_row_cannot_take_from_the_stage_before_are_named(number, tiny_world):
     def build(run):
-        model = run.config.model
+        model = deepcopy(run.config.model)
         model.data_preprocessor.tokenizer.pretrained = str(tiny_world / 'vocab.txt')
         with torch.device('meta'):
             return MODELS.build(model)

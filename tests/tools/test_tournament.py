@@ -9,7 +9,7 @@ from tables_on_disk import write_row, write_table
 from tools import ablate
 from xmodal.ablation import Commands, Plan, Tournament, read_cells
 from xmodal.ablation.spending import look_levels
-from xmodal.ablation.table import _read_config
+from xmodal.ablation.table import _variants
 from xmodal.engine.keys import ConfigError
 
 SHIFTS = {'plain': (0, 0.2), 'idea': (5, 0.3), 'third': (0.5, 2)}
@@ -154,7 +154,7 @@ def test_runs_that_were_made_with_other_settings_have_no_verdict(written, tmp_pa
     play(file, tmp_path / 'runs', [3]).run()
     config = tmp_path / 'cheap/task.py'
     config.write_text(config.read_text() + 'optimizer = 1\n')
-    _read_config.cache_clear()  # another process has read no config
+    _variants.cache_clear()  # another process has read no config
     again = play(file, tmp_path / 'runs', [3])
     again.look()
     verdicts = {cell.family: found for cell, found in zip(again.cells, again.found, strict=True)}
@@ -169,7 +169,7 @@ def test_a_cell_with_unfinished_runs_of_other_settings_leaves_the_others_running
             run.claim()
     config = tmp_path / 'cheap/task.py'
     config.write_text(config.read_text() + 'optimizer = 1\n')
-    _read_config.cache_clear()  # another process has read no config
+    _variants.cache_clear()  # another process has read no config
     tournament = play(file, tmp_path / 'runs', [3])
     tournament.run()
     assert {group for group, _, _ in order} == {'dear'} and not tournament.open

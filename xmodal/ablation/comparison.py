@@ -1,6 +1,8 @@
 """The rows of a table against one of them, and the verdicts."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
@@ -12,7 +14,7 @@ from xmodal.ablation.printing import markdown_lines, wide_console
 from xmodal.ablation.table import Column, Row
 from xmodal.ablation.verdict import Verdict, judge
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import read_queries
+from xmodal.evaluation.queries import Queries, read_queries
 
 HEADINGS = ('', 'figure', 'difference', '95 % interval', 'detectable', 'seeds', 'verdict')
 
@@ -125,13 +127,23 @@ def compare_cell(
             f'{lacking[0].metrics_file.name}, and the same command tests again',
         )
     rows, references = zip(
-        *[[read_queries(run.queries_file) for run in pair] for pair in measured], strict=True
+        *[[_queries(run.queries_file) for run in pair] for pair in measured], strict=True
     )
     try:
         difference = paired_difference(rows, references, column.metrics)
     except ValueError as error:
         return Comparison(row, column, None, str(error))
     return Comparison(row, column, judge(difference, margin, level, later))
+
+
+def _queries(file: Path) -> Queries:
+    return _queries_at(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=128)
+def _queries_at(file: Path, changed: int) -> Queries:
+    """The queries of a file as of its last change: each column and each look asks for them."""
+    return read_queries(file)
 
 
 def print_comparisons(

@@ -1,5 +1,6 @@
 """One training of a row as a config, to print or to train without the rest of the table."""
 
+from copy import deepcopy
 from pathlib import Path
 from pprint import pformat
 
@@ -32,7 +33,7 @@ def row_config(name: str, preset: str | None = None) -> Config:
     table = read_table(find_table(table_name), preset, [row_name])
     (row,) = table.rows
     stage = _training(table, row, stage_name)
-    config = row.config(stage)
+    config = deepcopy(row.config(stage))
     folder = ROOT / f'{table.group}_{table.preset}' / row.name
     config.work_dir = str(folder / stage.name)
     if stage.after:

@@ -206,9 +206,8 @@ class Run:
         keeps = self.config.get('default_hooks', {}).get('checkpoint') or {}
         if keeps.get('save_best'):
             content[BEST] = [keeps.save_best, keeps.get('rule')]
-        before = {f'after {run.stage.name}': run.settings for run in self.needs}
-        settings = {'config': self.stage.config, **content, **before}
-        return json.loads(json.dumps(settings, default=str))
+        own = json.loads(json.dumps({'config': self.stage.config, **content}, default=str))
+        return own | {f'after {run.stage.name}': run.settings for run in self.needs}
 
     def _record(self) -> dict:
         file = self.record_file

@@ -68,10 +68,13 @@ class Stage(NamedTuple):
         return self.taken(override) | self.options
 
     def merged(self, options: dict[str, object]) -> Config:
-        """The config with options merged into it as tools/train.py does."""
-        config = copy.deepcopy(_read_config(self.config))
-        config.merge_from_dict(dict(options))
-        return config
+        """The config with options merged into it as tools/train.py does. Not to be changed."""
+        variants, key = _variants(self.config), repr(options)
+        if key not in variants:  # a tournament asks for each many times
+            config = copy.deepcopy(variants[repr({})])
+            config.merge_from_dict(dict(options))
+            variants[key] = config
+        return variants[key]
 
     def are_equal(self, one: dict[str, object], other: dict[str, object]) -> bool:
         """Whether options make the same config: a default may be given or left out."""
@@ -106,7 +109,7 @@ class Row(NamedTuple):
         return stage.options_with(self.overrides[stage.name])
 
     def config(self, stage: Stage) -> Config:
-        """The config of a stage with all changes."""
+        """The config of a stage with all changes. Not to be changed further."""
         return stage.merged(self.options(stage))
 
 
@@ -160,5 +163,6 @@ def needed_stages(stages: dict[str, Stage], columns: list[Column]) -> dict[str, 
 
 
 @cache
-def _read_config(file: str) -> Config:
-    return read_config(file)
+def _variants(file: str) -> dict[str, Config]:
+    """A config without changes, and with those that were asked for before, by their text."""
+    return {repr({}): read_config(file)}
