@@ -10,8 +10,7 @@ def centroid_distance(projected: Tensor, centroids: Tensor) -> Tensor:
     """X_euclid = Σ_D (X − C)² (T-EMDE, Sec. 3.2, "Distance computation").
 
     Args:
-        projected: X, the projections of a token into every space, (…, N, K, D); (…, N, 1, D) if the
-            centroids of a partition share one space.
+        projected: X, the projections of a token into every space, (…, N, K, D).
         centroids: C, (N, K, D).
 
     Returns:

@@ -19,18 +19,15 @@ class SketchPooling(nn.Module):
     Args:
         partitions: N.
         regions: K.
-        norm_scope: what has L2 norm 1 in the end: each 'partition' of K numbers, or the whole
-            'sketch'.
 
     Shape:
         embeddings: (B, L, D); attention_mask: (B, L) bool, None when all are real.
         Returns (B, N·K); a set of no tokens becomes zeros.
     """
 
-    def __init__(self, partitions: int, regions: int, norm_scope: str = 'partition') -> None:
+    def __init__(self, partitions: int, regions: int) -> None:
         super().__init__()
-        self._check_choice('norm_scope', norm_scope, ('partition', 'sketch'))
-        self.partitions, self.regions, self.norm_scope = partitions, regions, norm_scope
+        self.partitions, self.regions = partitions, regions
         self.out_dims = partitions * regions
 
     def assign(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
@@ -42,19 +39,12 @@ class SketchPooling(nn.Module):
         return F.sketch(self.assign(embeddings, attention_mask), attention_mask)
 
     def normalize(self, sketch: Tensor) -> Tensor:
-        """A sketch, or a sum of sketches, (B, N, K), as a vector (B, N·K)."""
-        if self.norm_scope == 'partition':
-            return F.l2_normalize(sketch).flatten(1)
-        return F.l2_normalize(sketch.flatten(1))
+        """A sketch, or a sum of sketches, (B, N, K), as N parts of norm 1 in a row, (B, N·K)."""
+        return F.l2_normalize(sketch).flatten(1)
 
     def forward(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Pools each set."""
         return self.normalize(self.sketch(embeddings, attention_mask))
-
-    def _check_choice(self, key: str, value: object, expected: tuple) -> None:
-        if value not in expected:
-            choices = ', '.join(map(repr, expected))
-            raise ValueError(f'{type(self).__name__}.{key}={value!r}, expected one of {choices}')
 
 
 @MODELS.register_module()
@@ -71,7 +61,6 @@ class EMDE(SketchPooling):
         embed_dims: width of the tokens.
         partitions: N.
         bits: hyperplanes a partition.
-        norm_scope: see :class:`SketchPooling`.
         seed: of the random directions and shares.
 
     Raises:
@@ -83,10 +72,9 @@ class EMDE(SketchPooling):
         embed_dims: int,
         partitions: int = 20,
         bits: int = 3,
-        norm_scope: str = 'partition',
         seed: int = 0,
     ) -> None:
-        super().__init__(partitions, 2**bits, norm_scope)
+        super().__init__(partitions, 2**bits)
         self.bits = bits
         generator = torch.Generator().manual_seed(seed)
         hyperplanes = partitions * bits

@@ -1,10 +1,7 @@
 """T-EMDE: the trainable sketch of a token set."""
 
-import math
-
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import softplus
 
 from xmodal import functional as F
 from xmodal.models.layers import move_statistics
@@ -21,30 +18,22 @@ class TEMDE(SketchPooling):
     partitions. A set's sketch is their sum over its tokens, L2-normalised partition by partition.
     Padding is left out before the projection: it costs nothing and enters no statistic.
 
-    Where the paper leaves a choice, the default is the listing's. Parameters have the listing's
-    names (``l1``, ``bn1``, ``centroids``, ``temp``), so that weights of its ``Coder`` load.
+    Where the paper's text and its listing differ, this is the listing. The text has the distance
+    without a minus in the softmax, which makes far centroids the likely ones. Parameters have the
+    listing's names (``l1``, ``bn1``, ``centroids``, ``temp``), so that weights of its ``Coder``
+    load.
 
     Args:
         embed_dims: width of the tokens.
         partitions: N, the sketch's depth.
         centroids: K, the sketch's width.
         inner_dims: D.
-        sign: of the distance in the softmax: -1 as in the listing, 1 as in the text, which
-            makes far centroids the likely ones.
-        shared_projection: the K centroids of a partition live in one space: N·D features a
-            token. In the listing every centroid has a separate space: N·K·D.
-        bn_affine: scale and shift after the batch norm. The shift is redundant: only its
-            difference from the centroid matters.
-        softplus_temperature: keep the temperature positive, as softplus(temp); in the listing
-            it may cross 0.
         bn_scope: what gives the batch norm's statistics in training: the tokens of the whole
             'batch', or those of each item, 'per_item', as where a loop calls the coder caption by
             caption.
-        norm_scope: see :class:`SketchPooling`.
-        init: of the projection: 'pytorch', or 'xavier' with zero bias as in SGRAF's layers.
 
     Raises:
-        ValueError: for an unknown choice.
+        ValueError: for an unknown ``bn_scope``.
     """
 
     def __init__(
@@ -53,35 +42,17 @@ class TEMDE(SketchPooling):
         partitions: int = 20,
         centroids: int = 8,
         inner_dims: int = 8,
-        sign: int = -1,
-        shared_projection: bool = False,
-        bn_affine: bool = True,
-        softplus_temperature: bool = False,
         bn_scope: str = 'batch',
-        norm_scope: str = 'partition',
-        init: str = 'pytorch',
     ) -> None:
-        super().__init__(partitions, centroids, norm_scope)
-        self._check_choice('sign', sign, (-1, 1))
-        self._check_choice('bn_scope', bn_scope, ('batch', 'per_item'))
-        self._check_choice('init', init, ('pytorch', 'xavier'))
-        self.inner_dims, self.sign, self.bn_scope = inner_dims, sign, bn_scope
-        self.softplus_temperature = softplus_temperature
-        self.spaces = 1 if shared_projection else centroids
-        features = partitions * self.spaces * inner_dims
+        super().__init__(partitions, centroids)
+        if bn_scope not in ('batch', 'per_item'):
+            raise ValueError(f"TEMDE.bn_scope={bn_scope!r}, expected one of 'batch', 'per_item'")
+        self.inner_dims, self.bn_scope = inner_dims, bn_scope
+        features = partitions * centroids * inner_dims
         self.l1 = nn.Linear(embed_dims, features)
-        self.bn1 = nn.BatchNorm1d(features, affine=bn_affine)
-        self.centroids = nn.Parameter(torch.randn(partitions * centroids * inner_dims))
-        start = math.log(math.e - 1) if softplus_temperature else 1.0  # softplus(ln(e − 1)) = 1
-        self.temp = nn.Parameter(torch.tensor([start]))
-        if init == 'xavier':
-            nn.init.xavier_uniform_(self.l1.weight)
-            nn.init.zeros_(self.l1.bias)
-
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature in use, (1,)."""
-        return softplus(self.temp) if self.softplus_temperature else self.temp
+        self.bn1 = nn.BatchNorm1d(features)
+        self.centroids = nn.Parameter(torch.randn(features))
+        self.temp = nn.Parameter(torch.ones(1))
 
     def assign(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Soft assignments Y of each token, (B, L, N, K); zeros for padding."""
@@ -99,10 +70,10 @@ class TEMDE(SketchPooling):
         """Y (T, N, K) of real tokens (T, C), of which each belongs to an item (T,)."""
         projected = self._normalized(self.l1(tokens).float(), item)
         distance = F.centroid_distance(
-            projected.view(-1, self.partitions, self.spaces, self.inner_dims),
+            projected.view(-1, self.partitions, self.regions, self.inner_dims),
             self.centroids.view(self.partitions, self.regions, self.inner_dims),
         )
-        return F.soft_assignment(distance, -self.sign * self.temperature)
+        return F.soft_assignment(distance, self.temp)
 
     def _normalized(self, tokens: Tensor, item: Tensor) -> Tensor:
         """Batch-normalises the projected tokens."""
@@ -132,7 +103,4 @@ def _normalize_items(norm: nn.BatchNorm1d, tokens: Tensor, item: Tensor) -> Tens
     squares = sums.index_add(0, item, centred.square())
     scale = (squares / count[:, None] + norm.eps).rsqrt()
     move_statistics(norm, mean, squares / (count[:, None] - 1).clamp(min=1))
-    normalized = centred * scale[item]
-    if not norm.affine:
-        return normalized
-    return normalized * norm.weight + norm.bias
+    return centred * scale[item] * norm.weight + norm.bias
