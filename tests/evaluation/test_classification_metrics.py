@@ -40,12 +40,20 @@ class Recordless(OwnMetric):
     record = TaskMetric.record
 
 
+class Scoreless(TaskMetric):
+    """A metric of a plug-in that does not say how it scores."""
+
+    record = OwnMetric.record
+
+
 def test_predictions_that_a_metric_cannot_write_are_refused_before_the_test(tmp_path):
     with pytest.raises(ConfigError, match='OwnMetric.save_predictions=.*no method submission'):
         OwnMetric(save_predictions=str(tmp_path / 'new.json'))
     assert OwnMetric().save_predictions is None
     with pytest.raises(ConfigError, match=r'Recordless has no method record\(sample\)'):
         Recordless()
+    with pytest.raises(ConfigError, match='Scoreless has no method query_columns'):
+        Scoreless()
 
 
 def official_nlvr2(predictions, examples):

@@ -144,9 +144,9 @@ def test_a_test_set_without_annotations_gives_a_submission_and_no_score(tmp_path
 def test_questions_without_annotations_beside_others_are_answered_and_not_scored(tmp_path):
     file = tmp_path / 'answers.json'
     metric = VqaMetric(save_predictions=str(file))
-    references = {5: HumanAnswers([], ''), 6: HumanAnswers(['two'] * 10, 'number')}
+    references = {5: HumanAnswers([], 'yes/no'), 6: HumanAnswers(['two'] * 10, 'number')}
     metric.process({}, samples(references, {5: 'yes', 6: 'two'}))
-    assert metric.evaluate(2)['vqa/overall'] == 100
+    assert metric.evaluate(2) == {'vqa/overall': 100, 'vqa/number': 100}
     assert len(file.read_text().split('question_id')) == 3
     records = [metric.record(sample) for sample in samples(references, {5: 'yes', 6: 'two'})]
     overall = metric.query_columns(records)['overall']  # of all queries, as their ids are

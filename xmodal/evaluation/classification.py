@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from xmodal.datasets.entailment import ENTAILMENT_CLASSES
-from xmodal.evaluation.task import TaskMetric, in_percent, means, percentage, where
+from xmodal.evaluation.task import TaskMetric, in_percent, percentage, where
 from xmodal.registry import METRICS
 
 
@@ -49,7 +49,7 @@ def check_identifiers(predicted: Mapping[str, object], expected: Mapping[str, ob
 
 @METRICS.register_module()
 class EntailmentMetric(TaskMetric):
-    """Accuracy on SNLI-VE, overall and by label.
+    """``accuracy`` on SNLI-VE, and ``accuracy_NAME`` of each class that occurs, in percent.
 
     A submission is a list of ``{"pairID", "prediction"}``.
 
@@ -62,10 +62,6 @@ class EntailmentMetric(TaskMetric):
     def record(self, sample: dict) -> dict:
         """Prediction, label and the id of the pair."""
         return {name: sample[name] for name in ('predicted', 'label', 'pair_id')}
-
-    def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """``accuracy``, and ``accuracy_NAME`` of each class that occurs, in percent."""
-        return means(self.query_columns(records))
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether the prediction is right, over all pairs and those of each class."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from xmodal.evaluation.task import TaskMetric, in_percent, percentage, where
+from xmodal.evaluation.task import TaskMetric, in_percent, means, percentage, where
 from xmodal.registry import METRICS
 
 IOU_THRESHOLD = 0.5
@@ -173,13 +173,8 @@ class GroundingMetric(TaskMetric):
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """``SPLIT/accuracy``, ``SPLIT/pointing`` and ``SPLIT/chance``, in percent."""
-        references = [{**record, 'box': record['truth']} for record in records]
-        metrics = grounding_metrics(records, references)
-        for split in dict.fromkeys(record['split'] for record in records):
-            in_split = [record for record in records if record['split'] == split]
-            for name in ('pointing', 'chance'):
-                metrics[f'{split}/{name}'] = percentage([record[name] for record in in_split])
-        return metrics
+        chance = _by_split(records, {'chance': [record['chance'] for record in records]})
+        return super().compute_metrics(records) | means(chance)
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The hits of each split, and the IoU of the chosen box as ``score``."""
@@ -188,17 +183,21 @@ class GroundingMetric(TaskMetric):
             for record in records
         ]
         hits = {
-            'accuracy': in_percent([iou >= IOU_THRESHOLD for iou in ious]),
-            'pointing': in_percent([record['pointing'] for record in records]),
+            'accuracy': [iou >= IOU_THRESHOLD for iou in ious],
+            'pointing': [record['pointing'] for record in records],
         }
-        splits = [record['split'] for record in records]
-        by_split = {
-            f'{split}/{name}': where(values, [one == split for one in splits])
-            for split in dict.fromkeys(splits)
-            for name, values in hits.items()
-        }
-        return {'score': ious, **by_split}
+        return {'score': ious, **_by_split(records, hits)}
 
     def submission(self, records: list[dict]) -> list[dict]:
         """The chosen boxes."""
         return [{name: record[name] for name in ('sent_id', 'ref_id', 'box')} for record in records]
+
+
+def _by_split(records: list[dict], hits: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Hits from 0 to 1 in percent, those of each split by ``SPLIT/NAME``."""
+    splits = [record['split'] for record in records]
+    return {
+        f'{split}/{name}': where(in_percent(values), [one == split for one in splits])
+        for split in dict.fromkeys(splits)
+        for name, values in hits.items()
+    }

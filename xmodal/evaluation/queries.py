@@ -12,6 +12,7 @@ import numpy as np
 
 from xmodal.files import FileError, atomic_write, explain_errors
 
+DETAILS = ('rank', 'score')  # columns beside those of the figures, in units of their own
 SEPARATOR = '|'  # between the kind of queries and the column, in the names of the file
 
 

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 
-from xmodal.evaluation.task import TaskMetric, in_percent, means, where
+from xmodal.evaluation.task import TaskMetric, in_percent, where
 from xmodal.registry import METRICS
 
 WAYS = ('vectors', 'fusion')  # to score an image with a text
@@ -69,7 +69,8 @@ class SkillMetric(MinimalPairMetric):
         """The figures by way, and chance."""
         chances = self._chances(records)
         named = {f'chance/{skill}': value for skill, value in chances.items()}
-        return means(self.query_columns(records)) | named | {'chance/mean': fmean(chances.values())}
+        named['chance/mean'] = fmean(chances.values())
+        return super().compute_metrics(records) | named
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether the true text is chosen, over the samples of each skill."""
@@ -130,7 +131,7 @@ class WinogroundMetric(MinimalPairMetric):
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """The three scores by way, and chance."""
         chance = {'chance/text': 25.0, 'chance/image': 25.0, 'chance/group': 100 / 6}
-        return means(self.query_columns(records)) | chance
+        return super().compute_metrics(records) | chance
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The scores of the example of each sample.
@@ -172,7 +173,7 @@ class StatementMetric(MinimalPairMetric):
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """Accuracy and AUC by way, and chance."""
         labels = np.array([record['label'] for record in records])
-        metrics = means(self.query_columns(records))
+        metrics = super().compute_metrics(records)
         metrics['chance/accuracy'] = float(100 * max(labels.mean(), 1 - labels.mean()))
         if 0 < labels.mean() < 1:
             for way in ways(records):

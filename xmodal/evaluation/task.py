@@ -11,7 +11,7 @@ from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import Queries, QueryResults
+from xmodal.evaluation.queries import DETAILS, Queries, QueryResults
 from xmodal.files import atomic_open, require_new
 from xmodal.structures import MissingFieldError
 
@@ -24,8 +24,9 @@ def add_prefix(metrics: dict, prefix: str | None) -> dict:
 class TaskMetric(BaseMetric):
     """Gathers the predictions of all ranks, each sample once, and scores them in one place.
 
-    A subclass defines what is kept of a sample (``record``), how records are scored
-    (``compute_metrics``), and the format of a submission (``submission``).
+    A subclass defines what is kept of a sample (``record``), how each record scores
+    (``query_columns``), figures that are no means of that (``compute_metrics``), and the format of
+    a submission (``submission``).
 
     Args:
         save_predictions: file for the predictions in the benchmark's own format; must not exist
@@ -36,7 +37,7 @@ class TaskMetric(BaseMetric):
         queries: the results of the last evaluation query by query, where ``keeps_queries`` is set.
 
     Raises:
-        ConfigError: when the metric has no ``submission``.
+        ConfigError: when the metric lacks one of these methods that it needs.
         FileExistsError: when the file exists already.
     """
 
@@ -46,13 +47,18 @@ class TaskMetric(BaseMetric):
 
     def __init__(self, save_predictions: str | None = None) -> None:
         super().__init__()
-        if type(self).record is TaskMetric.record:
+        if not self._defines('record'):
             raise ConfigError(
                 f'{type(self).__name__} has no method record(sample), which says what is kept of '
                 'a data sample with its prediction (docs/plugins.md)'
             )
+        if not self._defines('query_columns') and not self._defines('compute_metrics'):
+            raise ConfigError(
+                f'{type(self).__name__} has no method query_columns(records), which scores each '
+                'record, nor compute_metrics(records) (docs/plugins.md)'
+            )
         if save_predictions:
-            if type(self).submission is TaskMetric.submission:
+            if not self._defines('submission'):
                 raise ConfigError(
                     f'{type(self).__name__}.save_predictions={save_predictions}: this metric '
                     'writes no predictions, it has no method submission(records)'
@@ -60,6 +66,9 @@ class TaskMetric(BaseMetric):
             require_new('save_predictions', save_predictions)
         self.save_predictions = save_predictions
         self.queries: Queries = {}
+
+    def _defines(self, method: str) -> bool:
+        return getattr(type(self), method) is not getattr(TaskMetric, method)
 
     def record(self, sample: dict) -> dict:
         """What is kept of a data sample with its prediction."""
@@ -72,6 +81,11 @@ class TaskMetric(BaseMetric):
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The results of each record, by name of the metric (:class:`QueryResults`)."""
         return {}
+
+    def compute_metrics(self, records: list[dict]) -> dict[str, float]:
+        """The figures: the means of ``query_columns`` without its rank and score."""
+        columns = self.query_columns(records)
+        return means({name: columns[name] for name in columns if name not in DETAILS})
 
     def process(self, data_batch: dict | None, data_samples: Sequence[dict]) -> None:
         """Keeps the records of a batch.

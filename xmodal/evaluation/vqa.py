@@ -1,11 +1,12 @@
 """Visual question answering: the accuracy of VQA's official evaluation."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan, nan
 from statistics import fmean
 from typing import NamedTuple
 
 from xmodal.datasets.answers import normalize_answer
-from xmodal.evaluation.task import TaskMetric, in_percent, means, where
+from xmodal.evaluation.task import TaskMetric, in_percent, where
 from xmodal.registry import METRICS
 
 
@@ -79,9 +80,10 @@ def score_submission(
 
 @METRICS.register_module()
 class VqaMetric(TaskMetric):
-    """:func:`score_submission` by answer type; without annotations it only writes predictions.
+    """:func:`vqa_accuracy`, ``overall`` and by answer type, of the questions that have answers.
 
-    Data samples have ``predicted``, ``question_id``, ``human_answers`` and ``answer_type``.
+    Without annotations it only writes predictions. Data samples have ``predicted``,
+    ``question_id``, ``human_answers`` and ``answer_type``.
 
     Args:
         save_predictions: a file for the test server, ``[{"question_id", "answer"}, …]``.
@@ -102,34 +104,25 @@ class VqaMetric(TaskMetric):
             for record in records
         ]
 
-    def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """Accuracies on the questions whose human answers are known; none where there are none."""
-        records = [record for record in records if record['human_answers']]
-        references = {
-            record['question_id']: HumanAnswers(record['human_answers'], record['answer_type'])
-            for record in records
-        }
-        return score_submission(self.submission(records), references) if records else {}
-
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The accuracy of each known answer, over all questions and by answer type."""
-        known = [bool(record['human_answers']) for record in records]
-        if not any(known):
+        pairs = [(record['predicted'], record['human_answers']) for record in records]
+        if not any(people for _, people in pairs):
             return {}
-        scores = [
-            vqa_accuracy(record['predicted'], record['human_answers']) if is_known else 0.0
-            for record, is_known in zip(records, known, strict=True)
-        ]
-        columns = by_answer_type(records, scores)
-        return {name: where(column, known) for name, column in columns.items()}
+        scores = [vqa_accuracy(answer, people) if people else nan for answer, people in pairs]
+        return by_answer_type(records, scores)
 
 
 def by_answer_type(records: list[dict], scores: list[float]) -> dict[str, list[float]]:
-    """Scores from 0 to 1 in percent: ``overall``, and those of the questions of each type."""
+    """Scores from 0 to 1 in percent: ``overall``, and those of the questions of each type.
+
+    A score is NaN where nobody knows the answer; a type without other scores has no column.
+    """
     overall, types = in_percent(scores), [record['answer_type'] for record in records]
+    known = {kind for kind, score in zip(types, scores, strict=True) if not isnan(score)}
     groups = {
         group: where(overall, [one == group for one in types])
-        for group in sorted(set(filter(None, types)))
+        for group in sorted(filter(None, known))
     }
     return {'overall': overall, **groups}
 
@@ -151,10 +144,6 @@ class SoftAnswerMetric(VqaMetric):
         """The predicted answer, and the scores of the label."""
         names = ('question_id', 'predicted', 'answers', 'answer_weights', 'answer_type')
         return {name: sample[name] for name in names}
-
-    def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """``overall`` and by answer type, in percent; none if no question has a label."""
-        return means(self.query_columns(records))
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The score of each answer, over all questions and by answer type."""

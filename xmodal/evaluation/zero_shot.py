@@ -2,7 +2,7 @@
 
 import torch
 
-from xmodal.evaluation.task import TaskMetric, in_percent, means
+from xmodal.evaluation.task import TaskMetric, in_percent
 from xmodal.registry import METRICS
 
 TOP_K = (1, 5)
@@ -32,12 +32,8 @@ class ZeroShotMetric(TaskMetric):
         best = scores.topk(min(max(TOP_K), len(scores))).indices.tolist()
         return {'best': best, 'label': sample['label'], 'image': sample['image_path']}
 
-    def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """``top1`` and ``top5``."""
-        return means(self.query_columns(records))
-
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
-        """Whether the class is among the first."""
+        """``top1`` and ``top5``: whether the class is among the first."""
         return {
             f'top{k}': in_percent([r['label'] in r['best'][:k] for r in records]) for k in TOP_K
         }
