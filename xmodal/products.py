@@ -132,6 +132,8 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         of_x, of_weight, of_bias = ctx.needs_input_grad
+        # oneDNN takes some hundred times as long for an expanded gradient, as that of a sum.
+        gradient = gradient.contiguous()
         return (
             product(gradient, weight.T) if of_x else None,
             product_of_rows(gradient, x) if of_weight else None,
