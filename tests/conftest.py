@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import json
 import os
 import sys
@@ -26,10 +27,17 @@ pytest_plugins = ['robustness.table']
 WIDTH = 32
 
 
+def pytest_configure() -> None:
+    """Leaves what is imported out of the search for garbage, which takes most time on it."""
+    gc.disable()
+
+
 @pytest.fixture(scope='session', autouse=True)
 def _registered_components() -> None:
     torch.set_num_threads(1)
     register_all()
+    gc.freeze()
+    gc.enable()
     # Processes that tests start from the fork server begin at once.
     set_forkserver_preload([name for name in sys.modules if name.startswith('xmodal.')])
 
@@ -39,6 +47,14 @@ def _plain_configs() -> Iterator[None]:
     """Saves the configs of runs without layout, which takes longer than a tiny run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('mmengine.config.config.FormatCode', lambda code, **_: (code, True))
+        yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Leaves files to the system, which writes them later: no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('os.fsync', lambda descriptor: None)
         yield
 
 

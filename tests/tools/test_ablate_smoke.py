@@ -1,6 +1,5 @@
 """Every table at the papers' scale, trained and tested tiny, on files as docs/data.md has them."""
 
-import gc
 import itertools
 import sys
 from importlib import import_module
@@ -77,9 +76,6 @@ def in_this_process(monkeypatch):
         return SimpleNamespace(wait=lambda _: 0, poll=lambda: 0)
 
     monkeypatch.setattr(runner, 'subprocess', SimpleNamespace(Popen=call, STDOUT=None))
-    gc.freeze()  # or most time would go into the search for garbage among all that is imported
-    yield
-    gc.unfreeze()
 
 
 def read_tiny(name, preset):
