@@ -2,6 +2,7 @@
 
 import json
 import sys
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -156,7 +157,7 @@ def test_each_row_of_the_tables_finds_photographs(
     table, row, stage, read_config, tmp_path, monkeypatch
 ):
     found = read_table(f'configs/temde/ablations/{table}.py', 'flickr8k', [row])
-    config = read_config(found.rows[0].config(found.stages[stage]))
+    config = read_config(deepcopy(found.rows[0].config(found.stages[stage])))
     config.train_cfg.max_epochs = 10  # of four steps
     config.optim_wrapper.optimizer.lr = 5e-3
     module = config.model.similarity.get('global_pooling') or {}

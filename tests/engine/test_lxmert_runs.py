@@ -155,6 +155,9 @@ def test_every_config_builds_and_none_writes_where_another_does(file, tmp_path, 
         assert config.load_from == f'work_dirs/lxmert_{stem}/epoch_{epochs}.pth'
 
 
+BUILT = {}  # by config: cells share most of their models
+
+
 @pytest.mark.parametrize(
     'table, preset',
     [
@@ -166,7 +169,9 @@ def test_every_cell_of_the_tables_is_a_model_that_can_be_built(table, preset, tm
     ablation = read_table(f'configs/lxmert/ablations/{table}.py', preset)
     for row in ablation.rows:
         for stage in ablation.stages.values():
-            model = build(row.config(stage).model, tmp_path, vocabulary)
+            config = row.config(stage).model
+            model = BUILT.get(str(config)) or build(config, tmp_path, vocabulary)
+            BUILT[str(config)] = model
             if stage.name == 'pretrain':
                 assert ('answers' in model.heads) == (row.name != 'p20')
                 assert ('objects' in model.heads) == (row.name != 'no_vision')
