@@ -260,21 +260,25 @@ def test_a_sharded_run_begins_with_weights_that_are_resampled(config_file, tiny_
     torch.testing.assert_close(actual, torch.full_like(state[name], 3.0))
 
 
-def test_a_batch_that_does_not_divide_is_an_error_in_any_folder(config_file, tmp_path):
+def test_a_batch_that_does_not_divide_is_an_error(config_file, tmp_path):
     options = ['--cfg-options', 'train_dataloader.global_batch_size=7']
-    file = Path(config_file)
-    result = run_script(
-        'tools/dist_train.sh',
-        file.name,
-        2,
-        '--work-dir',
-        tmp_path / 'run',
-        *options,
-        check=False,
-        folder=file.parent,
-    )
-    assert result.returncode != 0
-    assert 'global_batch_size=7 is not a multiple of 2 process(es)' in result.stderr
+    arguments = [config_file, '--work-dir', tmp_path / 'run', *options]
+    with pytest.raises(AssertionError, match=r'size=7 is not a multiple of 2 process\(es\)'):
+        run_on_ranks('tools/train.py', *arguments, folder=tmp_path)
+
+
+@pytest.mark.parametrize('script', ['dist_train', 'dist_test'])
+def test_a_script_ends_as_its_launcher_does_in_any_folder(script, tmp_path, monkeypatch):
+    python = tmp_path / 'python'
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n')
+    python.chmod(0o755)
+    monkeypatch.setenv('PYTHON', str(python))
+    arguments = ['config.py', *['start.pth'] * (script == 'dist_test'), 2, '--work-dir', 'a b']
+    ended = run_script(f'tools/{script}.sh', *arguments, check=False, folder=tmp_path)
+    assert ended.returncode == 3
+    words = ended.stdout.splitlines()
+    assert Path(words[words.index('config.py') - 1]).samefile(f'tools/{script[5:]}.py')
+    assert words[-2:] == ['--work-dir', 'a b'] and words[-4:-2] == ['--launcher', 'pytorch']
 
 
 def test_several_machines_must_say_which_they_are(config_file, monkeypatch):

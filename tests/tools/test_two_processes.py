@@ -18,7 +18,8 @@ def on_ranks(config_file, checkpoint, folder):
 
 
 def by_script(config_file, checkpoint, folder):
-    run_script('tools/dist_test.sh', config_file, checkpoint, 2, '--work-dir', folder / 'two')
+    arguments = config_file.name, checkpoint, 2, '--work-dir', 'two'
+    run_script('tools/dist_test.sh', *arguments, folder=folder)
 
 
 def check_one_and_two(config, tmp_path, saved, test=on_ranks):
