@@ -277,7 +277,7 @@ def test_a_script_ends_as_its_launcher_does_in_any_folder(script, tmp_path, monk
     ended = run_script(f'tools/{script}.sh', *arguments, check=False, folder=tmp_path)
     assert ended.returncode == 3
     words = ended.stdout.splitlines()
-    assert Path(words[words.index('config.py') - 1]).samefile(f'tools/{script[5:]}.py')
+    assert Path(tmp_path, words[words.index('config.py') - 1]).samefile(f'tools/{script[5:]}.py')
     assert words[-2:] == ['--work-dir', 'a b'] and words[-4:-2] == ['--launcher', 'pytorch']
 
 
