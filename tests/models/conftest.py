@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from xmodal.registry import MODELS, register_all
+from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, Tokens
 
 WIDTH, GRID, WORDS = 32, (3, 3), 6
@@ -31,12 +31,6 @@ HEADS = {
     'mim': dict(type='MIMHead', block=8),
 }
 SOURCES = {('mim', 'text'): dict(source='image_encoder')}  # there is no image stream
-
-
-@pytest.fixture(autouse=True)
-def seed():
-    register_all()
-    torch.manual_seed(0)
 
 
 @pytest.fixture(scope='session')
