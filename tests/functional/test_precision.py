@@ -15,7 +15,7 @@ def every_function(image, text, weight, projection, attention):
     yield similarity
     yield F.soft_shrink(similarity)
     yield filled
-    yield from F.contextual_terms(filled, weight, None, mask)
+    yield from F.contextual_means(filled, None, mask)
     yield F.value_term(attention, filled, weight)
     yield F.bias_term(filled, weight, projection)
     yield F.anchor_log_sum_exp(image, text, 10.0, padding(7, [7, 7]), mask)

@@ -46,7 +46,7 @@ def test_an_unreached_pair_has_gradient_zero(null):
 
 
 @pytest.mark.parametrize('dtype', FORMATS)
-def test_contextual_terms_are_the_means_of_the_materialised_embedding(dtype):
+def test_contextual_means_give_those_of_the_materialised_embedding(dtype):
     distance, text_mask = paths()
     filled, weight = F.fill_unreachable(distance, 'far', 23.4), random_tokens(1, 3, 8, seed=5)[0]
     image_mask = padding(7, [7, 6])
@@ -57,17 +57,18 @@ def test_contextual_terms_are_the_means_of_the_materialised_embedding(dtype):
             for n in range(5):
                 image_sum[b, m] += embedding[b, m, n, 0] * text_mask[b, n] / text_mask[b].sum()
                 text_sum[b, n] += embedding[b, m, n, 0] * image_mask[b, m] / image_mask[b].sum()
-    actual = F.contextual_terms(filled.to(dtype), weight.to(dtype), image_mask, text_mask)
-    for term, expected in zip(actual, (image_sum, text_sum), strict=True):
-        assert term.dtype == dtype
-        torch.testing.assert_close(term.double(), expected, atol=1e-4, rtol=tolerance(dtype))
+    actual = F.contextual_means(filled.to(dtype), image_mask, text_mask)
+    for mean, expected in zip(actual, (image_sum, text_sum), strict=True):
+        assert mean.dtype == dtype
+        term = (mean @ weight.to(dtype)).double()
+        torch.testing.assert_close(term, expected, atol=1e-4, rtol=tolerance(dtype))
 
 
-def test_contextual_terms_without_masks_are_plain_means():
-    filled, weight = F.fill_unreachable(paths()[0]), random_tokens(1, 3, 8, seed=5)[0]
-    image, text = F.contextual_terms(filled, weight)
-    torch.testing.assert_close(image, (filled @ weight).mean(2))
-    torch.testing.assert_close(text, (filled @ weight).mean(1))
+def test_contextual_means_without_masks_are_plain_means():
+    filled = F.fill_unreachable(paths()[0])
+    image, text = F.contextual_means(filled)
+    torch.testing.assert_close(image, filled.mean(2))
+    torch.testing.assert_close(text, filled.mean(1))
 
 
 @pytest.mark.parametrize('dtype', FORMATS)
@@ -126,6 +127,6 @@ def test_gradients_of_the_terms_are_right():
     projection = random_tokens(1, 1, 4, seed=6)[0, 0].requires_grad_()
     attention = random_tokens(1, 2 * 7, 5, seed=6).view(1, 2, 7, 5).requires_grad_()
     mask = padding(5, [3])
-    assert gradcheck(lambda p, w: F.contextual_terms(p, w, None, mask), (filled, weight))
+    assert gradcheck(lambda p: F.contextual_means(p, None, mask), filled)
     assert gradcheck(F.value_term, (attention, filled, weight))
     assert gradcheck(F.bias_term, (filled, weight, projection))

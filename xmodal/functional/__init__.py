@@ -19,7 +19,7 @@ from xmodal.functional.anchors import (
 )
 from xmodal.functional.exporting import is_exporting
 from xmodal.functional.late_interaction import late_interaction
-from xmodal.functional.norms import inverse_norm, l1_normalize, l2_normalize
+from xmodal.functional.norms import inverse_norm, l2_normalize
 from xmodal.functional.paths import relative_box_distance, relative_distance
 from xmodal.functional.seen_words import seen_words
 from xmodal.functional.sharing import shared_product
@@ -27,7 +27,6 @@ from xmodal.functional.sketches import centroid_distance, sketch, soft_assignmen
 from xmodal.functional.terms import (
     bias_term,
     contextual_means,
-    contextual_terms,
     fill_unreachable,
     value_term,
 )
@@ -40,11 +39,9 @@ __all__ = [
     'centroid_distance',
     'check_groups',
     'contextual_means',
-    'contextual_terms',
     'fill_unreachable',
     'inverse_norm',
     'is_exporting',
-    'l1_normalize',
     'l2_normalize',
     'late_interaction',
     'margin_contrast',

@@ -49,21 +49,6 @@ def _masked_mean(distance: Tensor, mask: Tensor | None, axis: int) -> Tensor:
 
 
 @full_precision
-def contextual_terms(
-    distance: Tensor,
-    weight: Tensor,
-    image_mask: Tensor | None = None,
-    text_mask: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The terms of Eq. 10 for patches, (B, 1 + M, D), and words, (B, 1 + N, D); W: (G, D).
-
-    This is the equation alone; the models keep both factors, :func:`contextual_means` and W.
-    """
-    image_mean, text_mean = contextual_means(distance, image_mask, text_mask)
-    return image_mean @ weight, text_mean @ weight
-
-
-@full_precision
 def bias_term(distance: Tensor, weight: Tensor, projection: Tensor) -> Tensor:
     """E_ace W_E (Eq. 9), (B, 1 + M, 1 + N), as P (W W_E); W: (G, D), W_E: (D,)."""
     return distance @ (weight @ projection)

@@ -6,6 +6,7 @@ nodes, (…, N, S).
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from xmodal import functional as F
 from xmodal.models.layers import move_statistics
@@ -164,5 +165,5 @@ class SAF(nn.Module):
 
     def _filter(self, nodes: Tensor, relevance: Tensor) -> Tensor:
         """The weighted mean of the nodes, (…, S)."""
-        weights = F.l1_normalize(relevance.sigmoid())
+        weights = normalize(relevance.sigmoid(), 1, -1)
         return F.l2_normalize((weights[..., None, :] @ nodes).squeeze(-2))
