@@ -3,6 +3,7 @@
 import json
 import sys
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,10 +95,14 @@ def test_features_are_computed_once_and_texts_then_find_images(config, tmp_path,
     extract(file, tmp_path / 'data/flickr8k/images', monkeypatch)
     # A new extractor has other random weights: all images have to come from the store.
     monkeypatch.setattr('xmodal.datasets.transforms.regions.LoadRegions._extract', None)
+    config.test_cfg.save_rankings = str(tmp_path / 'rankings.json')
     runner = build_runner(config)
     runner.train()
     metrics = runner.test()
     assert metrics['i2t/R@1'] == metrics['t2i/R@1'] == 100
+    rankings = json.loads((tmp_path / 'rankings.json').read_text())
+    photographs = [tmp_path / f'data/flickr8k/images/{i}.png' for i in range(3)]
+    assert list(map(Path, rankings['images'])) == photographs  # which the report shows
 
 
 SGRAF = dict(type='SGRAFSimilarity', reasoning=dict(type='SAF'), dim=16)

@@ -128,8 +128,10 @@ class PrecompDataset(Dataset):
         image = index if self.test_mode else int(self.text_to_image[index])
         # With the row, because joined data sets tell images apart by their paths.
         path = f'{self.features_file}:{self.rows[image]}'
-        sample = DataSample(metainfo={'image_path': path, 'sample_index': index, 'skipped': []})
-        sample.image_id = int(self.image_ids[image])
+        image_id = int(self.image_ids[image])
+        names = {'image_path': path, 'image_name': f'image {image_id}'}
+        sample = DataSample(metainfo={**names, 'sample_index': index, 'skipped': []})
+        sample.image_id = image_id
         sample.text = self.captions_of(image) if self.test_mode else self.captions[index]
         return {'inputs': self.regions(image), 'data_samples': sample}
 

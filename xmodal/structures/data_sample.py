@@ -27,6 +27,7 @@ class DataSample(BaseDataElement):
     Meta information:
         image_path (str): the file the pixels were read from, or its part, "file:row".
             Different for different images.
+        image_name (str): what people call the image; only where ``image_path`` is of many images.
         sample_index (int): the sample's index in its dataset.
         skipped (list[str]): broken images that this sample replaces, usually none.
 

@@ -41,8 +41,7 @@ class AllPairsScorer(Scorer):
         images = model.encode_image(inputs.images)
         texts = model.encode_text(inputs.input_ids, inputs.attention_mask)
         words = PackedTexts.from_padded(texts.embeddings, texts.full_mask())
-        # The files hold features of many images, so that an image has no file of its own.
-        names = [f'image {sample.image_id}' for sample in data_samples]
+        names = [sample.get('image_name', sample.image_path) for sample in data_samples]
         return EncodedGallery.from_samples(data_samples, names, images, words)
 
     def score(
