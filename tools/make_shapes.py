@@ -55,8 +55,9 @@ def parse_args() -> argparse.Namespace:
     return args
 
 
-def contact_sheet(folder: Path, rows: int = 3, columns: int = 4) -> np.ndarray:
-    """Test scenes with one caption each, RGB."""
+def contact_sheet(folder: Path) -> np.ndarray:
+    """Twelve test scenes with one caption each, RGB."""
+    rows, columns = 3, 4
     records = json.loads((folder / 'albef' / 'test.json').read_text())[: rows * columns]
     side, text_height = 288, 84
     shape = (rows * (side + text_height) + 16, columns * (side + 16) + 16, 3)

@@ -21,20 +21,19 @@ class EpochSampler(Sampler):
     Args:
         dataset: the dataset to sample from.
         seed: seed of the order; None uses one that all ranks share.
-        shuffle: False keeps the order of the dataset.
 
     Raises:
         ValueError: when there are fewer samples than ranks.
     """
 
-    def __init__(self, dataset: Sized, seed: int | None = None, shuffle: bool = True) -> None:
+    def __init__(self, dataset: Sized, seed: int | None = None) -> None:
         self.rank, self.world_size = get_dist_info()
         if len(dataset) < self.world_size:
             raise ValueError(
                 f'the dataset has {len(dataset)} sample(s) for {self.world_size} processes: use '
                 'fewer processes, or check its ann_file'
             )
-        self.dataset, self.shuffle = dataset, shuffle
+        self.dataset = dataset
         self.seed = sync_random_seed() if seed is None else seed
         self.epoch = self.skipped = 0
 
@@ -43,10 +42,8 @@ class EpochSampler(Sampler):
         return len(self.dataset) // self.world_size
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        order = torch.arange(len(self.dataset))
-        if self.shuffle:
-            generator = torch.Generator().manual_seed(derive_seed(self.seed, self.epoch))
-            order = torch.randperm(len(self.dataset), generator=generator)
+        generator = torch.Generator().manual_seed(derive_seed(self.seed, self.epoch))
+        order = torch.randperm(len(self.dataset), generator=generator)
         # The copy frees the indices of the other ranks. A list of tuples never exists: for five
         # million samples it would take half a gigabyte on eight ranks. A list of tensors, which
         # iterating over a tensor makes, took four.

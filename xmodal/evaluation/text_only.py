@@ -13,6 +13,8 @@ from tqdm import tqdm
 CHOICE = 'choose'  # GQA's structural type of questions that name two answers
 MAX_ANSWERS = 3000  # that the reader knows; VQA's models have tables of about this size
 BATCH_SIZE = 2**15
+STEPS = 300  # of Adam; batches take turns if there are many texts
+DECAY = 1e-4  # weight of the sum of the squared weights, without the bias, in the loss
 
 
 class Texts(NamedTuple):
@@ -62,16 +64,14 @@ class BagOfWordsReader:
 
     Args:
         train: the texts that it learns from.
-        steps: of Adam; batches take turns if there are many texts.
-        decay: weight of the sum of the squared weights, without the bias, in the loss.
     """
 
-    def __init__(self, train: Texts, steps: int = 300, decay: float = 1e-4) -> None:
+    def __init__(self, train: Texts) -> None:
         words = sorted(set().union(*_bags(train)))
         self.word_ids = {word: i for i, word in enumerate(words)}
         self.answers = [answer for answer, _ in _sum(train.scores).most_common(MAX_ANSWERS)]
         self.weights = torch.zeros(1 + len(words), len(self.answers), requires_grad=True)
-        self._train(train, steps, decay)
+        self._train(train)
 
     def __call__(self, texts: Texts) -> list[str]:
         """The most probable answer to each text."""
@@ -79,7 +79,7 @@ class BagOfWordsReader:
             best = self._logits(self._encode(texts)).argmax(1)
         return [self.answers[i] for i in best.tolist()]
 
-    def _train(self, train: Texts, steps: int, decay: float) -> None:
+    def _train(self, train: Texts) -> None:
         """Minimises −Σ s(a) log p(a) over the answers a of each text with their scores s.
 
         Then the most probable answer is the one with the greatest expected score.
@@ -88,10 +88,10 @@ class BagOfWordsReader:
         parts = [Texts(*(column[first::count] for column in train)) for first in range(count)]
         batches = [(self._encode(part), self._targets(part)) for part in parts]
         optimizer = torch.optim.Adam([self.weights], lr=0.05)
-        progress = tqdm(range(steps), 'training the reader', disable=None)
-        for _, (bags, targets) in zip(progress, islice(cycle(batches), steps), strict=True):
+        progress = tqdm(range(STEPS), 'training the reader', disable=None)
+        for _, (bags, targets) in zip(progress, islice(cycle(batches), STEPS), strict=True):
             loss = cross_entropy(self._logits(bags), targets.to_dense())
-            loss = loss + decay * self.weights[1:].square().sum()
+            loss = loss + DECAY * self.weights[1:].square().sum()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

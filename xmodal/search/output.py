@@ -24,13 +24,13 @@ _STYLE = (
 )
 
 
-def thumbnail(image: IndexedImage, side: int = 320, max_pixels: int = 100_000_000) -> np.ndarray:
+def thumbnail(image: IndexedImage, side: int = 320) -> np.ndarray:
     """The image with sides of at most ``side`` pixels, RGB.
 
     Raises:
         BrokenImageError: when its file is gone or broken.
     """
-    image = decode_image(image.entry.read(), image.path, max_pixels)
+    image = decode_image(image.entry.read(), image.path)
     scale = side / max(image.shape[:2])
     if scale >= 1:
         return image

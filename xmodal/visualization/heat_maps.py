@@ -68,17 +68,16 @@ def draw_heat_maps(
     return HeatMaps(to_uri(image), text, whole_map, drawn, text_anchors)
 
 
-def choose_words(pieces: list[str], maps: Tensor, count: int = 4) -> list[int]:
-    """Returns the indices of the words that matter most to the match, in the order of the text.
+def choose_words(pieces: list[str], maps: Tensor) -> list[int]:
+    """Returns the indices of the four words that matter most to the match, in the text's order.
 
     Args:
         pieces: word pieces of a text, including special ones.
         maps: (1 + N, h, w).
-        count: maximal number of words.
     """
     first = {}
     for index, piece in enumerate(pieces):
         if piece[0] not in '[#' and piece.isalpha() and piece not in FUNCTION_WORDS:
             first.setdefault(piece, index)
     indices = sorted(first.values(), key=lambda index: -float(maps[index].sum()))
-    return sorted(indices[:count])
+    return sorted(indices[:4])

@@ -29,6 +29,8 @@ from xmodal.visualization.retrieval_examples import (
 )
 from xmodal.visualization.sketch import assign_words, draw_partitions, draw_words
 
+EXAMPLES = 4  # queries shown for each direction
+
 
 class Stage(NamedTuple):
     """A stage of the test: the prefix of its metrics, and its label in the table."""
@@ -44,7 +46,6 @@ def write_report(
     rankings: dict,
     out: Path,
     encode: Encode | None = None,
-    num_examples: int = 4,
     layer: int | None = None,
     skills: dict[str, float] | None = None,
     areas: dict[str, list[float]] | None = None,
@@ -59,7 +60,6 @@ def write_report(
         out: file to write.
         encode: encodes image files and texts for the model; None for a data set of region
             features, which has no image files.
-        num_examples: number of queries shown for each direction.
         layer: index of the fusion layer of Grad-CAM, see :func:`layer_index`.
         skills: metrics of ``SkillMetric``, for the radar; None for none.
         areas: how well the maps of words find objects, for :func:`draw_areas`; None for none.
@@ -71,7 +71,7 @@ def write_report(
     curves = select_curves(read_scalars(work_dir))
     # Spread evenly over the set, not the best ones.
     num_images = len(rankings['images'])
-    queries = np.linspace(0, num_images - 1, num_examples + 2).astype(int)[1:-1].tolist()
+    queries = np.linspace(0, num_images - 1, EXAMPLES + 2).astype(int)[1:-1].tolist()
     has_files = encode is not None
     heat_maps = None
     if encode:

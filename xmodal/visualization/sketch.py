@@ -113,7 +113,7 @@ def draw_sizes(
     return figure
 
 
-def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str]:
+def project_to_plane(points: np.ndarray) -> tuple[np.ndarray, str]:
     """Projects points (T, C) to the plane with UMAP if it is installed, otherwise with PCA.
 
     Returns:
@@ -129,7 +129,7 @@ def project_to_plane(points: np.ndarray, seed: int = 0) -> tuple[np.ndarray, str
             logging.WARNING,
         )
         return _principal_plane(points), 'PCA'
-    return umap.UMAP(n_components=2, random_state=seed).fit_transform(points), 'UMAP'
+    return umap.UMAP(n_components=2, random_state=0).fit_transform(points), 'UMAP'
 
 
 def _principal_plane(points: np.ndarray) -> np.ndarray:

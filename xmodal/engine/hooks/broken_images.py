@@ -7,6 +7,9 @@ from mmengine.runner import Runner
 
 from xmodal.registry import HOOKS
 
+PATIENCE = 1000  # samples before the share is checked
+INTERVAL = 50  # iterations between checks
+
 
 @HOOKS.register_module()
 class BrokenImageHook(Hook):
@@ -16,14 +19,12 @@ class BrokenImageHook(Hook):
     paths. A run that is resumed goes on counting; of several processes the first one's paths count.
 
     Args:
-        limit: largest share of broken images. It is checked after ``patience`` samples and at the
-            end of every epoch.
-        patience: number of samples before the share is checked.
-        interval: iterations between checks.
+        limit: largest share of broken images. It is checked after a thousand samples and at the end
+            of every epoch.
     """
 
-    def __init__(self, limit: float = 0.001, patience: int = 1000, interval: int = 50) -> None:
-        self.limit, self.patience, self.interval = limit, patience, interval
+    def __init__(self, limit: float = 0.001) -> None:
+        self.limit = limit
         self.seen = self.batches = 0
         self.broken: list[str] = []
 
@@ -52,13 +53,13 @@ class BrokenImageHook(Hook):
             for path in sample.metainfo.get('skipped', ()):
                 runner.logger.warning(f'broken image, replaced by another: {path}')
                 self.broken.append(path)
-        if self.every_n_train_iters(runner, self.interval):
-            self._check(runner, self.patience)
+        if self.every_n_train_iters(runner, INTERVAL):
+            self._check(runner, PATIENCE)
 
     def after_train_epoch(self, runner: Runner) -> None:
-        """Checks the share; after a whole epoch without regard to ``patience``."""
+        """Checks the share; after a whole epoch without regard to ``PATIENCE``."""
         is_whole_epoch = self.batches >= len(runner.train_dataloader)
-        self._check(runner, 0 if is_whole_epoch else self.patience)
+        self._check(runner, 0 if is_whole_epoch else PATIENCE)
 
     def _check(self, runner: Runner, patience: int) -> None:
         """Ends the run if the share over all ranks is above the limit."""

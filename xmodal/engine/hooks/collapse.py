@@ -8,6 +8,8 @@ from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
+TOLERANCE = 0.02  # largest relative distance between a loss and its plateau
+
 
 @HOOKS.register_module()
 class CollapseHook(Hook):
@@ -19,12 +21,10 @@ class CollapseHook(Hook):
 
     Args:
         patience: consecutive iterations on the plateau before the warning; every run begins there.
-        tolerance: largest relative distance between the loss and the plateau.
     """
 
-    def __init__(self, patience: int = 300, tolerance: float = 0.02) -> None:
-        self.patience, self.tolerance = patience, tolerance
-        self.iterations = 0
+    def __init__(self, patience: int = 300) -> None:
+        self.patience, self.iterations = patience, 0
 
     def before_train(self, runner: Runner) -> None:
         """Checks the loss.
@@ -45,7 +45,7 @@ class CollapseHook(Hook):
         loss, batch = unwrap(runner.model).loss_module, len(data_batch['data_samples'])
         plateau = loss.plateau(batch)
         distance = abs(float(outputs['loss_triplet'].detach()) - plateau)
-        self.iterations = self.iterations + 1 if distance < self.tolerance * plateau else 0
+        self.iterations = self.iterations + 1 if distance < TOLERANCE * plateau else 0
         if self.iterations and self.iterations % self.patience == 0:
             each = f' · {batch - 1} negatives' if loss.negatives == 'sum' else ''
             runner.logger.warning(
