@@ -59,16 +59,16 @@ def main() -> None:
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     first = int(model.backbone.image_encoder.has_cls)
-    areas = [[] for _ in range(model.backbone.fusion.depth + 1)]
+    aucs = [[] for _ in range(model.backbone.fusion.depth + 1)]
     images = range(min(IMAGES, len(dataset)))
     for batch, _, image, text in encode_first_captions(model, dataset, images, collate, 'images'):
         layers = [model.relate(*pair).similarity for pair in tokens_by_layer(model, image, text)]
         for row, word, on_object, _ in words_on_objects(model, batch, image, objects):
-            for area, similarity in zip(areas, layers, strict=True):
+            for of_layer, similarity in zip(aucs, layers, strict=True):
                 scores = similarity[row, first : first + len(on_object), 1 + word].mean(-1)
-                area.append(float(location_auc(scores, on_object)))
-    for layer, area in enumerate(areas):
-        print(f'layer {layer}: {fmean(area):.3f}')
+                of_layer.append(float(location_auc(scores, on_object)))
+    for layer, of_layer in enumerate(aucs):
+        print(f'layer {layer}: {fmean(of_layer):.3f}')
 
 
 if __name__ == '__main__':

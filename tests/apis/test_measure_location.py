@@ -98,13 +98,13 @@ def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared)
     assert location.anchors is None and location.scope == 'among proposals'
     assert location.rivals == len(among) > 3
     assert location.among[SIMILARITY][0] == close(mean(among))
-    assert location.areas[SIMILARITY][0] == close(mean(literal[SIMILARITY]))
-    assert location.areas[SIMILARITY][2] == close(mean(literal['group 1']))
-    assert location.areas[NEARNESS][0] == close(mean(literal[NEARNESS]))
-    assert location.areas['Grad-CAM, layer 1 of 2'].item() == close(mean(literal['first']))
-    assert location.areas['Grad-CAM, layer 2 of 2'].item() == close(mean(literal['last']))
-    assert location.areas[MIDDLE].item() == close(mean(literal[MIDDLE]))
-    assert len(location.areas) == 5 and len(location.areas[NEARNESS]) == 5
+    assert location.aucs[SIMILARITY][0] == close(mean(literal[SIMILARITY]))
+    assert location.aucs[SIMILARITY][2] == close(mean(literal['group 1']))
+    assert location.aucs[NEARNESS][0] == close(mean(literal[NEARNESS]))
+    assert location.aucs['Grad-CAM, layer 1 of 2'].item() == close(mean(literal['first']))
+    assert location.aucs['Grad-CAM, layer 2 of 2'].item() == close(mean(literal['last']))
+    assert location.aucs[MIDDLE].item() == close(mean(literal[MIDDLE]))
+    assert len(location.aucs) == 5 and len(location.aucs[NEARNESS]) == 5
 
 
 def test_with_instances_the_objects_of_words_are_looked_for(prepared, tiny_world):
@@ -142,7 +142,7 @@ def test_with_instances_the_objects_of_words_are_looked_for(prepared, tiny_world
                     mean([x for x, inside in zip(is_anchor, is_on, strict=True) if not inside])
                 )
     assert location.count == len(areas)
-    assert location.areas[SIMILARITY][0] == pytest.approx(mean(areas), abs=1e-3)
+    assert location.aucs[SIMILARITY][0] == pytest.approx(mean(areas), abs=1e-3)
     assert location.rivals == len(among) > 3
     for name, literal in zip((SIMILARITY, MIDDLE), zip(*among, strict=True), strict=True):
         assert location.among[name][0] == pytest.approx(mean(literal), abs=1e-3)

@@ -111,7 +111,7 @@ def test_the_tool_prints_the_statistics_of_a_trained_model(
 
 
 def test_the_lines_of_a_map_are_those_of_the_mean_of_its_groups_and_of_each():
-    areas = {'S': torch.tensor([0.75, 0.5, 1.0]), 'Grad-CAM': torch.tensor([0.625])}
+    aucs = {'S': torch.tensor([0.75, 0.5, 1.0]), 'Grad-CAM': torch.tensor([0.625])}
     lines = [
         ('things', '7'),
         ('share of anchors on the object of a word', '0.250'),
@@ -121,7 +121,7 @@ def test_the_lines_of_a_map_are_those_of_the_mean_of_its_groups_and_of_each():
         ('AUC of S, group 1', '1.000'),
         ('AUC of Grad-CAM', '0.625'),
     ]
-    location = Location(7, areas, torch.tensor([0.25, 0.125]), 0, {}, 'among others')
+    location = Location(7, aucs, torch.tensor([0.25, 0.125]), 0, {}, 'among others')
     assert list(location_rows(location, 'things')) == lines
     assert list(location_rows(location._replace(anchors=None), 'things')) == lines[:1] + lines[3:]
     location = location._replace(rivals=3, among={'Grad-CAM': torch.tensor([0.375])})

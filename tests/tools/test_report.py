@@ -95,11 +95,11 @@ def test_it_shows_how_well_maps_find_the_objects_of_words(run, tiny_world, monke
     rows = range(len(dataset))
     location = measure_location(inferencer.model, dataset, stack_images, rows, [file])
     assert location.among
-    named = {f'{name},\namong named objects': areas for name, areas in location.among.items()}
+    named = {f'{name},\namong named objects': aucs for name, aucs in location.among.items()}
     shown = re.findall(r'<tr><td>([^<]+)</td><td>([\d.]+)</td><td>([\d. ]*)</td></tr>', page)
     assert shown == [
         (name, f'{mean:.2f}', ''.join(f'{area:.2f} ' for area in groups))
-        for name, (mean, *groups) in (location.areas | named).items()
+        for name, (mean, *groups) in (location.aucs | named).items()
     ]
     names = [name for name, *_ in shown if 'among' not in name]
     assert names[-2:] == ['Grad-CAM, layer 1 of 2', 'nearness to the middle, blind']

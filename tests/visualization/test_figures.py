@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from xmodal.visualization.figures import draw_areas, draw_radar, read_scalars, to_uri
+from xmodal.visualization.figures import draw_aucs, draw_radar, read_scalars, to_uri
 
 
 def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_path):
@@ -41,8 +41,8 @@ def test_images_are_encoded_without_a_warning(side, kind, capfd):
     assert not capfd.readouterr().err  # OpenCV warns of options of another format
 
 
-def test_areas_are_dots_of_means_rings_of_groups_and_a_line_of_chance():
-    (axes,) = draw_areas({'S': [0.75, 0.5, 1.0], 'Grad-CAM': [0.25]}).axes
+def test_aucs_are_dots_of_means_rings_of_groups_and_a_line_of_chance():
+    (axes,) = draw_aucs({'S': [0.75, 0.5, 1.0], 'Grad-CAM': [0.25]}).axes
     chance, *points = [line.get_xydata().tolist() for line in axes.lines]
     assert [x for x, _ in chance] == [0.5, 0.5]
     assert points == [[[0.75, 0]], [[0.5, 0], [1.0, 0]], [[0.25, 1]], []]

@@ -164,21 +164,21 @@ def location_rows(location: Location, targets: str) -> Iterator[tuple[str, str]]
     if location.anchors is not None:
         for place, share in zip(('on', 'off'), location.anchors, strict=True):
             yield f'share of anchors {place} the object of a word', f'{share:.3f}'
-    yield from area_rows(location.areas)
+    yield from auc_rows(location.aucs)
     if location.rivals:
         yield f'{targets}, with tokens {location.scope}', str(location.rivals)
-        yield from area_rows(location.among, f', {location.scope}')
+        yield from auc_rows(location.among, f', {location.scope}')
 
 
-def area_rows(areas: dict[str, Tensor], scope: str = '') -> Iterator[tuple[str, str]]:
-    """Label and value of the areas of each map, and of its groups."""
-    for name, values in areas.items():
+def auc_rows(aucs: dict[str, Tensor], scope: str = '') -> Iterator[tuple[str, str]]:
+    """Label and value of the AUC of each map, and of its groups."""
+    for name, values in aucs.items():
         labels = ['']
         if len(values) > 1:
             groups = [f', group {group}' for group in range(len(values) - 1)]
             labels = [', mean of the groups', *groups]
-        for label, area in zip(labels, values, strict=True):
-            yield f'AUC of {name}{label}{scope}', f'{area:.3f}'
+        for label, auc in zip(labels, values, strict=True):
+            yield f'AUC of {name}{label}{scope}', f'{auc:.3f}'
 
 
 def main() -> None:

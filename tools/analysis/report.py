@@ -117,7 +117,7 @@ def find_instances(dataset: ConfigDict) -> list[Path]:
     return [file] if file.is_file() else []
 
 
-def measure_areas(
+def measure_aucs(
     model: nn.Module, config: Config, instances: list[Path]
 ) -> dict[str, list[float]] | None:
     """The AUC of the maps of words on test images; None for a model without maps of words."""
@@ -130,7 +130,7 @@ def measure_areas(
     rows = evenly_spaced(range(len(dataset)), IMAGES)
     location = measure_location(model, dataset, collate, rows, instances)
     among = {f'{name},\n{location.scope}': values for name, values in location.among.items()}
-    return {name: values.tolist() for name, values in (location.areas | among).items()}
+    return {name: values.tolist() for name, values in (location.aucs | among).items()}
 
 
 def main() -> None:
@@ -157,7 +157,7 @@ def main() -> None:
         encode,
         layer=args.layer,
         skills=skills,
-        areas=measure_areas(model, config, instances),
+        aucs=measure_aucs(model, config, instances),
     )
     print(f'{out}: open it in a browser')
 

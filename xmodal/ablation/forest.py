@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from xmodal.ablation.comparison import Comparison
-from xmodal.visualization.figures import to_svg
+from xmodal.visualization.figures import style_axes, to_svg
 
 COLOURS = dict(better='#2e8b57', worse='#c9472b', equivalent='#3b6fd4', undecided='#999')
 _MAX_COLUMNS = 3
@@ -57,10 +57,7 @@ def _draw_panel(axes: Axes, title: str, comparisons: Sequence[Comparison]) -> No
             axes.axhline(place, color=colour, linewidth=style['linewidth'])
     axes.set_yticks(range(len(comparisons)), [comparison.row.label for comparison in comparisons])
     axes.set_ylim(len(comparisons) - 0.4, -0.6)
-    axes.set_title(title, loc='left', fontsize=9, color='#555')
-    axes.tick_params(labelsize=7, colors='#777', length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    style_axes(axes, title)
 
 
 def write_forest(file: Path, found: Iterable[tuple[str, Comparison]]) -> bool:

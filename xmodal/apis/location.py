@@ -14,7 +14,7 @@ from xmodal.errors import ConfigError
 from xmodal.evaluation.first_captions import EncodedCaptions, encode_first_captions
 from xmodal.evaluation.location import (
     NamedBox,
-    map_areas,
+    map_aucs,
     read_objects,
     token_centres,
     tokens_on_referents,
@@ -46,18 +46,18 @@ class Location(NamedTuple):
 
     Attributes:
         count: number of words, or of expressions.
-        areas: by the name of a map, the mean of the areas of :func:`map_areas`, (1,) or (1 + G,).
+        aucs: by the name of a map, the mean of the AUCs of :func:`map_aucs`, (1,) or (1 + G,).
         anchors: shares of anchors on the object of a word and beside it, (2,); None for a position
             without a threshold, and for expressions.
         rivals: number of words that have tokens of their own beside such of other words; of
             expressions, beside tokens of other proposals.
-        among: the areas of their maps over the former and the latter alone. A map that is the same
+        among: the AUCs of their maps over the former and the latter alone. A map that is the same
             for all words has about 0.5.
         scope: what the latter are on: 'among named objects', or 'among proposals'.
     """
 
     count: int
-    areas: dict[str, Tensor]
+    aucs: dict[str, Tensor]
     anchors: Tensor | None
     rivals: int
     among: dict[str, Tensor]
@@ -90,22 +90,22 @@ def measure_location(
         for file in instances:
             for image, boxes in read_objects(file).items():
                 objects[image] += boxes
-    areas, among, shares = [], [], []
+    aucs, among, shares = [], [], []
     delta = getattr(find_position(model), 'delta', None)
     for maps, on_object, on_others in _targets(model, dataset, collate, rows, objects):
-        areas.append(map_areas(maps, on_object))
+        aucs.append(map_aucs(maps, on_object))
         on_one = on_object ^ on_others  # tokens on both are left out
         if (on_object & on_one).any() and (on_others & on_one).any():
             shown = {name: values[on_one] for name, values in maps.items()}
-            among.append(map_areas(shown, on_object[on_one]))
+            among.append(map_aucs(shown, on_object[on_one]))
         if instances and delta is not None and SIMILARITY in maps:
             anchors = F.anchor_mask(maps[SIMILARITY], delta).float()
             shares.append(torch.stack([anchors[on_object].mean(), anchors[~on_object].mean()]))
-    if not areas:
+    if not aucs:
         raise ConfigError(_nothing_found(instances))
     return Location(
-        len(areas),
-        _means(areas),
+        len(aucs),
+        _means(aucs),
         torch.stack(shares).double().mean(0) if shares else None,
         len(among),
         _means(among),
@@ -113,11 +113,11 @@ def measure_location(
     )
 
 
-def _means(areas: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of the areas of each map."""
+def _means(aucs: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean AUC of each map."""
     return {
-        name: torch.stack([of_target[name] for of_target in areas]).double().mean(0)
-        for name in (areas[0] if areas else ())
+        name: torch.stack([of_target[name] for of_target in aucs]).double().mean(0)
+        for name in (aucs[0] if aucs else ())
     }
 
 

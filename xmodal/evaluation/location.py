@@ -45,8 +45,8 @@ def location_auc(scores: Tensor, on_object: Tensor) -> Tensor:
     return ((on > beside).float() + 0.5 * (on == beside).float()).mean((0, 1))
 
 
-def map_areas(maps: dict[str, Tensor], on_object: Tensor) -> dict[str, Tensor]:
-    """The areas of :func:`location_auc` of several maps.
+def map_aucs(maps: dict[str, Tensor], on_object: Tensor) -> dict[str, Tensor]:
+    """The AUCs of several maps, each by :func:`location_auc`.
 
     Args:
         maps: by name, (M,), or (M, G) for one of each group; higher is nearer.
@@ -55,13 +55,13 @@ def map_areas(maps: dict[str, Tensor], on_object: Tensor) -> dict[str, Tensor]:
     Returns:
         By name, (1,); of groups (1 + G,): that of the mean of the groups, then that of each.
     """
-    areas = {}
+    aucs = {}
     for name, scores in maps.items():
         columns = scores[:, None]
         if scores.ndim == 2:
             columns = torch.cat([scores.mean(1, keepdim=True), scores], 1)
-        areas[name] = location_auc(columns, on_object)
-    return areas
+        aucs[name] = location_auc(columns, on_object)
+    return aucs
 
 
 def tokens_in_boxes(boxes: list[list[float]], centres: Tensor) -> Tensor:

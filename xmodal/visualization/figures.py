@@ -50,30 +50,24 @@ def select_curves(
     return {name: scalars[name] for name in order if len(scalars[name]) > 1}
 
 
-def draw_curve(name: str, points: list[tuple[int, float]]) -> str:
-    """Draws a small curve over the steps of :func:`read_scalars`, as SVG."""
-    figure = Figure(figsize=(3.4, 1.9), layout='constrained')
-    _plot_curve(figure.subplots(), name, points)
-    return to_svg(figure)
-
-
 def draw_curves(curves: dict[str, list[tuple[int, float]]], columns: int = 3) -> Figure:
     """Draws small curves over the steps of :func:`read_scalars`, side by side."""
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(3.4 * columns, 1.9 * rows), layout='constrained')
     panels = figure.subplots(rows, columns, squeeze=False).flat
     for (name, points), axes in zip(curves.items(), panels, strict=False):
-        _plot_curve(axes, name, points)
+        axes.plot(*zip(*points, strict=True), color=COLOUR, linewidth=1.6)
+        axes.grid(axis='y', color='#ddd', linewidth=0.6)
+        style_axes(axes, name)
     for axes in panels:  # those left over
         axes.set_visible(False)
     return figure
 
 
-def _plot_curve(axes: Axes, name: str, points: list[tuple[int, float]]) -> None:
-    axes.plot(*zip(*points, strict=True), color=COLOUR, linewidth=1.6)
-    axes.set_title(name, loc='left', fontsize=9, color='#555')
+def style_axes(axes: Axes, title: str = '') -> None:
+    """A small grey title and labels, without ticks and without a frame."""
+    axes.set_title(title, loc='left', fontsize=9, color='#555')
     axes.tick_params(labelsize=7, colors='#777', length=0)
-    axes.grid(axis='y', color='#ddd', linewidth=0.6)
     for side in axes.spines.values():
         side.set_visible(False)
 
@@ -98,8 +92,7 @@ def draw_scales(records: list[dict]) -> list[Figure]:
                 if points:
                     axes.plot(*zip(*points, strict=True), label=key.replace('_', ' '))
             axes.set_yscale('log')
-            axes.set_title(name, loc='left', fontsize=9, color='#555')
-            axes.tick_params(labelsize=7, colors='#777', length=0)
+            style_axes(axes, name)
             if axes.lines:
                 axes.legend(fontsize=7, frameon=False)
         figures.append(figure)
@@ -131,26 +124,24 @@ def draw_radar(ways: dict[str, dict[str, float]]) -> Figure:
     return figure
 
 
-def draw_areas(areas: dict[str, list[float]]) -> Figure:
+def draw_aucs(aucs: dict[str, list[float]]) -> Figure:
     """Draws the area under the ROC curve of maps, a row for each, with chance as a line.
 
     Args:
-        areas: by the name of a map, that of the mean of its groups as a dot, and then that of each
+        aucs: by the name of a map, that of the mean of its groups as a dot, and then that of each
             group as a ring.
     """
-    figure = Figure(figsize=(4.6, 0.7 + 0.36 * len(areas)), layout='constrained')
+    figure = Figure(figsize=(4.6, 0.7 + 0.36 * len(aucs)), layout='constrained')
     axes = figure.subplots()
+    style_axes(axes)
     axes.axvline(0.5, color='#999', linewidth=1, linestyle='--')
-    for row, (area, *groups) in enumerate(areas.values()):
-        axes.plot([area], [row], 'o', markersize=8, color=COLOUR, alpha=0.5)
+    for row, (auc, *groups) in enumerate(aucs.values()):
+        axes.plot([auc], [row], 'o', markersize=8, color=COLOUR, alpha=0.5)
         axes.plot(groups, [row] * len(groups), 'o', markersize=5, color='#333', fillstyle='none')
-    axes.set_yticks(range(len(areas)), list(areas), fontsize=9, color='#555')
-    axes.set_ylim(len(areas) - 0.5, -0.5)
+    axes.set_yticks(range(len(aucs)), list(aucs), fontsize=9, color='#555')
+    axes.set_ylim(len(aucs) - 0.5, -0.5)
     axes.set_xlim(0, 1)
-    axes.set_xticks([0, 0.5, 1], ['0', '0.5, chance', '1'], fontsize=7, color='#777')
-    axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    axes.set_xticks([0, 0.5, 1], ['0', '0.5, chance', '1'])
     return figure
 
 

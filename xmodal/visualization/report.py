@@ -12,8 +12,8 @@ from torch import nn
 
 from xmodal.datasets.base import evenly_spaced
 from xmodal.visualization.figures import (
-    draw_areas,
-    draw_curve,
+    draw_aucs,
+    draw_curves,
     draw_radar,
     draw_scales,
     read_scalars,
@@ -48,7 +48,7 @@ def write_report(
     encode: Encode | None = None,
     layer: int | None = None,
     skills: dict[str, float] | None = None,
-    areas: dict[str, list[float]] | None = None,
+    aucs: dict[str, list[float]] | None = None,
 ) -> None:
     """Writes the report of a run.
 
@@ -62,7 +62,7 @@ def write_report(
             features, which has no image files.
         layer: index of the fusion layer of Grad-CAM, see :func:`layer_index`.
         skills: metrics of ``SkillMetric``, for the radar; None for none.
-        areas: how well the maps of words find objects, for :func:`draw_areas`; None for none.
+        aucs: how well the maps of words find objects, for :func:`draw_aucs`; None for none.
 
     Raises:
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
@@ -90,11 +90,11 @@ def write_report(
         num_texts=len(rankings['texts']),
         skills=attainable_shares(skills or {}),
         radar=_draw_radar(skills or {}),
-        curves=[draw_curve(name, points) for name, points in curves.items()],
+        curves=[to_svg(draw_curves({name: points}, 1)) for name, points in curves.items()],
         text_to_image=[text_to_image_example(rankings, image, has_files) for image in queries],
         image_to_text=[image_to_text_example(rankings, image, has_files) for image in queries],
-        areas=areas,
-        found=to_svg(draw_areas(areas)) if areas else '',
+        aucs=aucs,
+        found=to_svg(draw_aucs(aucs)) if aucs else '',
         heat_maps=heat_maps,
         layer=layer_name,
         sketches=_draw_sketches(model, rankings['texts']),

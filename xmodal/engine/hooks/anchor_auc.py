@@ -71,17 +71,17 @@ class AnchorAucHook(Hook):
         model = runner.whole_model().eval()
         loader = runner.val_loop.dataloader
         count = min(self.images, len(loader.dataset))
-        areas = []
+        aucs = []
         first = int(model.backbone.image_encoder.has_cls)
         captions = encode_first_captions(model, loader.dataset, range(count), loader.collate_fn)
         for batch, _, image, text in captions:
             maps = model.relate(image, text).similarity[:, first:, 1:].mean(-1).float().cpu()
             for row, index, on_object, _ in words_on_objects(model, batch, image, self.objects):
-                areas.append(float(location_auc(maps[row, : len(on_object), index], on_object)))
-        if not areas:
+                aucs.append(float(location_auc(maps[row, : len(on_object), index], on_object)))
+        if not aucs:
             raise ConfigError(
                 'AnchorAucHook: no word of the captions is a name or attribute of the instances of '
                 'its image: are hook.instances those of val_dataloader?'
             )
-        runner.visualizer.add_scalars({'anchor_auc': fmean(areas)}, step=runner.iter)
-        runner.logger.info(f'anchor_auc: {fmean(areas):.3f} ({len(areas)} words, {count} images)')
+        runner.visualizer.add_scalars({'anchor_auc': fmean(aucs)}, step=runner.iter)
+        runner.logger.info(f'anchor_auc: {fmean(aucs):.3f} ({len(aucs)} words, {count} images)')
