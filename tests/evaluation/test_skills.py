@@ -8,7 +8,7 @@ import torch
 
 from xmodal.evaluation import SkillMetric, StatementMetric, WinogroundMetric
 from xmodal.evaluation.queries import figure
-from xmodal.evaluation.skills import best_threshold, rank_auc
+from xmodal.evaluation.skills import best_threshold
 
 
 def measure(metric, samples):
@@ -138,9 +138,13 @@ def test_statements_are_judged_by_the_threshold_of_the_other_half():
     assert figures == {'vectors/accuracy': 100, 'chance/accuracy': 100}  # an AUC needs both labels
 
 
-def test_ties_count_half():
-    true, false = np.array([1.0, 2.0]), np.array([1.0, 0.0])
-    assert rank_auc(true, false) == (0.5 + 1 + 1 + 1) / 4
+def test_ties_count_half_in_an_auc():
+    scored = [('a', 1.0, 1), ('a', 1.0, 0), ('b', 2.0, 1), ('b', 0.0, 0)]
+    figures, _ = measure(
+        StatementMetric(),
+        [('near', label, [score], None, image, '') for image, score, label in scored],
+    )
+    assert figures['vectors/auc'] == 100 * (0.5 + 1 + 1 + 1) / 4
 
 
 def test_a_threshold_is_the_best_of_all():

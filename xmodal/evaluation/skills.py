@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from statistics import fmean
 
 import numpy as np
+from scipy.stats import mannwhitneyu
 
 from xmodal.evaluation.task import TaskMetric, in_percent, where
 from xmodal.registry import METRICS
@@ -176,9 +177,11 @@ class StatementMetric(MinimalPairMetric):
         metrics = super().compute_metrics(records)
         metrics['chance/accuracy'] = float(100 * max(labels.mean(), 1 - labels.mean()))
         if 0 < labels.mean() < 1:
+            pairs = (labels == 1).sum() * (labels == 0).sum()
             for way in ways(records):
                 scores = np.array([record[way][0] for record in records])
-                metrics[f'{way}/auc'] = 100 * rank_auc(scores[labels == 1], scores[labels == 0])
+                wins = mannwhitneyu(scores[labels == 1], scores[labels == 0]).statistic
+                metrics[f'{way}/auc'] = float(100 * wins / pairs)
             metrics['chance/auc'] = 50.0
         return metrics
 
@@ -229,9 +232,3 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
     right = [np.mean((scores > threshold) == labels) for threshold in thresholds]
     best = np.flatnonzero(np.array(right) == max(right))
     return float(thresholds[best[len(best) // 2]])
-
-
-def rank_auc(true: np.ndarray, false: np.ndarray) -> float:
-    """The chance that a true one scores higher than a false one; ties count half."""
-    more = true[:, None] > false[None]
-    return float((more + 0.5 * (true[:, None] == false[None])).mean())
