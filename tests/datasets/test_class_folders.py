@@ -1,6 +1,7 @@
 """Images in one folder per class."""
 
 import json
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -38,6 +39,22 @@ def test_files_made_by_programs_are_neither_classes_nor_images(folders):
     (root / 'n02/weird.jpg').mkdir()
     after = ClassFolderDataset(str(root))
     assert (after.class_names, after.images) == (before.class_names, before.images)
+
+
+@pytest.mark.parametrize('suffix', ['tif', 'TIFF', 'gif', 'avif', 'webp', 'bmp'])
+def test_images_of_all_formats_that_are_read_are_found(folders, suffix):
+    (folders / f'val/n02/1.{suffix}').write_bytes(b'')
+    dataset = ClassFolderDataset(str(folders / 'val'))
+    assert [Path(path).name for path, label in dataset.images if label == 1] == [
+        '0.JPEG', f'1.{suffix}',
+    ]  # fmt: skip
+
+
+def test_a_class_without_images_is_named(folders):
+    (folders / 'val/n01b').mkdir()
+    (folders / 'val/n01b/0.svg').write_text('<svg/>')
+    with pytest.raises(FileNotFoundError, match=r'val/n01b: the folder of a class has no images'):
+        ClassFolderDataset(str(folders / 'val'))
 
 
 def write_names(folder, content):

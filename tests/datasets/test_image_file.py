@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from xmodal.datasets.image_file import BrokenImageError, decode_image, read_image, write_image
+from xmodal.datasets.image_file import (
+    IMAGE_SUFFIXES,
+    BrokenImageError,
+    decode_image,
+    image_stem,
+    read_image,
+    write_image,
+)
 
 
 @pytest.fixture
@@ -34,6 +41,19 @@ def png_that_claims(width, height):
     header = struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0)
     body = chunk(b'IHDR', header) + chunk(b'IDAT', zlib.compress(b'')) + chunk(b'IEND', b'')
     return b'\x89PNG\r\n\x1a\n' + body
+
+
+@pytest.mark.parametrize('suffix', IMAGE_SUFFIXES)
+def test_files_of_every_suffix_that_a_folder_is_searched_for_are_read(tmp_path, suffix):
+    file = tmp_path / f'2020.01{suffix}'
+    try:
+        Image.new('RGB', (40, 30), (200, 60, 20)).save(file)
+    except (KeyError, OSError) as error:
+        pytest.skip(f'this Pillow does not write it: {error}')
+    if not cv2.haveImageReader(str(file)):
+        pytest.skip('this OpenCV does not read it')
+    np.testing.assert_allclose(read_image(file), np.full((30, 40, 3), (200, 60, 20)), atol=4)
+    assert image_stem(file) == '2020.01'
 
 
 @pytest.mark.parametrize('options', [{}, {'progressive': True}], ids=str)

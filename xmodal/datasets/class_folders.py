@@ -31,7 +31,7 @@ class ClassFolderDataset(SampleDataset):
         class_names: the name of each class.
 
     Raises:
-        FileNotFoundError: when there is no folder with images, or no file of names.
+        FileNotFoundError: when there is no folder, one without images, or no file of names.
         ValueError: when folders and names do not match.
     """
 
@@ -46,16 +46,14 @@ class ClassFolderDataset(SampleDataset):
         super().__init__(pipeline, test_mode, seed)
         paths = Path(data_root).glob('*')
         folders = sorted(path for path in paths if _is_visible(path.name) and path.is_dir())
-        self.images = [
-            (path, label)
-            for label, folder in enumerate(folders)
-            for path in sorted(entry.path for entry in os.scandir(folder) if _is_image(entry))
-        ]
-        if not self.images:
+        if not folders:
             raise FileNotFoundError(
                 f"ClassFolderDataset: data_root='{data_root}' (relative to {Path.cwd()}) has no "
                 'class folders with images'
             )
+        self.images = [
+            (path, label) for label, folder in enumerate(folders) for path in _images_in(folder)
+        ]
         folder_names = [folder.name for folder in folders]
         self.class_names = (
             read_class_names(class_names, folder_names) if class_names else folder_names
@@ -74,6 +72,17 @@ class ClassFolderDataset(SampleDataset):
             'label': label,
             'sample_index': index,
         }
+
+
+def _images_in(folder: Path) -> list[str]:
+    """The images of a class, which needs some: its name competes for those of the others."""
+    images = sorted(entry.path for entry in os.scandir(folder) if _is_image(entry))
+    if not images:
+        raise FileNotFoundError(
+            f'{folder}: the folder of a class has no images ({", ".join(IMAGE_SUFFIXES)}): add '
+            'some, or move the folder away'
+        )
+    return images
 
 
 def _is_image(entry: os.DirEntry) -> bool:

@@ -17,7 +17,6 @@ from xmodal.fields import Fields, as_objects
 from xmodal.files import read_json, reads
 from xmodal.structures import Regions
 
-SUFFIXES = (*IMAGE_SUFFIXES, '.tif', '.tiff', '.gif')
 LISTS = ('.csv', '.json')
 _MISSING = -1  # in the place of the size and the time of a file that is not there
 
@@ -135,7 +134,7 @@ def _images_below(folder: Path) -> Iterator[Entry]:
     """Without a :class:`Path` for each file: folders have hundred thousands of them."""
     for parent, _, names in os.walk(folder, onerror=_raise):
         for name in names:
-            if name.lower().endswith(SUFFIXES):
+            if name.lower().endswith(IMAGE_SUFFIXES):
                 yield _file_entry(os.path.join(parent, name))
 
 
@@ -152,7 +151,7 @@ def _entries(file: Path, root: str | Path | None) -> Iterator[Entry]:
         names = _csv_names(file) if suffix == '.csv' else _albef_names(file)
         for name in names:
             yield _file_entry(str(Path(root or file.parent, name)))
-    elif suffix in SUFFIXES:
+    elif suffix in IMAGE_SUFFIXES:
         yield _file_entry(str(file))
 
 
@@ -186,7 +185,7 @@ def _shard_entries(file: Path) -> Iterator[Entry]:
     try:
         with tarfile.open(file, 'r:') as tar:
             for member in tar:
-                if member.isreg() and Path(member.name).suffix.lower() in SUFFIXES:
+                if member.isreg() and Path(member.name).suffix.lower() in IMAGE_SUFFIXES:
                     name = f'{file}::{member.name}'
                     yield Entry(name, str(file), member.offset_data, member.size, mtime)
     except tarfile.TarError as error:
