@@ -2,6 +2,8 @@
 
 import copy
 import json
+import os
+import resource
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -300,23 +302,31 @@ def test_a_hub_that_refuses_a_folder_is_one_sentence(tmp_path, monkeypatch):
         push_to_hub(tmp_path, 'user/name')
 
 
-def test_a_folder_is_written_whole_or_not_at_all(trained, tmp_path, monkeypatch):
+@pytest.fixture
+def room_for():
+    """Limits the size of a file, which fails as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_folder_is_written_whole_or_not_at_all(trained, tmp_path, room_for):
     config, model, _ = trained
-
-    def fail(*_):
-        raise OSError('the disk is full')
-
-    monkeypatch.setattr('xmodal.zoo.saving.save_file', fail)
-    with pytest.raises(OSError, match='full'):
+    room_for(20_000)  # the config and the vocabulary, but not the weights
+    with pytest.raises(OSError, match=f'File too large.*{tmp_path}/new/model'):
         save_pretrained(model, config, tmp_path / 'new/model')
     assert not list((tmp_path / 'new').iterdir())
 
 
-def test_a_folder_is_as_open_as_any_other(trained, tmp_path):
+def test_a_folder_and_its_files_are_as_open_as_any_others(trained, tmp_path):
     config, model, _ = trained
-    (tmp_path / 'other').mkdir()
-    folder = save_pretrained(model, config, tmp_path / 'model')
-    assert folder.stat().st_mode == (tmp_path / 'other').stat().st_mode
+    former = os.umask(0o027)
+    try:
+        folder = save_pretrained(model, config, tmp_path / 'model')
+    finally:
+        os.umask(former)
+    assert folder.stat().st_mode & 0o777 == 0o750
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o640}
 
 
 def test_keys_of_older_versions_of_transformers_are_left_out():

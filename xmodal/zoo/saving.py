@@ -10,11 +10,12 @@ from typing import Any
 
 import torch
 from mmengine.config import Config
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from xmodal.engine.components import sections
 from xmodal.errors import ConfigError
+from xmodal.files import name_in_errors
 from xmodal.models.base import MomentumModel
 from xmodal.registry import MODELS
 from xmodal.version import __version__
@@ -51,11 +52,11 @@ def save_pretrained(
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, prefix='.') as private:  # whole, or not at all
-        new = Path(private, 'new')  # with the usual permissions, which are copied, too
-        new.mkdir()
-        content = _write_model(model, config, new, dtype)
-        shutil.copytree(new, folder, dirs_exist_ok=True)
+    with name_in_errors(folder), TemporaryDirectory(dir=folder.parent, prefix='.') as private:
+        content = _write_model(model, config, Path(private), dtype)  # whole, or not at all
+        folder.mkdir(exist_ok=True)
+        for file in Path(private).iterdir():
+            shutil.move(file, folder / file.name)
     write_card(folder / CARD, content, model, **(card or {}))
     return folder
 
@@ -71,7 +72,8 @@ def _write_model(
     _copy_extractors(content.get('test_dataloader', {}), folder, copied)
     (folder / CONFIG).write_text(content.pretty_text, encoding='utf-8')
     weights = _portable_weights(model, read_folder(folder), dtype)
-    save_file(weights, folder / WEIGHTS, {'format': 'pt', 'xmodal': __version__})
+    # Not by `save_file`: its file is private, and its error of a full disk is no OSError.
+    (folder / WEIGHTS).write_bytes(save(weights, {'format': 'pt', 'xmodal': __version__}))
     return content
 
 
