@@ -23,6 +23,7 @@ FOUNDATION = {
     'expansion',
     'fields',
     'files',
+    'hashing',
     'lora',
     'packaged',
     'products',

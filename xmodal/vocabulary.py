@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from xmodal.fields import read_object
 from xmodal.files import explain_errors, write_json
+from xmodal.hashing import hash_text
 
 SPECIAL_WORDS = ('<pad>', '<start>', '<end>', '<unk>')
 PAD, START, END, UNKNOWN = range(4)
@@ -97,8 +97,7 @@ class Vocabulary:
     @property
     def fingerprint(self) -> int:
         """A 63-bit hash, equal for vocabularies with the same words in the same order."""
-        digest = blake2b('\n'.join(self.words).encode(), digest_size=8).digest()
-        return int.from_bytes(digest, 'big') >> 1
+        return hash_text('\n'.join(self.words))
 
     @lru_cache(maxsize=2**20)  # noqa: B019 - one vocabulary per process, and each epoch asks again
     def encode(self, caption: str) -> tuple[int, ...]:

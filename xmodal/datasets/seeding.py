@@ -3,17 +3,18 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import ClassVar
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset, get_worker_info
 
+from xmodal.hashing import hash_text
+
 
 def derive_seed(*parts: object) -> int:
     """A 63-bit seed from any objects with a stable ``repr``."""
-    return int.from_bytes(blake2b(repr(parts).encode(), digest_size=8).digest(), 'big') >> 1
+    return hash_text(repr(parts))
 
 
 class SeededDataset:

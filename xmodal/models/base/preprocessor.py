@@ -2,13 +2,13 @@
 
 import logging
 from abc import ABC, abstractmethod
-from hashlib import blake2b
 
 import torch
 from mmengine.logging import print_log
 from mmengine.model import BaseDataPreprocessor
 from torch import Tensor
 
+from xmodal.hashing import hash_text
 from xmodal.structures import DataSample, ImageTextBatch, Regions
 
 _MANY = 0.2  # unknown words of a run's first texts
@@ -69,7 +69,7 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
             input_ids=input_ids,
             attention_mask=attention_mask,
             image_ids=self._ids([sample.image_id for sample in samples]),
-            text_ids=self._ids([text_identity(text) for text in texts]),
+            text_ids=self._ids([hash_text(text) for text in texts]),
             text_image_ids=self._ids(text_image_ids),
         )
         return {'inputs': batch, 'data_samples': samples}
@@ -100,8 +100,3 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
 
     def _ids(self, ids: list[int]) -> Tensor:
         return self._move(torch.tensor(ids, dtype=torch.int64))
-
-
-def text_identity(text: str) -> int:
-    """A stable 63-bit number of a caption, equal for equal captions in every process."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
