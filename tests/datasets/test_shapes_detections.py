@@ -5,39 +5,27 @@ import json
 import cv2
 import numpy as np
 import pytest
+from shown_objects import make_record, shown_objects
 
 from xmodal.datasets import PrecompDataset, RegionStore
 from xmodal.datasets.region_tsv import read_region_tsv
 from xmodal.datasets.shapes.detections import ATTRIBUTES, OBJECTS, label_regions
-from xmodal.datasets.shapes.record import Record
-from xmodal.datasets.shapes.regions import (
-    FEATURE_DIMS,
-    REGIONS,
-    Region,
-    describe_regions,
-    propose_regions,
-)
+from xmodal.datasets.shapes.regions import FEATURE_DIMS, REGIONS, describe_regions, propose_regions
 from xmodal.datasets.shapes.render import render_scene
-from xmodal.datasets.shapes.scene import sample_scene
 from xmodal.datasets.shapes.skills import generate_pairs
-
-SIZE = 96
 
 
 @pytest.fixture(scope='module')
 def detected():
-    """For each region of 60 scenes: the object that it is for, and its labels."""
+    """For each region of 60 scenes: the object that it shows, and its labels."""
     detections = []
     for index in range(60):
-        scene = sample_scene(5, 'train', index)
-        _, masks = render_scene(scene, SIZE)
-        boxes = tuple(cv2.boundingRect(mask.astype(np.uint8)) for mask in masks)
-        record = Record(scene, (), boxes, (), SIZE, '')
+        record = make_record(index)
         regions = propose_regions('train', record)
         labels = label_regions('train', record, regions)
-        for region, *region_labels in zip(regions, *labels, strict=True):
-            index = region.object_index
-            detections.append((None if index is None else scene.objects[index], *region_labels))
+        for shown, *region_labels in zip(shown_objects(record, regions), *labels, strict=True):
+            obj = None if shown is None else record.scene.objects[shown]
+            detections.append((obj, *region_labels))
     return detections
 
 
@@ -89,8 +77,7 @@ def test_scenes_of_minimal_pairs_have_regions_of_the_same_kind(tiny_world):
     for index, file in enumerate(files):
         image, stored = cv2.imread(str(file))[..., ::-1], store[file.stem]
         boxes = np.rint(stored.boxes.numpy() * spec['size']).astype(int)
-        regions = [Region(tuple(box), None) for box in boxes]
-        expected = (describe_regions(image, regions) - mean) / deviation
+        expected = (describe_regions(image, boxes) - mean) / deviation
         assert np.allclose(stored.features, expected, atol=2e-3, rtol=2e-3)  # float16
         scene, _ = generate_pairs(spec['seed'], index)
         for mask in render_scene(scene, spec['size'])[1]:

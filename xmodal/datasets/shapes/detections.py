@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import torch
+from torchvision.ops import box_iou
 
 from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.region_tsv import read_region_tsv, write_region_tsv
@@ -108,7 +110,7 @@ def _detect(
         record.size,
         record.size,
         ((features - mean) / deviation).astype(np.float32),
-        np.array([region.box for region in regions], np.float32),
+        np.array(regions, np.float32),
         label_regions(split, record, regions),
     )
 
@@ -117,19 +119,11 @@ def label_regions(split: str, record: Record, regions: list[Region]) -> ObjectLa
     """Class, attribute and confidences of regions, arrays (R,)."""
     rng = np.random.default_rng(derive_seed('detections', split, record.scene))
     boxes = [(x, y, x + width, y + height) for x, y, width, height in record.boxes]
-    overlaps = [[_iou(region.box, box) for box in boxes] for region in regions]
+    overlaps = box_iou(*(torch.tensor(x, dtype=torch.float64) for x in (regions, boxes))).tolist()
     labels = [_label(record, max(row), row.index(max(row)), rng) for row in overlaps]
     types = (np.int64, np.float32, np.int64, np.float32)
     columns = zip(*labels, strict=True)
     return ObjectLabels(*(np.array(c, t) for c, t in zip(columns, types, strict=True)))
-
-
-def _iou(a: tuple[int, ...], b: tuple[int, ...]) -> float:
-    """Intersection over union of two boxes x1, y1, x2, y2."""
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    intersection = max(width, 0) * max(height, 0)
-    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
-    return intersection / (areas - intersection)
 
 
 def _label(

@@ -49,7 +49,7 @@ def _write_regions(images: Path, prefix: Path, split: str, records: list[Record]
     for row, record in enumerate(records):
         regions = propose_regions(split, record)
         features[row] = describe_regions(read_scene(images, record), regions)
-        boxes[row] = np.array([region.box for region in regions], np.float32) / record.size
+        boxes[row] = np.array(regions, np.float32) / record.size
     features.flush()
     boxes.flush()
 

@@ -5,8 +5,6 @@ only on the pixels: a classic descriptor from which shape, colour, size and text
 linearly.
 """
 
-from typing import NamedTuple
-
 import cv2
 import numpy as np
 
@@ -19,25 +17,13 @@ _CROP, _CELLS, _ORIENTATIONS, _COLOUR_BINS = 32, 4, 9, 4
 FEATURE_DIMS = _CELLS**2 * _ORIENTATIONS + _COLOUR_BINS**3 + _CELLS**2 * 3 + 3
 
 
-class Region(NamedTuple):
-    """A box that a detector proposes.
-
-    Attributes:
-        box: x1, y1, x2, y2 in pixels, the last two exclusive.
-        object_index: index of the object in the scene that the box is for, or None.
-    """
-
-    box: tuple[int, int, int, int]
-    object_index: int | None
+Region = tuple[int, int, int, int]  # x1, y1, x2, y2 in pixels, the last two exclusive
 
 
 def propose_regions(split: str, record: Record) -> list[Region]:
     """A noisy box for each object and others around and between them, in random order."""
     rng = np.random.default_rng(derive_seed('regions', split, record.scene))
-    regions = [
-        Region(_jitter(box, record.size, _JITTER, rng), index)
-        for index, box in enumerate(record.boxes)
-    ]
+    regions = [_jitter(box, record.size, _JITTER, rng) for box in record.boxes]
     while len(regions) < REGIONS:
         if rng.random() < 0.5:  # part of an object
             box = _jitter(record.boxes[rng.integers(len(record.boxes))], record.size, 0.6, rng)
@@ -45,20 +31,20 @@ def propose_regions(split: str, record: Record) -> list[Region]:
             side = rng.uniform(0.15, 0.5, 2) * record.size
             x, y = rng.uniform(0, record.size - side)
             box = _clip(x, y, x + side[0], y + side[1], record.size)
-        regions.append(Region(box, None))
+        regions.append(box)
     return [regions[index] for index in rng.permutation(REGIONS)]
 
 
 def _jitter(
     box: tuple[int, int, int, int], size: int, share: float, rng: np.random.Generator
-) -> tuple[int, int, int, int]:
+) -> Region:
     """Corners of a box x, y, width, height, each edge moved by up to a share of the side."""
     x, y, width, height = box
     left, top, right, bottom = rng.uniform(-share, share, 4) * (width, height, width, height)
     return _clip(x + left, y + top, x + width + right, y + height + bottom, size)
 
 
-def _clip(x1: float, y1: float, x2: float, y2: float, size: int) -> tuple[int, int, int, int]:
+def _clip(x1: float, y1: float, x2: float, y2: float, size: int) -> Region:
     """Corners in whole pixels inside the image, at least two pixels wide and high."""
     left, top = (min(max(round(float(edge)), 0), size - 2) for edge in (x1, y1))
     right, bottom = (round(float(edge)) for edge in (x2, y2))
@@ -80,12 +66,12 @@ def describe_regions(image: np.ndarray, regions: list[Region]) -> np.ndarray:
         float32 in 0…1, (R, ``FEATURE_DIMS``).
     """
     height, width = image.shape[:2]
-    boxes = np.array([region.box for region in regions], np.float32)
+    boxes = np.array(regions, np.float32)
     sides = (boxes[:, 2:] - boxes[:, :2]) / (width, height)
     crops = np.stack(
         [
             cv2.resize(image[y1:y2, x1:x2], (_CROP, _CROP), interpolation=cv2.INTER_LINEAR)
-            for (x1, y1, x2, y2), _ in regions
+            for x1, y1, x2, y2 in regions
         ]
     )
     parts = [
