@@ -14,7 +14,7 @@ from tools.dataset_converters import csv_to_albef
 from xmodal import expansion
 from xmodal.checkpoint_file import find_damage
 from xmodal.datasets.phrases import read_entity_boxes
-from xmodal.datasets.precomp_captions import read_lines
+from xmodal.datasets.precomp_captions import read_filled_lines
 from xmodal.datasets.refer_files import read_plain_pickle
 from xmodal.datasets.tar_shard import read_shards
 from xmodal.files import FileError, read_json
@@ -86,7 +86,7 @@ def test_true_annotations_are_read_whatever_their_size(name, tmp_path, small_lim
 def test_lists_of_lines_and_pickles_that_expand_are_refused(tmp_path, small_limits):
     (tmp_path / 'x.txt').write_bytes(b'ab\n' * 4000)
     with pytest.raises(FileError, match='x.txt has 12000 bytes and would take'):
-        read_lines(tmp_path / 'x.txt')
+        read_filled_lines(tmp_path / 'x.txt')
     (tmp_path / 'x.p').write_bytes(b'\x80\x02(' + b']' * 4000 + b'l.')
     with pytest.raises(FileError, match='x.p has 4005 bytes and would take'):
         read_plain_pickle(tmp_path / 'x.p')

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from xmodal.datasets.precomp_captions import read_lines
+from xmodal.datasets.precomp_captions import read_filled_lines
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.files import LFS_HINT, LFS_POINTER, FileError, reads, require_new
@@ -40,7 +40,7 @@ def parse_args() -> argparse.Namespace:
 @reads('one caption a line, in UTF-8')
 def read_captions(file: Path) -> list[str]:
     """The captions of a file."""
-    captions = read_lines(file)
+    captions = read_filled_lines(file)
     beginning = next((line for line in captions if line.strip()), '')[:20]
     if not beginning:
         raise FileError(f'{file} has no caption')

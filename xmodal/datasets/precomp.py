@@ -13,7 +13,7 @@ from xmodal.datasets.precomp_captions import (
     assign_captions,
     name_images,
     number_images,
-    read_lines,
+    read_filled_lines,
 )
 from xmodal.fields import shorten
 from xmodal.registry import DATASETS
@@ -76,9 +76,9 @@ class PrecompDataset(Dataset):
         names = [f'{split}_ims.npy', f'{split}_caps.txt']
         self.features_file, captions_file = find_files(self, names, data_root)
         self.features = _map_array(self.features_file, _FEATURES)
-        self.captions = read_lines(captions_file)
+        self.captions = read_filled_lines(captions_file)
         ids_file = Path(f'{prefix}_ids.txt')
-        ids = read_lines(ids_file) if ids_file.is_file() else None
+        ids = read_filled_lines(ids_file) if ids_file.is_file() else None
         assignment = assign_captions(
             self.features, len(self.captions), ids, captions_per_image, prefix
         )

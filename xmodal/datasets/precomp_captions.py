@@ -153,8 +153,8 @@ def number_images(names: list[str]) -> np.ndarray:
     return np.array([int(name) for name in names])
 
 
-def read_lines(file: Path) -> list[str]:
-    """The lines of a UTF-8 file, stripped.
+def read_filled_lines(file: Path) -> list[str]:
+    """The lines of a UTF-8 file, stripped; none may be empty.
 
     Raises:
         ValueError: names a line that is empty or not UTF-8.
