@@ -54,22 +54,29 @@ def _members(shards: Iterable[str], report: Callable[[str], object]) -> Iterator
     for shard in shards:
         try:
             with tarfile.open(shard, 'r|*', tarinfo=_Member) as tar:
-                for member in tar:
-                    tar.members = []  # it would keep all of them
-                    if not _is_read(member):
-                        continue
-                    limit = _MAX_TEXT_BYTES if member.name.endswith(TEXTS) else MAX_BYTES
-                    if member.size > limit or member.issparse():
-                        report(
-                            f'{shard}/{member.name}: {member.size} bytes'
-                            f'{", sparse" if member.issparse() else ""}, expected at most {limit}'
-                        )
-                        continue
-                    content = tar.extractfile(member).read()
-                    yield {'fname': member.name, 'data': content, '__url__': shard}
+                yield from _members_of(tar, shard, report)
         except Exception as error:  # tar, gzip and their headers each have their own ways to fail
             report(f'shard: {shard}: {error}')
         yield {}
+
+
+def _members_of(
+    tar: tarfile.TarFile, shard: str, report: Callable[[str], object]
+) -> Iterator[dict]:
+    """Yields the members of one shard."""
+    for member in tar:
+        tar.members = []  # it would keep all of them
+        if not _is_read(member):
+            continue
+        limit = _MAX_TEXT_BYTES if member.name.endswith(TEXTS) else MAX_BYTES
+        if member.size > limit or member.issparse():
+            report(
+                f'{shard}/{member.name}: {member.size} bytes'
+                f'{", sparse" if member.issparse() else ""}, expected at most {limit}'
+            )
+            continue
+        content = tar.extractfile(member).read()
+        yield {'fname': member.name, 'data': content, '__url__': shard}
 
 
 def _is_read(member: tarfile.TarInfo) -> bool:

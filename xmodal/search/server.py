@@ -4,6 +4,7 @@ Images are served by their number in the index, never by a path. An uploaded ima
 body of a request and stays in memory.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from threading import BoundedSemaphore
 
@@ -45,24 +46,10 @@ def make_app(index: ImageIndex) -> FastAPI:
     """The page of an index and what it asks for."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
+    app.middleware('http')(_add_headers)
+    for error in (ValueError, OSError):
+        app.add_exception_handler(error, _refuse)
     turn = BoundedSemaphore(2)  # of the model: more at once would only need more memory
-
-    @app.middleware('http')
-    async def add_headers(request: Request, call_next):
-        response = await call_next(request)
-        response.headers.update(_SAFE)
-        return response
-
-    @app.exception_handler(ValueError)
-    @app.exception_handler(OSError)
-    async def refuse(request: Request, error: Exception) -> JSONResponse:
-        """What cannot be done is said, without the paths of this machine."""
-        if isinstance(error, BrokenImageError):
-            return JSONResponse({'detail': 'the image cannot be read'}, 400)
-        if isinstance(error, FileError | OSError):
-            detail = 'the index is not complete or damaged: give tools/search.py index again'
-            return JSONResponse({'detail': detail}, 500)
-        return JSONResponse({'detail': str(error)}, 400)
 
     def indexed(number: int) -> IndexedImage:
         found = index.catalogue.images([number]) if abs(number) < 1 << 62 else []
@@ -132,6 +119,22 @@ def make_app(index: ImageIndex) -> FastAPI:
         return [{'word': w, 'image': to_uri(overlay_heatmap(image, heat))} for w, heat in maps]
 
     return app
+
+
+async def _add_headers(request: Request, call_next: Callable) -> Response:
+    response = await call_next(request)
+    response.headers.update(_SAFE)
+    return response
+
+
+async def _refuse(request: Request, error: Exception) -> JSONResponse:
+    """What cannot be done is said, without the paths of this machine."""
+    if isinstance(error, BrokenImageError):
+        return JSONResponse({'detail': 'the image cannot be read'}, 400)
+    if isinstance(error, FileError | OSError):
+        detail = 'the index is not complete or damaged: give tools/search.py index again'
+        return JSONResponse({'detail': detail}, 500)
+    return JSONResponse({'detail': str(error)}, 400)
 
 
 async def _body(request: Request) -> bytes:
