@@ -51,7 +51,6 @@ def main() -> None:
     from mmengine.dist import is_main_process
 
     from xmodal.apis import checkpoint_of
-    from xmodal.apis.models import is_config_file
     from xmodal.checkpoint_file import require_checkpoint
     from xmodal.engine.blind import blind
     from xmodal.engine.launch import build_runner, closing_processes, load_config
@@ -59,6 +58,7 @@ def main() -> None:
     from xmodal.engine.wrappers import unwrap
     from xmodal.errors import ConfigError
     from xmodal.evaluation.queries import queries_file, write_queries
+    from xmodal.packaged import is_config_file
     from xmodal.zoo import find_entry, no_model
     from xmodal.zoo.folder import CONFIG
 

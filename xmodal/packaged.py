@@ -14,6 +14,13 @@ ROOT = _IN_WHEEL if _IN_WHEEL.is_dir() else _PACKAGE.parent
 PREFIX = 'xmodal::'
 """Begins the name of a config of the package: ``xmodal::acerpe/pretrain_4m.py``."""
 
+_CONFIG_SUFFIXES = ('.py', '.json', '.yaml', '.yml')
+
+
+def is_config_file(name: str | Path) -> bool:
+    """Whether it is the path of a config, which may be missing, and not the name of a model."""
+    return Path(name).suffix in _CONFIG_SUFFIXES
+
 
 def find_file(name: str | Path) -> Path:
     """A file by its path, or one of the package.

@@ -1,5 +1,7 @@
 """Inferencer computes on image files what the test loops compute on the same images."""
 
+import copy
+import pickle
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, current_thread
@@ -292,6 +294,16 @@ def test_any_number_of_images_of_any_kind_is_encoded_in_batches(prepare, tiny_wo
     with ThreadPoolExecutor(4) as pool:
         for embedding in pool.map(lambda _: inferencer.encode_images(images).embedding, range(8)):
             assert embedding.equal(image.embedding)
+
+
+@pytest.mark.parametrize('again', [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_and_one_of_another_process_say_the_same(prepare, tiny_world, again):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    query = sorted(tiny_world.glob('images/test/*/*.png'))[:2], ['a red ring', 'a disc']
+    with inferencer.lock:  # of a thread that uses it
+        other = again(inferencer)
+    assert other.similarity(*query).equal(inferencer.similarity(*query))
+    assert other.lock is not inferencer.lock
 
 
 def test_cosines_keep_the_tokens_of_one_batch_at_most(prepare, tiny_world):

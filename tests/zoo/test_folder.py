@@ -201,6 +201,21 @@ def test_a_run_whose_config_is_named_as_that_of_a_folder_is_a_run(trained, tmp_p
     assert all(value.equal(weights[key]) for key, value in exported.model.state_dict().items())
 
 
+def test_the_folder_of_a_run_names_its_last_checkpoint(trained, tmp_path):
+    config, model, images = trained
+    run = tmp_path / 'run'
+    run.mkdir()
+    config.dump(run / 'tiny.py')
+    torch.save({'state_dict': model.state_dict()}, run / 'epoch_2.pth')
+    other = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
+    torch.save({'state_dict': other}, run / 'epoch_1.pth')
+    (run / 'last_checkpoint').write_text('epoch_2.pth')
+    expected = Inferencer(config, run / 'epoch_2.pth').similarity(images, TEXTS)
+    assert torch.equal(Inferencer(str(run)).similarity(images, TEXTS), expected)
+    former = Inferencer(run, run / 'epoch_1.pth')
+    assert not any(parameter.any() for parameter in former.model.parameters())
+
+
 @pytest.mark.parametrize(
     ('key', 'kind'), [('dataset.type', 'dataset'), ('collate_fn.type', 'function')]
 )

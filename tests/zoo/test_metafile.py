@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 import xmodal
+from xmodal.apis import Inferencer
+from xmodal.export.run import read_run
 from xmodal.zoo.metafile import CONFIGS, find_entry, no_model, read_entries
 from xmodal.zoo.table import DOCUMENTS, insert
 
@@ -72,6 +74,14 @@ def test_a_wrong_name_is_an_error_with_near_ones(name, near):
 def test_a_config_without_a_checkpoint_is_called_so():
     with pytest.raises(ValueError, match='pretrain_shapes.py is a config: give its checkpoint'):
         xmodal.get_model('configs/acerpe/pretrain_shapes.py')
+
+
+def test_a_checkpoint_without_a_config_is_called_so(tmp_path):
+    file = tmp_path / 'epoch_1.pth'
+    file.touch()
+    for read in (xmodal.get_model, read_run, Inferencer):
+        with pytest.raises(ValueError, match=f'{file} is no config; .* give the folder of its run'):
+            read(str(file))
 
 
 def test_a_name_that_resembles_none_is_an_error():

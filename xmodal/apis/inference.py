@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Lock
 
 import torch
 from mmengine.config import Config
@@ -10,10 +9,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
-from xmodal.apis.models import is_config_file, load_model, locate, method_of
+from xmodal.apis.lock import Lock
+from xmodal.apis.models import load_model, locate, method_of
 from xmodal.apis.preprocessing import blank_image, image_pipeline, loader_of_images, text_cleaner
 from xmodal.build_functions import find_component
 from xmodal.engine.launch import read_config
+from xmodal.packaged import is_config_file
 from xmodal.registry import FUNCTIONS
 from xmodal.structures import DataSample, Encoded, Tokens
 from xmodal.visualization.anchors import WordAnchors, find_position, word_anchors
@@ -37,8 +38,8 @@ class Inferencer:
 
     Args:
         config: a config or a config file; its test data set defines the preprocessing of images
-            and texts. Or a name of the zoo, a folder of a model, or one on the Hugging Face hub;
-            see :func:`xmodal.get_model`.
+            and texts. Or a name of the zoo, a folder of a model or of a run, or one on the Hugging
+            Face hub; see :func:`xmodal.get_model`.
         checkpoint: a checkpoint file; None for the weights of the name, which a config lacks.
         device: device of the model.
         batch_size: images, texts, or pairs, that are in the model at once, of lists of any length.
@@ -61,10 +62,9 @@ class Inferencer:
         is_name = not isinstance(config, Config) and not is_config_file(config)
         if checkpoint is None or is_name:
             config, checkpoint = locate(config, checkpoint or True)
-        config = config if isinstance(config, Config) else read_config(config)
-        loader = loader_of_images(config)
-        self.config = config
-        self.model = load_model(config, checkpoint, device)
+        self.config = config if isinstance(config, Config) else read_config(config)
+        loader = loader_of_images(self.config)
+        self.model = load_model(self.config, checkpoint, device)
         self.model.data_preprocessor.names_unknown_words = True
         self.pipeline = image_pipeline(loader.dataset, self.model)
         self.collate = find_component(loader.collate_fn.type, FUNCTIONS)

@@ -10,6 +10,7 @@ from xmodal.arguments import accepted_parameters
 from xmodal.build_functions import find_component
 from xmodal.engine.checkpoint import load_weights
 from xmodal.engine.launch import read_config
+from xmodal.engine.work_dir import config_and_checkpoint, has_begun
 from xmodal.errors import ConfigError
 from xmodal.registry import MODELS, register_all
 from xmodal.zoo.checkpoints import find_checkpoint
@@ -44,8 +45,8 @@ def get_model(name: str, pretrained: bool | str | Path = True, device: str = 'cp
     """Builds a model by its name, in eval mode.
 
     Args:
-        name: of the zoo (:func:`xmodal.list_models`), a folder that ``save_pretrained`` wrote, or
-            ``user/name`` of one on the Hugging Face hub.
+        name: of the zoo (:func:`xmodal.list_models`), a folder that ``save_pretrained`` wrote,
+            ``user/name`` of one on the Hugging Face hub, or the folder of a trained run.
         pretrained: False for random weights; or a file: a checkpoint, or the one that the authors
             of the model released.
         device: device of the model.
@@ -76,12 +77,10 @@ def locate(name: str | Path, pretrained: bool | str | Path = True) -> tuple[Conf
         return config, find_checkpoint(entry, config, source)
     if folder := find_folder(name):
         return read_folder(folder), Path(source or folder / WEIGHTS) if pretrained else None
+    if has_begun(name):
+        file, checkpoint = config_and_checkpoint(Path(name), source and Path(source))
+        return read_config(str(file)), checkpoint if pretrained else None
     raise no_model(str(name))
-
-
-def is_config_file(name: str | Path) -> bool:
-    """Whether it is the path of a config, which may be missing, and not the name of a model."""
-    return Path(name).suffix in ('.py', '.json', '.yaml', '.yml') or Path(name).is_file()
 
 
 def checkpoint_of(name: str | Path) -> str | Path:

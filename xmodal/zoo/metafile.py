@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from xmodal.files import explain_errors, read_text
-from xmodal.packaged import ROOT
+from xmodal.packaged import ROOT, is_config_file
 
 CONFIGS = ROOT / 'configs'
 
@@ -170,8 +170,13 @@ def find_entry(name: str) -> ModelEntry | None:
 
 def no_model(name: str) -> ValueError:
     """The error about a name that no model has, with the nearest ones."""
-    if Path(name).is_file():
+    if Path(name).is_file() and is_config_file(name):
         return ValueError(f'{name} is a config: give its checkpoint, too')
+    if Path(name).is_file():
+        return ValueError(
+            f'{name} is no config; if it is a checkpoint, give the folder of its run in this '
+            'place, and the file as the checkpoint (--checkpoint)'
+        )
     names = [n for entry in read_entries(CONFIGS) for n in (entry.name, entry.full_name)]
     near = get_close_matches(name.lower(), dict.fromkeys(names), n=3, cutoff=0.5)
     hint = f'did you mean {" or ".join(near)}?' if near else 'xmodal.list_models() has all names'
