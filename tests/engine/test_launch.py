@@ -4,10 +4,14 @@ import argparse
 import sys
 from types import SimpleNamespace
 
+import pytest
+import torch
+from mmengine.config import Config
 from mmengine.device import utils as devices
 
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.launch import build_runner, load_config, read_config
+from xmodal.engine.work_dir import config_and_checkpoint
 
 
 def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
@@ -27,6 +31,19 @@ def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
     read_config('config.py')
     sys.modules.pop('my_plugin_here')
     assert sys.path.count(str(tmp_path)) == 1
+
+
+@pytest.mark.parametrize('form', ['py', 'yaml', 'json'])
+def test_the_folder_of_a_run_has_its_config_as_python(tiny_config, tmp_path, form):
+    tiny_config.work_dir = str(tmp_path / 'run')
+    tiny_config.dump(tmp_path / f'mine.{form}')
+    build_runner(read_config(str(tmp_path / f'mine.{form}')))
+    (tmp_path / 'run/rankings.json').write_text('{}')
+    checkpoint = tmp_path / 'run/epoch_1.pth'
+    torch.save({}, checkpoint)
+    found = config_and_checkpoint(tmp_path / 'run')
+    assert found == (tmp_path / 'run/mine.py', checkpoint)
+    assert Config.fromfile(found[0]).model.to_dict() == tiny_config.model.to_dict()
 
 
 def test_a_module_named_on_the_command_line_is_imported(tmp_path, monkeypatch):

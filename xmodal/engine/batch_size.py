@@ -1,6 +1,7 @@
 """The batch of one process and one iteration, from the batch of an optimizer step."""
 
 from mmengine.logging import MMLogger
+from torch.utils.data import DataLoader
 
 from xmodal.errors import ConfigError
 
@@ -42,3 +43,17 @@ def divide_batch(
             f'samples of a batch (the negatives of matching) compares {batch_size}'
         )
     return dataloader
+
+
+def require_batch(loader: DataLoader, num_processes: int) -> None:
+    """Refuses a loader of training data whose samples do not fill a batch.
+
+    Raises:
+        ConfigError: says how many samples there are.
+    """
+    if not len(loader):
+        raise ConfigError(
+            f'train_dataloader has no whole batch: {len(loader.dataset)} samples for '
+            f'{num_processes} process(es) x {loader.batch_size}: lower '
+            'train_dataloader.global_batch_size'
+        )

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from xmodal.checkpoint_file import read_checkpoint
 from xmodal.datasets.seeding import set_run_seed
-from xmodal.engine.batch_size import divide_batch
+from xmodal.engine.batch_size import divide_batch, require_batch
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
 from xmodal.engine.device import leave_out_mps
 from xmodal.engine.hooks.momentum import require_moved_teacher
@@ -70,6 +70,11 @@ class XModalRunner(Runner):
         """Builds the logger, which shortens what is long on the terminal."""
         return shorten_on_terminal(super().build_logger(*args, **kwargs))
 
+    @master_only
+    def dump_config(self) -> None:
+        """Writes the config to the work dir as Python, where others look for it, never as YAML."""
+        self.cfg.dump(f'{self.work_dir}/{Path(self.cfg.filename or self.timestamp).stem}.py')
+
     def wrap_model(self, model_wrapper_cfg: dict | None, model: nn.Module) -> nn.Module:
         """Wraps the model for several processes; on CPUs without device ids."""
         if self.cfg.get('fsdp'):
@@ -110,12 +115,7 @@ class XModalRunner(Runner):
                 self._train_dataloader, get_world_size(), steps, self.logger
             )
         loop = super().build_train_loop(loop)
-        if not len(loop.dataloader):
-            raise ConfigError(
-                f'train_dataloader has no whole batch: {len(loop.dataloader.dataset)} samples for '
-                f'{get_world_size()} process(es) x {loop.dataloader.batch_size}: lower '
-                'train_dataloader.global_batch_size'
-            )
+        require_batch(loop.dataloader, get_world_size())
         return loop
 
     def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
