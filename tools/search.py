@@ -36,11 +36,11 @@ def parse_args() -> argparse.Namespace:
         )
     for command in (index, query, serve):
         command.add_argument(
-            '--config', help='of the model, or its name (default: that of the index)'
+            '--config', help='of the model, its name or its folder (default: that of the index)'
         )
         command.add_argument(
             '--checkpoint',
-            help='of the model (default: the last one of work_dirs/CONFIG, or that of the name)',
+            help='of the model (default: the last one of its work_dir, or that of the name)',
         )
         command.add_argument('--device', default='cpu', help='of the model')
     index.add_argument(
@@ -89,7 +89,9 @@ def open_index(args: argparse.Namespace) -> tuple:
     """The index with its model, and what the manifest says about the model."""
     from xmodal.apis import ImageIndex, Inferencer
     from xmodal.engine.device import device_of_process
+    from xmodal.engine.launch import read_config, set_work_dir
     from xmodal.engine.work_dir import latest_checkpoint
+    from xmodal.packaged import is_config_file
     from xmodal.search.manifest import MANIFEST, read_manifest
 
     if args.command != 'index':
@@ -105,15 +107,23 @@ def open_index(args: argparse.Namespace) -> tuple:
             )
         args.config = manifest['config']
         args.checkpoint = args.checkpoint or manifest['checkpoint']
-    if args.checkpoint is None and Path(args.config).suffix == '.py':
-        folder = Path('work_dirs', Path(args.config).stem)
+    if args.checkpoint is None and is_config_file(args.config):
+        folder = set_work_dir(read_config(args.config))
         if (last := latest_checkpoint(folder)) is None:
             raise FileNotFoundError(f'{folder}/last_checkpoint is missing: give --checkpoint')
         args.checkpoint = str(last)
     log_to_stderr()
     inferencer = Inferencer(args.config, args.checkpoint, device_of_process(args.device))
-    about = {'config': args.config, 'checkpoint': args.checkpoint}
+    about = {'config': whole_path(args.config), 'checkpoint': whole_path(args.checkpoint)}
     return ImageIndex(args.index, inferencer), about
+
+
+def whole_path(name: str | None) -> str | None:
+    """A path for every working directory; what is none, as a name of the zoo, as it is."""
+    from xmodal.zoo import find_entry
+
+    is_path = name and Path(name).exists() and not find_entry(name)
+    return str(Path(name).resolve()) if is_path else name
 
 
 def log_to_stderr() -> None:
@@ -148,8 +158,9 @@ def run_index(args: argparse.Namespace) -> None:
 
 def run_query(args: argparse.Namespace) -> None:
     """Prints what a query finds."""
+    from xmodal.search.catalogue import Filter
     from xmodal.search.output import print_hits, write_sheet
-    from xmodal.search.query import Filter, Query
+    from xmodal.search.query import Query
 
     query = Query.parse(args.text, args.image)
     if args.word and not (args.html and query.text):

@@ -57,7 +57,7 @@ def test_an_index_says_what_it_has(indexed, call):
     for part in ('engine', 'flat', 'images', '3', 'left out', '1', 'no.jpg'):
         assert part in indexed
     facts = json.loads(call('info', '--json'))
-    assert facts['images'] == 3 and facts['config'] == 'tiny.py' and facts['dtype'] == 'float16'
+    assert facts['images'] == 3 and facts['dtype'] == 'float16'
     assert [path for path, _ in facts['broken']] == ['photos/no.jpg']
 
 
@@ -133,7 +133,32 @@ def test_the_last_checkpoint_of_a_folder_that_was_moved_is_found(call, photos, t
     (run / 'last_checkpoint').write_text('/another/machine/work_dirs/tiny/epoch_2.pth')
     call('index', 'photos', '--config', 'tiny.py', '--workers', '0')
     facts = json.loads(call('info', '--json'))
-    assert facts['images'] == 3 and facts['checkpoint'] == 'work_dirs/tiny/epoch_2.pth'
+    assert facts['images'] == 3 and facts['checkpoint'] == str(run / 'epoch_2.pth')
+
+
+@pytest.mark.parametrize('form', ['py', 'yaml', 'json'])
+def test_the_last_checkpoint_is_that_of_the_work_dir_of_the_config(
+    call, photos, inferencer, tmp_path, form
+):
+    run = tmp_path / 'runs/mine'
+    run.mkdir(parents=True)
+    (tmp_path / 'weights.pth').rename(run / 'epoch_2.pth')
+    (run / 'last_checkpoint').write_text(str(run / 'epoch_2.pth'))
+    inferencer.config.work_dir = 'runs/mine'
+    inferencer.config.dump(tmp_path / f'tiny.{form}')
+    call('index', 'photos', '--config', f'tiny.{form}', '--workers', '0')
+    facts = json.loads(call('info', '--json'))
+    assert facts['images'] == 3 and facts['checkpoint'] == str(run / 'epoch_2.pth')
+
+
+def test_an_index_finds_its_model_from_any_folder(indexed, call, tmp_path, monkeypatch):
+    (tmp_path / 'other').mkdir()
+    monkeypatch.chdir(tmp_path / 'other')
+    found = json.loads(call('query', 'a red ring', '--json', '--index', '../work_dirs/index'))
+    assert len(found) == 3
+    facts = json.loads(call('info', '--json', '--index', '../work_dirs/index'))
+    given = facts['config'], facts['checkpoint']
+    assert given == (str(tmp_path / 'tiny.py'), str(tmp_path / 'weights.pth'))
 
 
 def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, tmp_path, capsys):
@@ -177,7 +202,9 @@ def test_a_model_by_its_name_is_named_and_other_models_are_refused_by_theirs(cal
     with pytest.raises(ValueError, match=r'made with acerpe-shapes .* tiny.py with weights.pth \('):
         call('query', 'a ring', *other)
     call('index', 'photos', *other, '--workers', '0', '--index', 'mine')
-    with pytest.raises(ValueError, match=r'made with tiny.py with weights.pth \(.* acerpe-shapes'):
+    with pytest.raises(
+        ValueError, match=r'made with .*/tiny.py with .*/weights.pth \(.* acerpe-shapes'
+    ):
         call('query', 'a ring', '--config', 'acerpe-shapes', '--index', 'mine')
 
 

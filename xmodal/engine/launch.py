@@ -69,10 +69,15 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     config.launcher = args.launcher
     if args.work_dir:
         config.work_dir = args.work_dir
-    config.setdefault('work_dir', f'work_dirs/{Path(config.filename).stem}')
+    set_work_dir(config)
     check_values(config)
     check_keys(config)
     return config
+
+
+def set_work_dir(config: Config) -> str:
+    """The folder of the runs of a config: its own ``work_dir``, or one with its name."""
+    return config.setdefault('work_dir', f'work_dirs/{Path(config.filename).stem}')
 
 
 def merge_options(config: Config, options: dict[str, object]) -> None:
