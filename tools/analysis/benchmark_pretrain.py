@@ -103,7 +103,8 @@ def build(args: argparse.Namespace, name: str) -> PretrainingStep:
     keep_freed_memory()  # as tools/train.py does
     if args.peer:
         peer = load_peer(args, step)
-        albef_peer.give_weights(peer, convert(albef_peer.weights(peer))[0], step.model)
+        albef_peer.give_weights(convert(albef_peer.weights(peer))[0], step.model)
+        albef_peer.give_queue(peer, step.model)
     return step
 
 

@@ -49,7 +49,6 @@ from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.loops import ITMReranker
-from xmodal.errors import ConfigError
 from xmodal.evaluation.retrieval import RECALLS, Gallery, retrieval_metrics
 from xmodal.evaluation.retrieval_results import DIRECTIONS
 from xmodal.registry import MODELS, register_all
@@ -156,16 +155,10 @@ class RetrievalBenchmark:
 
 
 def take_peer(model: nn.Module, folder: Path) -> PublicRetrieval:
-    """Builds the peer, and gives our model its weights.
-
-    Raises:
-        ConfigError: if a weight of ours has no counterpart.
-    """
+    """Builds the peer, and gives our model its weights."""
     tokenizer, side = model.data_preprocessor.tokenizer, model.backbone.image_encoder.image_size
     peer = albef_peer.load(folder, tokenizer, side, queue_length=1)
-    missing, _ = model.load_state_dict(convert(albef_peer.weights(peer))[0], strict=False)
-    if lacking := [name for name in missing if not name.startswith('queue.')]:
-        raise ConfigError(f'--peer needs a config as albef_4m.py: ALBEF has no {lacking}')
+    albef_peer.give_weights(convert(albef_peer.weights(peer))[0], model)
     return PublicRetrieval(folder, peer.to(next(model.parameters()).device))
 
 

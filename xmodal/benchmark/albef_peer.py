@@ -75,12 +75,11 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
     return {name.replace('.bert.', '.'): value for name, value in model.state_dict().items()}
 
 
-def give_weights(peer: nn.Module, converted: dict[str, Tensor], model: nn.Module) -> None:
-    """Gives our model, with its teacher and its queue, what the peer's has.
+def give_weights(converted: dict[str, Tensor], model: nn.Module) -> None:
+    """Gives our model and its teacher the peer's weights.
 
     Args:
-        peer: its model.
-        converted: its weights by our names.
+        converted: the peer's weights by our names.
         model: ours, changed in place.
 
     Raises:
@@ -89,6 +88,10 @@ def give_weights(peer: nn.Module, converted: dict[str, Tensor], model: nn.Module
     missing, _ = model.load_state_dict(converted, strict=False)
     if lacking := [name for name in missing if not name.startswith('queue.')]:
         raise ConfigError(f'--peer needs a config like albef_4m.py: ALBEF has no {lacking}')
+
+
+def give_queue(peer: nn.Module, model: nn.Module) -> None:
+    """Fills our model's queue with the peer's."""
     queue = model.queue
     queue.image_embeddings.copy_(peer.image_queue.T)
     queue.text_embeddings.copy_(peer.text_queue.T)

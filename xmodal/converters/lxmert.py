@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from xmodal.checkpoint_file import read_checkpoint
+from xmodal.checkpoint_file import read_checkpoint, select_tensors
 from xmodal.converters.converted import Converted
 from xmodal.files import explain_errors, reads
 
@@ -75,14 +75,8 @@ _EXTRA = '_extra_state'
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Reads the tensors of a file, without the prefixes of wrappers."""
     content = read_checkpoint(path)
-    for wrapper in ('state_dict', 'model'):
-        if isinstance(content.get(wrapper), dict):
-            content = content[wrapper]
-    return {
-        name.removeprefix('module.'): value
-        for name, value in content.items()
-        if isinstance(value, Tensor)
-    }
+    weights = select_tensors(content, 'state_dict' if 'state_dict' in content else 'model')
+    return {name.removeprefix('module.'): value for name, value in weights.items()}
 
 
 def their_name(ours: str) -> str | None:
