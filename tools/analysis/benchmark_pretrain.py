@@ -76,9 +76,7 @@ def parse_args() -> argparse.Namespace:
         '--repeats', type=at_least(1), default=9, help='rounds that count, after a warm-up'
     )
     parser.add_argument(
-        '--amp',
-        action='store_true',
-        help='bfloat16 autocast; beside --peer a third variant',
+        '--amp', action='store_true', help='bfloat16 autocast; beside --peer a third variant'
     )
     add_compile(parser)
     parser.add_argument('--json', type=Path, help='file for the figures, replaced if it exists')
