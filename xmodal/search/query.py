@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from xmodal.search.catalogue import Filter, IndexedImage
+from xmodal.search.catalogue import IndexedImage
 
-__all__ = ['Filter', 'Hit', 'Query']
 _NOT, _ALSO = ' and not ', ' and also '
 
 
