@@ -179,7 +179,7 @@ def run_query(args: argparse.Namespace) -> None:
 
 def heat_of(index, text: str, word: str, hit) -> object:
     """The heat map of a word of a text on an image."""
-    maps = dict(index.heat_maps(hit.image, text))
+    maps, word = dict(index.heat_maps(hit.image, text)), index.inferencer.clean_text(word)
     if word not in maps:
         raise ValueError(f'--word={word}, expected one of {", ".join(filter(None, maps))}')
     return maps[word]

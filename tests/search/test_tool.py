@@ -99,13 +99,18 @@ def test_words_that_the_model_does_not_know_are_named_beside_the_json(indexed, m
     output, errors = capsys.readouterr()
     assert len(json.loads(output)) == 3
     assert errors.count('not in the vocabulary of this model: zebra, okapi\n') == 1
+    query = 'query', 'a kudu above a gnu and not a yak', '--rerank', '3', '--json'
+    monkeypatch.setattr(sys, 'argv', ['search.py', *query])
+    search.main()
+    errors = capsys.readouterr().err
+    assert re.findall('not in the vocabulary of this model: (.*)', errors) == ['kudu, gnu, yak']
 
 
 def test_the_sheet_shows_where_a_word_is(indexed, call, tmp_path):
     query = 'query', 'a red ring', '--html'
     call(*query, 'plain.html')
     for word in ('red', 'ring'):
-        call(*query, f'{word}.html', '--word', word)
+        call(*query, f'{word}.html', '--word', f'{word.title()}!')
     plain, red, ring = (
         re.findall(r'src="(data[^"]+)"', (tmp_path / f'{name}.html').read_text())
         for name in ('plain', 'red', 'ring')
