@@ -79,7 +79,11 @@ class TaskMetric(BaseMetric):
         raise NotImplementedError
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
-        """The results of each record, by name of the metric (:class:`QueryResults`)."""
+        """The results of each record, by name of the metric (:class:`QueryResults`).
+
+        A verdict takes the higher figure for the better one, and its margin is in points: give
+        shares in percent, and an error as its negative.
+        """
         return {}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
