@@ -123,7 +123,11 @@ def parse_args() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Runs the tool of a subcommand as ``python tools/….py`` does: as the main module."""
+    """Runs the tool of a subcommand as ``python tools/….py`` does: as the main module.
+
+    Ctrl-C, also while the tool imports, ends it with the status of a shell and no traceback. A
+    training sees to it by itself (:class:`xmodal.engine.hooks.PreemptionHook`).
+    """
     args = parse_args()
     sys.argv = [f'xmodal {args.command}', *args.arguments]
     file = ROOT / 'tools' / COMMANDS[args.command]
@@ -131,4 +135,7 @@ def main() -> None:
     tool = module_from_spec(spec)
     tool.__spec__ = None  # a script has none, and workers import it by its path
     sys.modules['__main__'] = tool
-    spec.loader.exec_module(tool)
+    try:
+        spec.loader.exec_module(tool)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

@@ -80,6 +80,15 @@ def test_a_command_is_the_tool_as_the_main_module(command, tmp_path):
     )
 
 
+def test_ctrl_c_ends_a_tool_without_a_traceback(tmp_path):
+    tool = tmp_path / 'tool.py'
+    tool.write_text('import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)')
+    code = f"cli.COMMANDS['own'] = {str(tool)!r}; sys.argv = ['xmodal', 'own']; cli.main()"
+    code = f'import sys; from xmodal import cli; {code}'
+    ended = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, '')
+
+
 @pytest.mark.parametrize(
     'name, hint', [('trian', "did you mean 'train'?"), ('q', '`xmodal --help` lists them')]
 )
