@@ -34,7 +34,7 @@ def load(path):
 def test_a_table_becomes_a_list_with_one_item_per_image(tmp_path, monkeypatch):
     touch(tmp_path, 'a/1.jpg', '2.jpg')
     table = tmp_path / 'captions.csv'
-    table.write_text('image,caption\na/1.jpg,"one, two"\n2.jpg,three\na/1.jpg,four\n')
+    table.write_text('image,caption\na/1.jpg,"one, two"\n2.jpg,three\na/./1.jpg,four\n')
     out = tmp_path / 'train.json'
     run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
     assert load(out) == [

@@ -100,7 +100,8 @@ def gather(
             if not row[image_column]:
                 raise FileError(f'{table}, line {reader.line_num} names no image')
             if row[caption_column] and row[caption_column].strip():
-                captions.setdefault(row[image_column], []).append(row[caption_column])
+                path = Path(row[image_column]).as_posix()  # a/./1.jpg is a/1.jpg
+                captions.setdefault(path, []).append(row[caption_column])
             else:
                 lines_without.append(reader.line_num)
     return captions, lines_without
