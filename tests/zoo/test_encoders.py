@@ -4,9 +4,13 @@ import sys
 
 import pytest
 import torch
+from transformers import BertTokenizer
 
+from xmodal.engine.launch import read_config
+from xmodal.registry import MODELS
 from xmodal.weights import find_weights
 from xmodal.zoo import encoders
+from xmodal.zoo.folder import find_folder
 
 
 @pytest.mark.parametrize('kind', ['image', 'text'])
@@ -61,3 +65,18 @@ def fewer_heads(name):
 def test_a_name_of_no_encoder_is_an_error():
     with pytest.raises(FileNotFoundError, match="pretrained='zoo:x': .* only .*data2vec2-base"):
         find_weights('zoo:x', 'pretrained')
+
+
+def test_a_model_of_the_package_gives_its_vocabulary_wherever_one_is(tmp_path, monkeypatch):
+    file = tmp_path / 'mine.py'
+    file.write_text("""
+_base_ = 'xmodal::acerpe/pretrain_shapes.py'
+load_from = 'acerpe-shapes'
+model = dict(data_preprocessor=dict(tokenizer=dict(pretrained='zoo:acerpe-shapes')))
+""")
+    shipped = find_folder('acerpe-shapes').resolve()
+    monkeypatch.chdir(tmp_path)
+    config = read_config(str(file))
+    found = MODELS.build(config.model.data_preprocessor).tokenize(['a red ring', 'one zebra'])
+    expected = BertTokenizer(str(shipped / 'vocab.txt'))(['a red ring', 'one zebra'])['input_ids']
+    assert [ids[mask].tolist() for ids, mask in zip(*found, strict=True)] == expected

@@ -1,6 +1,7 @@
-"""Encoders of others that a config names as the start of its own: ``pretrained='zoo:NAME'``.
+"""What a config names as the start of its own parts: ``pretrained='zoo:NAME'``.
 
-They are listed as ``Encoders`` in ``configs/emkum/metafile.yml``.
+Encoders of others are listed as ``Encoders`` in ``configs/emkum/metafile.yml``. The folder of a
+model has the vocabulary for a tokenizer.
 """
 
 from pathlib import Path
@@ -13,6 +14,7 @@ from xmodal.files import explain_errors, read_text
 from xmodal.version import __version__
 from xmodal.weights import WEIGHT_SOURCES
 from xmodal.zoo.download import download, once
+from xmodal.zoo.folder import find_folder
 from xmodal.zoo.metafile import CONFIGS
 
 _LAYOUT = '{Encoders: [{Name: …, Weights: …}, …]}'
@@ -28,18 +30,23 @@ def read_encoders() -> dict[str, str]:
 
 @WEIGHT_SOURCES.register_module(name='zoo')
 def find_encoder(name: str) -> Path:
-    """Downloads and converts an encoder of data2vec 2.0 once.
+    """Downloads and converts an encoder of data2vec 2.0 once, or finds the folder of a model.
 
     Returns:
-        A checkpoint (images), or a folder as transformers reads it (texts).
+        A checkpoint (images), or a folder as transformers reads it (texts, vocabularies).
 
     Raises:
-        FileNotFoundError: when there is no encoder of this name, or its authors moved the file.
+        FileNotFoundError: when there is nothing of this name, or its authors moved the file.
         FileError: when the file cannot be read without running its code.
     """
     encoders = read_encoders()
+    if name not in encoders and (folder := find_folder(name)):
+        return folder
     if name not in encoders:
-        raise FileNotFoundError(f'the zoo has no encoder of this name, only {sorted(encoders)}')
+        raise FileNotFoundError(
+            f'the zoo has no encoder of this name, only {sorted(encoders)}, and no folder of a '
+            'model, such as acerpe-shapes'
+        )
     url = encoders[name]
     folder = cache_folder() / 'converted' / f'{name}-{__version__}'
     result = 'text' if name.endswith('-text') else 'image.pth'

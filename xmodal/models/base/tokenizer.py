@@ -47,8 +47,9 @@ def build_tokenizer(
             raise FileNotFoundError(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
                 f'file, nor a directory with one, nor reachable on the hub: {error}\nFor the '
-                'embedded world run `python tools/make_shapes.py --out data/shapes`; for real text '
-                'put bert-base-uncased (its vocab.txt is enough) where the config says.'
+                "embedded world take that of its model, 'zoo:acerpe-shapes', or run "
+                '`python tools/make_shapes.py --out data/shapes`; for real text put '
+                'bert-base-uncased (its vocab.txt is enough) where the config says.'
             ) from error
     if not add_sep:
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
