@@ -44,11 +44,9 @@ def parse_args() -> argparse.Namespace:
         )
         command.add_argument('--device', default='cpu', help='of the model')
     index.add_argument(
-        'source', help='folder, pattern, .csv, .json of ALBEF, .tar, or a region store'
+        'source', help='folder, pattern, .csv, .tsv, .json of ALBEF, .tar, or a region store'
     )
-    index.add_argument(
-        '--root', type=Path, help='of the paths in a .csv or .json (default: its folder)'
-    )
+    index.add_argument('--root', type=Path, help='of the paths in a list (default: its folder)')
     index.add_argument('--batch-size', type=at_least(1), default=64, help='images at once')
     index.add_argument('--workers', type=at_least(0), default=2, help='processes that decode')
     index.add_argument('--engine', choices=['flat', 'hnsw', 'ivfpq'], help='default: by size')

@@ -228,7 +228,9 @@ def test_images_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_pa
     lines = [str(file.relative_to(tmp_path)) for file in files(photos)]
     (tmp_path / 'list.csv').write_text('\n'.join(['image', *lines]))
     expected = sorted(contents(index).values())
-    for source in ('shard.tar', 'list.csv'):
+    rows = [f'{line}\ta, b' for line in lines]
+    (tmp_path / 'list.tsv').write_text('\n'.join(['image\tcaption', *rows]))
+    for source in ('shard.tar', 'list.csv', 'list.tsv'):
         other = make(f'index of {source}')
         other.update(tmp_path / source, progress=False)
         assert sorted(contents(other).values()) == expected
@@ -250,7 +252,7 @@ def test_paths_of_a_list_are_relative_to_its_folder_or_to_a_root(make, photos, t
     with pytest.raises(FileNotFoundError, match=rf'{missing}\S+: no such file\. .* with --root'):
         index.update(source, progress=False)
     assert len(contents(index)) == len(lines)
-    with pytest.raises(ValueError, match=f'--root=x is for a .csv or a .json, and {photos} is '):
+    with pytest.raises(ValueError, match=f'--root=x is for a list .*, and {photos} is none'):
         index.update(photos, root='x')
 
 

@@ -239,7 +239,11 @@ def test_what_is_missing_is_a_sentence(call, photos, arguments, message, capsys)
 @pytest.mark.parametrize(
     'command, page, words',
     [
-        ('index', 'a [region store](regions.md)', ['.csv', '.json', '.tar', 'region store']),
+        (
+            'index',
+            'a [region store](regions.md)',
+            ['.csv', '.tsv', '.json', '.tar', 'region store'],
+        ),
         ('query', '`A and also B`', ["'A and not B'", "'A and also B'"]),
     ],
 )

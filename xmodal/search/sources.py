@@ -17,7 +17,8 @@ from xmodal.fields import Fields, as_objects
 from xmodal.files import read_json, reads
 from xmodal.structures import Regions
 
-LISTS = ('.csv', '.json')
+TABLES = {'.csv': ',', '.tsv': '\t'}  # what separates their cells
+LISTS = (*TABLES, '.json')
 _MISSING = -1  # in the place of the size and the time of a file that is not there
 
 
@@ -77,9 +78,9 @@ def find_entries(source: str, root: str | Path | None = None) -> list[Entry]:
 
     Args:
         source: a folder, which is searched with all folders in it, or is a region store; an image;
-            a .csv with a column ``image`` or a .json of ALBEF; tar shards; or a pattern such as
-            ``'photos/**/*.jpg'``.
-        root: folder that the paths in a .csv or .json are relative to; None for that of the file.
+            a .csv or .tsv with a column ``image``, or a .json of ALBEF; tar shards; or a pattern
+            such as ``'photos/**/*.jpg'``.
+        root: folder that the paths in a list are relative to; None for that of the list.
 
     Raises:
         FileNotFoundError: when there is nothing, or none of the files in a list is there.
@@ -88,7 +89,7 @@ def find_entries(source: str, root: str | Path | None = None) -> list[Entry]:
     """
     path = Path(source)
     if root is not None and path.suffix.lower() not in LISTS:
-        raise ValueError(f'--root={root} is for a .csv or a .json, and {source} is neither')
+        raise ValueError(f'--root={root} is for a list ({", ".join(LISTS)}), and {source} is none')
     if (path / 'store.json').is_file() or any(path.glob('part_*/store.json')):
         return sorted(entry for store in open_stores(source) for entry in _store_entries(store))
     if path.is_dir():
@@ -104,8 +105,8 @@ def find_entries(source: str, root: str | Path | None = None) -> list[Entry]:
             raise ValueError(f'{name!a}: the name of the file is not UTF-8, rename it')
     if not entries:
         raise FileNotFoundError(
-            f'{source}: no images. Expected a folder, a pattern in quotes, a .csv, a .json of '
-            'ALBEF, a .tar or a region store'
+            f'{source}: no images. Expected a folder, a pattern in quotes, a .csv or .tsv, a '
+            '.json of ALBEF, a .tar or a region store'
         )
     found = [entries[name] for name in sorted(entries)]
     if all(entry.size == _MISSING for entry in found):
@@ -148,7 +149,7 @@ def _entries(file: Path, root: str | Path | None) -> Iterator[Entry]:
     if suffix == '.tar':
         yield from _shard_entries(file)
     elif suffix in LISTS:
-        names = _csv_names(file) if suffix == '.csv' else _albef_names(file)
+        names = _albef_names(file) if suffix == '.json' else _table_names(file)
         for name in names:
             yield _file_entry(str(Path(root or file.parent, name)))
     elif suffix in IMAGE_SUFFIXES:
@@ -193,9 +194,9 @@ def _shard_entries(file: Path) -> Iterator[Entry]:
 
 
 @reads("a table in UTF-8 whose header has a column 'image'")
-def _csv_names(file: Path) -> list[str]:
+def _table_names(file: Path) -> list[str]:
     with open(file, newline='', encoding='utf-8-sig') as table:
-        rows = csv.DictReader(table)
+        rows = csv.DictReader(table, delimiter=TABLES[file.suffix.lower()])
         return [Fields(row, f'line {rows.line_num}').name('image') for row in rows]
 
 
