@@ -1,7 +1,10 @@
 """Build functions of the registries: MMEngine's, with errors that name the key to change."""
 
 import re
+import sys
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from mmengine.config import Config
@@ -16,6 +19,7 @@ from xmodal.errors import ConfigError, nearest, origin, shortened
 _READ_BY_MMENGINE = ('type', '_scope_', 'convert_to_iter_based', 'epoch_length')
 # Their components are built from the values of a config alone.
 _LIBRARIES = {'mmengine', 'torch'}
+_INSTALLED = {'site-packages', 'dist-packages'}  # folders of packages
 #: Devices on which PyTorch has one kernel for all of Adam's arithmetic.
 FUSING_DEVICES = {'cpu', 'cuda', 'mps', 'xpu'}
 #: Arguments of Adam that say how it is computed.
@@ -52,7 +56,7 @@ def with_config_errors(build: Callable) -> Callable:
         except TypeError as error:
             # Only after the call is it certain that a key was refused: a class may pass its
             # **kwargs to something that is not one of its bases.
-            problem = _wrong_keys(component, config, default_args, str(error))
+            problem = _wrong_keys(component, config, default_args, error)
             if problem is None:
                 _raise_refusal(error, component, config)
             raise ConfigError(problem) from error
@@ -175,26 +179,30 @@ def _registered_names(registry: Registry | None) -> set[str]:
     return names
 
 
-def _wrong_keys(component: Callable, config: dict, default_args: dict, error: str) -> str | None:
+def _wrong_keys(
+    component: Callable, config: dict, default_args: dict, error: TypeError
+) -> str | None:
     """Says which keys are too many or missing, if that is what Python complains of."""
-    if 'unexpected keyword argument' in error:
+    if 'unexpected keyword argument' in str(error):
         keys = [key for key in config if key not in _READ_BY_MMENGINE]
         problem = unknown_key(component, keys)
         if problem is None and accepted_parameters(component)[1]:
             problem = f'{component.__name__} passes keys on that are refused: {error}'
         return problem
-    if missing := _MISSING.search(error):
+    if missing := _MISSING.search(str(error)):
         own = missing_keys(component, {*config, *default_args})
-        return own or _missing_of_a_part(component, config, missing[1])
+        return own or _missing_of_a_part(component, config, missing[1], error)
     return None
 
 
-def _missing_of_a_part(component: Callable, config: dict, names: str) -> str | None:
+def _missing_of_a_part(
+    component: Callable, config: dict, names: str, error: TypeError
+) -> str | None:
     """Says what a base of a class lacks, or the function to which a dict of the config is given."""
     parts = [key for key, x in config.items() if isinstance(x, dict) and 'type' not in x]
     if set(re.findall(r'\w+', names)) & accepted_parameters(component)[0].keys():
         return f'{component.__name__} needs {names}, which the config does not give'
-    if parts:
+    if parts and not _is_of_plugin(error):
         return f'{component.__name__}: {" or ".join(parts)} needs {names}, which it does not give'
     return None
 
@@ -202,12 +210,23 @@ def _missing_of_a_part(component: Callable, config: dict, names: str) -> str | N
 def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoReturn:
     """Raises what a library says of the values of a config as a :class:`ConfigError`."""
     own = {'xmodal', component.__module__.partition('.')[0]} - _LIBRARIES
-    if isinstance(error, ConfigError) or origin(error) in own:
+    if isinstance(error, ConfigError) or origin(error) in own or _is_of_plugin(error):
         raise error
     values = ', '.join(f'{key}={shortened(x)}' for key, x in config.items() if key != 'type')
     reason = f'{type(error).__name__}: {error}'
     # Code that stumbled over a value.
     if isinstance(error, TypeError | AttributeError | IndexError) and values:
-        reason = 'one of them is of a type that it does not take'
+        reason = f'one of them is of a type that it does not take ({reason})'
     given = f' its values ({values})' if values else ''
     raise ConfigError(f'{component.__name__} refuses{given}: {reason}') from error
+
+
+def _is_of_plugin(error: Exception) -> bool:
+    """Whether a function on the way to an error is neither xmodal's nor an installed package's."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        package = frame.f_globals.get('__name__', '').partition('.')[0]
+        parts = Path(frame.f_code.co_filename).parts
+        is_installed = package in sys.stdlib_module_names or _INSTALLED.intersection(parts)
+        if package != 'xmodal' and not is_installed:
+            return True
+    return False

@@ -91,3 +91,43 @@ def test_a_wrong_value_is_named_by_its_dotted_key_before_anything_is_built():
 def test_what_a_library_says_of_its_values_is_a_sentence(config, message):
     with pytest.raises(ConfigError, match=message):
         HOOKS.build(config)
+
+
+class BrokenEncoder(nn.Module):
+    """A plug-in: the last line of its ``__init__`` is wrong."""
+
+    def __init__(self, mistake):
+        super().__init__()
+        self.scale = nn.Linear(1, 1)
+        mistake(self)
+
+
+@pytest.mark.parametrize(
+    'mistake, error, message',
+    [
+        (lambda part: part.scales, AttributeError, "has no attribute 'scales'"),
+        (lambda part: int('x'), ValueError, 'invalid literal'),
+        (lambda part: nn.Linear(1), TypeError, "argument: 'out_features'"),
+        (lambda part: nn.Linear(1, '4'), TypeError, 'must be tuple of ints'),
+    ],
+)
+def test_a_mistake_in_a_plugin_stays_what_it_is_at_its_line(mistake, error, message):
+    encoders = dict(
+        image_encoder=dict(type=BrokenEncoder, mistake=mistake), text_encoder={}, fusion={}
+    )
+    config = dict(
+        type='AlbefPretrainer',
+        data_preprocessor=dict(type='BaseDataPreprocessor'),
+        backbone=dict(**encoders, position=dict(type='none')),
+        heads={},
+    )
+    with pytest.raises(error, match=message) as raised:
+        MODELS.build(config)
+    assert raised.type is error
+    assert any(entry.frame.code.name == '<lambda>' for entry in raised.traceback)
+
+
+def test_a_library_that_stumbles_over_a_value_is_quoted():
+    message = r'of a type that it does not take \(TypeError: empty'
+    with pytest.raises(ConfigError, match=message):
+        MODELS.build(dict(type=nn.Linear, in_features=1, out_features=2, dtype='x'))
