@@ -1,5 +1,6 @@
 """Results query by query, against the metrics that are computed without them."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -189,6 +190,34 @@ def test_several_metrics_of_one_loop_keep_the_results_of_all():
     # As in results of a test with one metric, which they are compared with.
     assert queries['samples'].ids.tolist() == [f'pair{i}' for i in range(7)]
     assert queries['samples'].columns.keys() == {*alone['samples'].columns, 'pair_id'}
+
+
+class WronglyScored(PluginMetric):
+    """A figure of 50 per cent whose records say something else."""
+
+    def compute_metrics(self, records):
+        return {'hits': 50.0}
+
+    def query_columns(self, records):
+        return {'rank': [1.0] * 4, 'hits': self.column}
+
+
+@pytest.mark.parametrize(
+    'column, message',
+    [
+        ([0.0, 100.0, 50.0], r"'hits' of WronglyScored\.query_columns has \(3,\) values for 4 rec"),
+        ([0.0, 1.0, 1.0, 0.0], "'hits' of WronglyScored.* mean 0.5, and compute_metrics gives 50:"),
+        ([np.nan, 1.0, 0.0, 0.5], "'hits' of WronglyScored.* mean 0.5, and compute_metrics gives"),
+        ([0.0, 100.0, np.nan, 50.0], None),
+        ([np.nan] * 4, None),
+    ],
+)
+def test_columns_that_do_not_come_to_the_figures_are_named(column, message):
+    metric = WronglyScored('label')
+    metric.column = column
+    expected = pytest.raises(ValueError, match=message) if message else nullcontext()
+    with expected:
+        evaluated(metric, SAMPLES['entailment'][1][:4])
 
 
 def test_queries_of_one_image_or_sentence_are_one_group():

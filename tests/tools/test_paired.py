@@ -93,6 +93,10 @@ def test_other_names_and_metrics_that_nothing_determines_are_refused():
         paired_difference([results([1, 2])], [renamed], ['m'])
     with pytest.raises(ValueError, match="do not determine 'x'"):
         paired_difference([results([1, 2])], [results([1, 2])], ['x'])
+    other = [results([1, 2], metric='other')]
+    for pair in ([results([1, 2])], other), (other, [results([1, 2])]):
+        with pytest.raises(ValueError, match="no 'm' query by query.* in query_columns of both"):
+            paired_difference(*pair, ['m'])
     with pytest.raises(ValueError, match="'m' of 'q': no query of the test set counts"):
         paired_difference([results([NAN, NAN])], [results([NAN, NAN])], ['m'])
 

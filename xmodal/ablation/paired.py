@@ -146,7 +146,13 @@ def require_same_queries(results: Sequence[Queries], metrics: Sequence[str]) -> 
         kinds = _kinds(first, metric)
         for other in others:
             if (found := _kinds(other, metric)) != kinds:
-                ours, theirs = (', '.join(one) or 'none' for one in (kinds, found))
+                if not kinds or not found:
+                    raise ValueError(
+                        f"one result has no '{metric}' query by query, and another does: is it in "
+                        "query_columns of both rows' metrics? If so, delete metrics.json of both "
+                        'to test them again'
+                    )
+                ours, theirs = (', '.join(one) for one in (kinds, found))
                 raise ValueError(
                     f"'{metric}' is of the queries {ours} in one result, and of {theirs} in "
                     f'another; {_AGAIN}'

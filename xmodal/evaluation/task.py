@@ -15,6 +15,8 @@ from xmodal.evaluation.queries import DETAILS, Queries, QueryResults
 from xmodal.files import atomic_open, require_new
 from xmodal.structures import MissingFieldError
 
+ROUNDING = 0.01  # points by which a figure may differ from the mean of what it is rounded from
+
 
 def add_prefix(metrics: dict, prefix: str | None) -> dict:
     """The metrics with ``prefix/`` in front of their names, unless the prefix is empty."""
@@ -115,7 +117,8 @@ class TaskMetric(BaseMetric):
             size: number of samples of the data set.
 
         Raises:
-            ValueError: when samples are missing.
+            ValueError: when samples are missing, or the results that are kept query by query do
+                not come to the figures.
         """
         gathered = [record for part in all_gather_object(self.results) for record in part]
         self.results = []
@@ -130,20 +133,42 @@ class TaskMetric(BaseMetric):
             content = self.submission(records)
             with atomic_open(Path(self.save_predictions)) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
+        metrics = self.compute_metrics(records)
         if self.keeps_queries:
-            self.queries = self._query_results(records)
-        return add_prefix(self.compute_metrics(records), self.prefix)
+            self.queries = self._query_results(records, metrics)
+        return add_prefix(metrics, self.prefix)
 
-    def _query_results(self, records: list[dict]) -> Queries:
+    def _query_results(self, records: list[dict], metrics: dict[str, float]) -> Queries:
         columns = {k: np.array(v, dtype=float) for k, v in self.query_columns(records).items()}
         if not columns:
             return {}
+        self._check_columns(columns, len(records), metrics)
         ids, groups = (
             np.array([str(record[name]) for record in records])
             for name in (self.query_id, 'query_group')
         )
         results = QueryResults(ids, groups, add_prefix(columns, self.prefix))
         return {self.prefix or 'samples': results}
+
+    def _check_columns(
+        self, columns: dict[str, np.ndarray], size: int, metrics: dict[str, float]
+    ) -> None:
+        """Checks that columns have a value for each record, and the figures for their means."""
+        for name, values in columns.items():
+            column = f"the column '{name}' of {type(self).__name__}.query_columns"
+            if values.shape != (size,):
+                raise ValueError(
+                    f'{column} has {values.shape} values for {size} records, expected one each: '
+                    'NaN for a record that does not count'
+                )
+            if name not in metrics or name in DETAILS or np.isnan(values).all():
+                continue
+            mean = float(np.nanmean(values))
+            if abs(mean - metrics[name]) > ROUNDING:
+                raise ValueError(
+                    f'{column} has the mean {mean:g}, and compute_metrics gives '
+                    f'{metrics[name]:g}: return the same figure in both, in percent'
+                )
 
 
 def percentage(hits: Sequence[float]) -> float:
