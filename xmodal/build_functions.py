@@ -151,7 +151,9 @@ def find_component(name: str | Callable, registry: Registry) -> Callable:
         hint = f", did you mean '{near}'?" if near else '.'
         raise ConfigError(
             f"type='{name}' is not a registered {registry.name}{hint} A component of your own is "
-            "registered when its module is imported: custom_imports=dict(imports=['my.module'])."
+            "registered when its module is imported: custom_imports=dict(imports=['my.module']). "
+            'The config of a folder has none: import the module first, or give a tool your own '
+            'config, and the folder as checkpoint.'
         )
     return component
 

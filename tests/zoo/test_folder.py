@@ -13,10 +13,11 @@ import torch
 from mmengine.config import Config, ConfigDict
 from transformers import BertConfig
 
-from xmodal.apis import Inferencer, load_model, save_pretrained
+from xmodal.apis import Inferencer, get_model, load_model, save_pretrained
 from xmodal.engine.launch import read_config
 from xmodal.errors import ConfigError
 from xmodal.export.run import _describe, _of_entry, read_run
+from xmodal.models.albef.model import AlbefModel
 from xmodal.registry import MODELS
 from xmodal.zoo import find_entry
 from xmodal.zoo.card import write_card
@@ -226,6 +227,33 @@ def test_a_plug_in_that_nobody_has_imported_is_named(trained, tmp_path, key, kin
     folder = save_pretrained(model, config, tmp_path / 'model')
     with pytest.raises(ConfigError, match=f"type='OwnPart' is not a registered {kind}.* imported"):
         Inferencer(folder)
+    with pytest.raises(ConfigError, match='of a folder has none: import the module first, or give'):
+        Inferencer(folder)
+
+
+class OwnModel(AlbefModel):
+    """A plug-in that has no ``momentum`` and no ``queue_length``."""
+
+    def __init__(self, data_preprocessor, backbone):
+        super().__init__(data_preprocessor, backbone)
+        self.make_teacher(None)
+        self.queue = torch.nn.Linear(2, 3)  # of another kind
+
+
+def test_a_model_without_a_key_of_momentum_is_exported_and_read_as_a_checkpoint(trained, tmp_path):
+    config, *_ = trained
+    parts = {key: config.model[key] for key in ('data_preprocessor', 'backbone')}
+    config.model = ConfigDict(type='OwnModel', **parts)
+    MODELS.register_module(module=OwnModel)
+    try:
+        model = MODELS.build(config.model)
+        folder = save_pretrained(model, config, tmp_path / 'model')
+        loaded = get_model(folder), load_model(config, folder)
+    finally:
+        MODELS.module_dict.pop('OwnModel')
+    for again in loaded:
+        for name, value in model.state_dict().items():
+            assert torch.equal(again.state_dict()[name], value), name
 
 
 def test_a_run_too_short_for_a_curve_is_exported_without(trained, tmp_path):

@@ -13,6 +13,7 @@ from mmengine.config import Config
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from xmodal.arguments import accepted_parameters
 from xmodal.engine.components import sections
 from xmodal.errors import ConfigError
 from xmodal.files import name_in_errors
@@ -24,6 +25,7 @@ from xmodal.zoo.card import write_card
 from xmodal.zoo.folder import CARD, CONFIG, HERE, WEIGHTS, read_folder
 
 _START = ('pretrained', 'word_vectors')  # what an encoder starts from
+_TRAINING = {'momentum': None, 'queue_length': 0}  # arguments of a model that has neither
 _KEYS = ('model', 'test_dataloader', 'test_cfg', 'test_evaluator', 'default_scope')
 
 
@@ -122,9 +124,8 @@ def _portable_weights(
 def _make_portable(section: dict, model: nn.Module, folder: Path, copied: dict[str, Path]) -> None:
     """Changes the config of a model so that it needs no file outside of a folder."""
     if isinstance(model, MomentumModel):
-        section.momentum = None
-    if hasattr(model, 'queue'):
-        section.queue_length = 0
+        parameters, _ = accepted_parameters(type(model))
+        section.update({key: value for key, value in _TRAINING.items() if key in parameters})
     preprocessor = section.get('data_preprocessor', {})
     if 'pretrained' in preprocessor.get('tokenizer', {}):
         tokenizer, key = preprocessor.tokenizer, 'data_preprocessor.tokenizer.pretrained'
