@@ -13,6 +13,7 @@ from xmodal.apis import Inferencer
 from xmodal.apis.location import measure_location
 from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
+from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS
 from xmodal.visualization.figures import read_scalars
 
@@ -141,3 +142,8 @@ def test_the_words_of_a_text_that_are_anchors_are_red(run):
 )
 def test_what_writes_the_rankings_is_found_among_several_tests(config, key):
     assert report.rankings_key(Path(f'configs/{config}.py')) == key
+
+
+def test_a_run_of_another_task_is_not_sent_to_a_test_that_writes_no_rankings():
+    with pytest.raises(ConfigError, match='vqa_shapes.py: the report shows retrieval'):
+        report.rankings_key(Path('configs/acerpe/vqa_shapes.py'))

@@ -23,14 +23,16 @@ from torch import nn
 
 from xmodal.apis import Inferencer, load_model
 from xmodal.apis.location import measure_location
+from xmodal.arguments import accepted_parameters
 from xmodal.build_functions import find_component
 from xmodal.datasets.base import evenly_spaced
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import config_and_checkpoint
+from xmodal.errors import ConfigError
 from xmodal.fields import read_object
 from xmodal.files import reads
-from xmodal.registry import DATASETS, FUNCTIONS
+from xmodal.registry import DATASETS, FUNCTIONS, LOOPS
 from xmodal.visualization.anchors import find_position
 from xmodal.visualization.report import write_report
 
@@ -94,10 +96,21 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
 
 
 def rankings_key(config_file: Path) -> str:
-    """Where a config says to which file the rankings of its test go."""
-    loops = (read_config(config_file).get('test_cfg') or {}).get('loops', {})
-    names = [f'loops.{n}.' for n, loop in loops.items() if loop and loop.type == 'RetrievalLoop']
-    return f'test_cfg.{"".join(names[:1])}save_rankings'
+    """Where a config says to which file the rankings of its test go.
+
+    Raises:
+        ConfigError: if no loop of its test writes rankings.
+    """
+    test = read_config(config_file).get('test_cfg') or {}
+    loops = {f'test_cfg.loops.{name}': loop for name, loop in test.get('loops', {}).items()}
+    for key, loop in {'test_cfg': test, **loops}.items():
+        component = find_component((loop or {}).get('type', 'TestLoop'), LOOPS)
+        if 'save_rankings' in accepted_parameters(component)[0]:
+            return f'{key}.save_rankings'
+    raise ConfigError(
+        f'{config_file}: the report shows retrieval, and no loop of test_cfg is a RetrievalLoop. '
+        'tools/export.py --to folder draws the curves of a run of any task (training.png)'
+    )
 
 
 def has_images(dataset: ConfigDict, images: list[str]) -> bool:
