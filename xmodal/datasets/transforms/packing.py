@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+import torch
 from mmcv.transforms import BaseTransform, Compose
+from torch import Tensor
 
 from xmodal.errors import ConfigError
 from xmodal.registry import TRANSFORMS
@@ -12,7 +14,19 @@ from xmodal.structures import DataSample
 def build_pipeline(transforms: Iterable[dict | Callable]) -> Compose:
     """Composes transforms, each a config of ``TRANSFORMS`` or any callable."""
     built = [TRANSFORMS.build(t) if isinstance(t, dict) else t for t in transforms]
-    return Compose(built)
+    return _Pipeline(built)
+
+
+class _Pipeline(Compose):
+    """mmcv's, in which a transform that returns None drops the sample: here it forgot to return."""
+
+    def transform(self, results: dict) -> dict:
+        for transform in self.transforms:
+            results = transform(results)
+            if results is None:
+                name = getattr(transform, '__name__', type(transform).__name__)
+                raise ConfigError(f'{name} of a pipeline returns None, expected the results')
+        return results
 
 
 @TRANSFORMS.register_module()
@@ -32,7 +46,7 @@ class PackImageText(BaseTransform):
         """``dict(inputs=uint8 (3, H, W), data_samples=DataSample)``.
 
         Raises:
-            ConfigError: when a sample lacks one of the fields.
+            ConfigError: when a sample lacks one of the fields, or ``img`` is no uint8 tensor.
         """
         sample = DataSample(
             metainfo={
@@ -48,7 +62,20 @@ class PackImageText(BaseTransform):
                     f'set do not have; they have {sorted(results)}'
                 )
             sample.set_field(results[field], field)
+        if self.source == 'img':
+            _require_pixels(results['img'])
         return {'inputs': results[self.source], 'data_samples': sample}
+
+
+def _require_pixels(image: object) -> None:
+    is_uint8 = isinstance(image, Tensor) and image.dtype == torch.uint8
+    if not is_uint8 or image.dim() < 3 or image.shape[-3] != 3:
+        kind = f'{type(image).__name__} {getattr(image, "dtype", "")}'.strip()
+        raise ConfigError(
+            f'PackImageText: img is a {kind} of shape {tuple(getattr(image, "shape", ()))}, '
+            'expected a uint8 tensor (…, 3, H, W), RGB, as LoadImage gives it. Image transforms of '
+            'mmcv are for arrays (H, W, 3): a transform of your own has to convert them'
+        )
 
 
 @TRANSFORMS.register_module()
