@@ -62,6 +62,11 @@ def expected(model):
     return inputs, image, text, logits
 
 
+def test_the_program_of_images_writes_into_no_part_of_a_tensor(programs):
+    # ONNX's ScatterElements would take the batch of the example alone.
+    assert not [str(node) for node in programs['image'].graph.nodes if 'copy_' in str(node.target)]
+
+
 def test_programs_of_torch_compute_what_the_model_computes(programs, expected):
     inputs, image, text, logits = expected
     tokens, embedding = programs['image'].module()(images=inputs['images'])

@@ -41,6 +41,8 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
 
     def normalize(self, images: Tensor) -> Tensor:
         """uint8 pixels (B, 3, H, W) to zero mean and unit deviation."""
+        if torch.compiler.is_compiling():  # ONNX cannot write planes of a batch of any size
+            return (images.to(torch.float32) - self.mean) / self.std
         # Channel by channel: bytes of interleaved channels are read with large strides otherwise.
         planes = torch.empty(images.shape, dtype=torch.float32, device=images.device)
         for channel, plane in zip(images.unbind(1), planes.unbind(1), strict=True):
