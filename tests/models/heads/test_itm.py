@@ -92,14 +92,14 @@ def test_pairs_are_ranked_by_the_logit_of_yes_or_by_its_difference_to_no():
 
 
 @pytest.mark.parametrize('has_cls', [False, True])
-def test_figures_of_regions_are_of_real_regions_with_and_without_boxes(has_cls):
+@pytest.mark.parametrize('text', [torch.ones(2, 3, dtype=torch.bool), None], ids=['mask', 'none'])
+def test_figures_of_regions_are_of_real_regions_with_and_without_boxes(has_cls, text):
     given = []
     position = SimpleNamespace(
         statistics=lambda relation, words, regions: given.append(regions) or {}
     )
     image_encoder = SimpleNamespace(has_cls=has_cls)
     backbone = SimpleNamespace(position=position, image_encoder=image_encoder)
-    text = torch.ones(2, 3, dtype=torch.bool)
     real = torch.tensor([[True, True, True], [True, False, False]])
     tokens = torch.randn(2, 3, 4)
     pairs = torch.tensor([[0, 0], [1, 1], [1, 0]])

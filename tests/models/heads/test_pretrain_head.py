@@ -79,9 +79,15 @@ def test_values_of_all_active_heads_are_logged_in_the_order_of_the_config():
 
 def test_two_heads_that_log_one_name_are_refused():
     configs = dict(first=dict(type=ConstantHead), second=dict(type=ConstantHead))
-    message = r"model\.heads\.second logs \['loss_constant'\], as another head does"
+    message = r"model\.heads\.second logs \['loss_constant'\], as another head or the sum"
     with pytest.raises(ValueError, match=message):
         PretrainHeads(configs, SIZES).loss(None, None)
+
+
+def test_a_head_that_logs_the_name_of_the_sum_is_refused():
+    heads = PretrainHeads(dict(only=dict(type=ConstantHead, name='loss')), SIZES)
+    with pytest.raises(ValueError, match=r"model\.heads\.only logs \['loss'\], .* the sum of all"):
+        heads.loss(None, None)
 
 
 def test_a_head_of_another_kind_is_refused():

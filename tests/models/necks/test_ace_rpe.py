@@ -108,6 +108,18 @@ def test_the_relation_is_equations_3_to_7(tokens, build_position):
     assert relation.distance[1, :, 5:].isinf().all()
 
 
+def test_padding_of_a_grid_is_no_anchor(tokens, build_position):
+    image, text = tokens()
+    mask = torch.arange(10) < 7  # [CLS] and two of three rows
+    padded = image._replace(attention_mask=mask.expand(len(image.embeddings), -1))
+    without = Tokens(image.embeddings[:, :7], grid_size=(2, 3))
+    position = build_position('ace_rpe')
+    found, expected = position.relate(padded, text), position.relate(without, text)
+    torch.testing.assert_close(found.features[:, :7], expected.features)
+    torch.testing.assert_close(found.text_mean, expected.text_mean)
+    torch.testing.assert_close(found.image_mean[:, :7], expected.image_mean)
+
+
 def test_a_compiled_relation_keeps_the_gradient(tokens, build_position):
     """PyTorch 2.11 takes all that it compiles for an export, where distances need no gradient."""
     image, text = tokens()

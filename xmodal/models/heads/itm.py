@@ -76,7 +76,7 @@ class ITMHead(PretrainHead):
         labels, weights = request.drawn
         values = self.classification_loss(self(fused.text_tokens), labels, weights)
         image, text, pairs = request.image, request.text, request.pairs
-        words = text.attention_mask[pairs[:, 1]]
+        words = text.full_mask()[pairs[:, 1]]
         regions = None  # whose positions are in the relation from the first on, without [CLS]
         if not model.backbone.image_encoder.has_cls:
             regions = image.full_mask()[pairs[:, 0]]

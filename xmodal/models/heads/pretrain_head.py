@@ -98,7 +98,8 @@ class PretrainHeads(nn.ModuleDict):
         """The values of all active heads.
 
         Raises:
-            ValueError: when two heads log a value of the same name.
+            ValueError: when two heads log a value of the same name, or one logs ``loss``, the name
+                of the sum of all.
         """
         heads = {name: head for name, head in self.items() if name in self.active}
         asked = {name: head.request_fusion(model, step) for name, head in heads.items()}
@@ -116,10 +117,10 @@ class PretrainHeads(nn.ModuleDict):
                     f'model.heads.{name}: the loss of {type(head).__name__} returned '
                     f'{type(of_head).__name__}, expected values by name, as {{"loss_{name}": …}}'
                 )
-            if clash := values.keys() & of_head.keys():
+            if clash := (values.keys() | {'loss'}) & of_head.keys():
                 raise ValueError(
-                    f'model.heads.{name} logs {sorted(clash)}, as another head does: name the '
-                    'values after the head'
+                    f'model.heads.{name} logs {sorted(clash)}, as another head or the sum of all '
+                    'losses does: name the values after the head'
                 )
             values |= of_head
         return values

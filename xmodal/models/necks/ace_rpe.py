@@ -108,6 +108,8 @@ class AnchorRelativePosition(NoPosition):
         similarity = self.similarity(image, text)
         anchored = F.anchor_distance(similarity, self.delta, self.tau)
         if image.boxes is None:
+            if image.attention_mask is not None:  # padding of the grid is no anchor
+                anchored = anchored.masked_fill(~image.attention_mask[..., None, None], math.inf)
             distance = F.relative_distance(
                 anchored, image.grid_size, text.attention_mask, self.patch_window, self.token_window
             )
@@ -116,7 +118,7 @@ class AnchorRelativePosition(NoPosition):
                 anchored,
                 image.boxes,
                 image.full_mask(),
-                text.attention_mask,
+                text.full_mask(),
                 self.patch_window**2,
                 self.token_window,
             )
