@@ -218,7 +218,7 @@ def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoRet
     reason = f'{type(error).__name__}: {error}'
     # Code that stumbled over a value.
     if isinstance(error, TypeError | AttributeError | IndexError) and values:
-        reason = f'one of them is of a type that it does not take ({reason})'
+        reason = 'one of them is of a type that it does not take'
     given = f' its values ({values})' if values else ''
     raise ConfigError(f'{component.__name__} refuses{given}: {reason}') from error
 

@@ -125,9 +125,3 @@ def test_a_mistake_in_a_plugin_stays_what_it_is_at_its_line(mistake, error, mess
         MODELS.build(config)
     assert raised.type is error
     assert any(entry.frame.code.name == '<lambda>' for entry in raised.traceback)
-
-
-def test_a_library_that_stumbles_over_a_value_is_quoted():
-    message = r'of a type that it does not take \(TypeError: empty'
-    with pytest.raises(ConfigError, match=message):
-        MODELS.build(dict(type=nn.Linear, in_features=1, out_features=2, dtype='x'))

@@ -124,7 +124,7 @@ def folder(tmp_path):
     (tmp_path / 'good.json').write_text('{"1": "x"}')
     (tmp_path / 'images').mkdir()
     (tmp_path / 'split_train.txt').write_text('a.jpg')
-    (tmp_path / 'config.py').write_text('')
+    (tmp_path / 'config.py').write_text("test_cfg = dict(type='RetrievalLoop')")
     (tmp_path / 'x_caps.txt').write_text('a dog\n')
     return tmp_path
 
