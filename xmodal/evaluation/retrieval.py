@@ -9,7 +9,7 @@ from mmengine.evaluator import BaseMetric
 from torch import Tensor
 
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import Queries, QueryResults
+from xmodal.evaluation.queries import DETAILS, Queries, QueryResults
 from xmodal.evaluation.task import add_prefix
 from xmodal.registry import METRICS
 
@@ -230,7 +230,7 @@ class RetrievalMetric(BaseMetric):
             if self.keeps_queries:
                 for direction, found in retrieval_queries(scored, self.folds).items():
                     columns = found.columns
-                    named = {k: columns.pop(k) for k in ('rank', 'score')}
+                    named = {k: columns.pop(k) for k in DETAILS}
                     columns = named | add_prefix(add_prefix(columns, stage), self.prefix)
                     kind = '/'.join(filter(None, (self.prefix, stage, direction)))
                     self.queries[kind] = found._replace(columns=columns)

@@ -40,9 +40,9 @@ def find_encoder(name: str) -> Path:
         FileError: when the file cannot be read without running its code.
     """
     encoders = read_encoders()
-    if name not in encoders and (folder := find_folder(name)):
-        return folder
     if name not in encoders:
+        if folder := find_folder(name):
+            return folder
         raise FileNotFoundError(
             f'the zoo has no encoder of this name, only {sorted(encoders)}, and no folder of a '
             'model, such as acerpe-shapes'

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from xmodal import functional as F
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
 from xmodal.models.base.tokenizer import build_tokenizer, piece_names, unknown_words
 from xmodal.registry import MODELS
@@ -41,7 +42,7 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
 
     def normalize(self, images: Tensor) -> Tensor:
         """uint8 pixels (B, 3, H, W) to zero mean and unit deviation."""
-        if torch.compiler.is_compiling():  # ONNX cannot write planes of a batch of any size
+        if F.is_exporting():  # ONNX cannot write planes of a batch of any size
             return (images.to(torch.float32) - self.mean) / self.std
         # Channel by channel: bytes of interleaved channels are read with large strides otherwise.
         planes = torch.empty(images.shape, dtype=torch.float32, device=images.device)
