@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         'precomp': ['PrecompDataset'],
         'reasoning': ['REASONING_CLASSES', 'AlbefReasoningDataset', 'Nlvr2Dataset', 'NlvrDataset'],
         'referring': ['AlbefReferringDataset', 'ReferDataset'],
+        'records': ['RecordDataset'],
         'region_store': ['RegionStore'],
         'streaming': ['WebDatasetShards'],
         'visual_genome': ['VisualGenomeQuestionDataset'],

@@ -12,6 +12,7 @@ from xmodal.evaluation.scores import (
     write_scores,
 )
 from xmodal.evaluation.skills import SkillMetric, StatementMetric, WinogroundMetric
+from xmodal.evaluation.task import TaskMetric
 from xmodal.evaluation.vqa import SoftAnswerMetric, VqaMetric, score_submission, vqa_accuracy
 from xmodal.evaluation.zero_shot import ZeroShotMetric
 
@@ -27,6 +28,7 @@ __all__ = [
     'SkillMetric',
     'SoftAnswerMetric',
     'StatementMetric',
+    'TaskMetric',
     'VqaMetric',
     'WinogroundMetric',
     'ZeroShotMetric',

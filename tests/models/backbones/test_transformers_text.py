@@ -162,3 +162,20 @@ def test_masked_words_need_a_tokenizer_that_masks(config, folder):
     tiny['backbone']['image_encoder']['embed_dim'] = tiny['backbone']['fusion']['embed_dims'] = 16
     with pytest.raises(ValueError, match=r'tokenizer has no \[MASK\].*heads\.mlm=None'):
         MODELS.build(tiny)
+
+
+@pytest.mark.parametrize(('kind', 'longest'), [('roberta', 10), ('mpnet', 10), ('clip', 12)])
+def test_texts_are_as_long_as_positions_allow_which_some_count_from_padding_on(
+    kind, longest, folder
+):
+    path, _ = folder(kind)
+    model = emkum(path, path)
+    model['data_preprocessor']['max_length'] = longest
+    encoder = MODELS.build(model).text_encoder
+    ids = torch.full((1, longest + 1), 5)
+    encoder(ids[:, 1:], ids[:, 1:] > 0)  # transformers has 12 positions
+    with pytest.raises((IndexError, RuntimeError, ValueError)):
+        encoder(ids, ids > 0)
+    model['data_preprocessor']['max_length'] = longest + 1
+    with pytest.raises(ValueError, match=f'max_length={longest + 1}, but .* has {longest} posit'):
+        MODELS.build(model)

@@ -6,8 +6,9 @@ from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertLayer
 
 from xmodal.models.fusion import FusionEncoder
+from xmodal.models.layers import NO_TERMS
 from xmodal.models.necks import NoPosition
-from xmodal.structures import Tokens
+from xmodal.structures import CrossTerms, LowRank, Tokens
 
 WIDTH, DEPTH = 32, 2
 NONE = NoPosition(DEPTH, WIDTH, 2)
@@ -359,15 +360,25 @@ def test_patches_enter_with_their_coordinates_but_relate_without_them(tokens, bu
 class Wrong(NoPosition):
     """A plug-in that returns something else than the fusion encoder expects."""
 
-    def __init__(self, inputs=None, bias=None):
+    def __init__(self, inputs=None, bias=None, relation=None, terms=NO_TERMS):
         super().__init__(2, WIDTH, 2)
-        self.inputs, self.bias = inputs, bias
+        self.inputs, self.bias, self.relation, self.terms = inputs, bias, relation, terms
 
     def embed_inputs(self, image, text):
         return self.inputs(image, text) if self.inputs else (image, text)
 
+    def relate(self, image, text):
+        return self.relation
+
     def self_bias(self, layer, tokens):
         return self.bias
+
+    def cross_terms(self, layer, relation, queries):
+        return self.terms
+
+
+def factors(*shape, width=WIDTH):
+    return LowRank(torch.zeros(*shape, 3), torch.zeros(3, width))
 
 
 @pytest.mark.parametrize(
@@ -384,6 +395,28 @@ class Wrong(NoPosition):
         (
             dict(bias=torch.zeros(2, 2, 3, 3)),
             r'Wrong.self_bias returned the shape \(2, 2, 3, 3\), expected \(2 or 1, 2, 10, 10\)',
+        ),
+        (dict(relation=torch.zeros(2)), 'Wrong.relate returned Tensor, expected a Relation'),
+        (dict(terms=None), r"Wrong.cross_terms\('text'\) returned NoneType, expected CrossTerms"),
+        (
+            dict(terms=CrossTerms(query=torch.zeros(2, 6, WIDTH))),
+            r"Wrong.cross_terms\('text'\).query is Tensor, expected LowRank",
+        ),
+        (
+            dict(terms=CrossTerms(key=factors(2, 6))),  # of the queries
+            r'.key has features \(2, 6, 3\) and weight \(3, 32\), expected \(2, 10, C\) and',
+        ),
+        (
+            dict(terms=CrossTerms(value=factors(2, 10, width=16))),
+            r'.value has features \(2, 10, 3\) and weight \(3, 16\), expected .* and \(C, 32\)',
+        ),
+        (
+            dict(terms=CrossTerms(pairs=factors(2, 10, 6))),  # the image first
+            r'.pairs has features \(2, 10, 6, 3\) and weight .*, expected \(2, 6, 10, C\)',
+        ),
+        (
+            dict(terms=CrossTerms(bias=torch.zeros(2, 1, 10, 6))),
+            r'.bias has the shape \(2, 1, 10, 6\), expected \(2 or 1, 2 or 1, 6, 10\)',
         ),
     ],
 )

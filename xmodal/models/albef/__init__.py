@@ -2,6 +2,7 @@
 
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.albef.classifier import AlbefClassifier
+from xmodal.models.albef.model import AlbefModel
 from xmodal.models.albef.nlvr import AlbefNLVR
 from xmodal.models.albef.pretrainer import AlbefPretrainer
 from xmodal.models.albef.text_assignment import TextAssignmentPretrainer
@@ -12,6 +13,7 @@ from xmodal.models.albef.vqa import AlbefVQA
 __all__ = [
     'AlbefBackbone',
     'AlbefClassifier',
+    'AlbefModel',
     'AlbefNLVR',
     'AlbefPretrainer',
     'AlbefVQA',

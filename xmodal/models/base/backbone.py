@@ -1,5 +1,8 @@
 """The part that the models with a fusion encoder share: encoders, position, fusion encoder."""
 
+import math
+
+import torch
 from torch import nn
 
 from xmodal.errors import ConfigError
@@ -24,6 +27,7 @@ class CrossModalBackbone(nn.Module):
 
     Raises:
         ValueError: when the three encoders differ in width.
+        ConfigError: when the text encoder does not say how many words it knows.
     """
 
     def __init__(
@@ -61,6 +65,11 @@ class CrossModalBackbone(nn.Module):
             raise ValueError(
                 'backbone.token_type has one width for image and text: set either it, or '
                 'backbone.image_adapter and backbone.text_adapter, to None'
+            )
+        if not hasattr(self.text_encoder, 'vocab_size'):
+            raise ConfigError(
+                f'{type(self.text_encoder).__name__} has no vocab_size, the number of words that '
+                'it knows: the text encoder of a fusion encoder says it'
             )
         sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
         self.position = MODELS.build({**position, **sizes})
@@ -119,12 +128,40 @@ def build_token_type(
 def encode(
     encoder: Encoder, token_type: TokenTypeEmbedding | None, modality: str, *inputs
 ) -> Tokens:
-    """Tokens of one modality, with its token type before or after the encoder's blocks."""
-    if token_type is None:
-        return encoder(*inputs)
-    if token_type.position == 'pre_encoder':
-        return encoder.encode(_add_type(encoder.embed(*inputs), token_type, modality))
-    return _add_type(encoder(*inputs), token_type, modality)
+    """Tokens of one modality, with its token type before or after the encoder's blocks.
+
+    Raises:
+        ValueError: when they are not what a fusion encoder takes.
+    """
+    place = token_type and token_type.position
+    if place == 'pre_encoder':
+        tokens = encoder.encode(_add_type(encoder.embed(*inputs), token_type, modality))
+    else:
+        tokens = encoder(*inputs)
+    if unfit := _what_is_unfit(tokens):
+        raise ValueError(f'{type(encoder).__name__} makes {unfit}')
+    return _add_type(tokens, token_type, modality) if place == 'post_encoder' else tokens
+
+
+def _what_is_unfit(tokens: Tokens) -> str | None:
+    """What a fusion encoder does not take of an encoder's tokens, and what it expects."""
+    if not isinstance(tokens, Tokens):
+        return f'{type(tokens).__name__}, expected Tokens(embeddings, attention_mask, …)'
+    shape, mask, grid_size = tokens.embeddings.shape, tokens.attention_mask, tokens.grid_size
+    if len(shape) != 3:
+        return f'tokens of shape {tuple(shape)}, expected (B, L, D)'
+    if mask is not None and (mask.dtype != torch.bool or mask.shape != shape[:2]):
+        return (
+            f'an attention_mask of {mask.dtype} and shape {tuple(mask.shape)}, expected torch.bool '
+            f'and {tuple(shape[:2])}, True for real tokens'
+        )
+    if grid_size is not None and shape[1] != 1 + math.prod(grid_size):
+        return (
+            f'{shape[1]} tokens of a grid of {grid_size[0]} x {grid_size[1]} patches, expected '
+            f'{1 + math.prod(grid_size)}, [CLS] and the patches: put a [CLS] before them, or give '
+            'them boxes in place of a grid_size'
+        )
+    return None
 
 
 def _add_type(tokens: Tokens, token_type: TokenTypeEmbedding, modality: str) -> Tokens:

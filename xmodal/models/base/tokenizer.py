@@ -152,12 +152,12 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
     if known is None:  # it counts the words of the preprocessor
         return
     longest = preprocessor.max_length
-    positions = getattr(getattr(text_encoder, 'config', None), 'max_position_embeddings', None)
+    positions = _num_positions(text_encoder)
     if None not in (longest, positions) and longest > positions:
         raise ValueError(
             f'data_preprocessor.max_length={longest}, but the text encoder has {positions} '
-            'positions (text_encoder.config.max_position_embeddings): lower the one or raise the '
-            'other'
+            'positions (by text_encoder.config.max_position_embeddings): lower the one or raise '
+            'the other'
         )
     if words > known:
         raise ValueError(
@@ -176,3 +176,14 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
         raise ValueError(
             f"the tokenizer's [PAD] is word {ids[0]} and the text encoder's word {ids[1]}: {advice}"
         )
+
+
+def _num_positions(text_encoder: nn.Module) -> int | None:
+    """The tokens that a text may have at most; None for any number."""
+    config = getattr(text_encoder, 'config', None)
+    positions = getattr(config, 'max_position_embeddings', None)
+    for name, module in text_encoder.named_modules():
+        padding = getattr(module, 'padding_idx', None)
+        if name.endswith('position_embeddings') and padding is not None:
+            return positions - padding - 1  # RoBERTa's and MPNet's texts begin after that of [PAD]
+    return positions

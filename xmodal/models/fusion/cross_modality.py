@@ -3,7 +3,13 @@
 from torch import Tensor, nn
 
 from xmodal.models.layers import Attention, EncoderLayer, init_linear
-from xmodal.models.necks.position import NoPosition, embed_inputs, self_bias
+from xmodal.models.necks.position import (
+    NoPosition,
+    cross_terms,
+    embed_inputs,
+    relate,
+    self_bias,
+)
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, CrossTerms, Fused, Relation, Tokens
 
@@ -79,12 +85,14 @@ class CrossModalityLayer(nn.Module):
 
         Both directions read the tokens that enter the layer.
         """
-        terms = position.cross_terms(index, relation, 'text')
+        pairs, num_words, _ = text.embeddings.shape
+        num_regions = image.embeddings.shape[1]
+        terms = cross_terms(position, index, relation, 'text', (pairs, num_words, num_regions))
         words, text_to_image = self.cross_attention[0](text, image, terms, need_weights)
         words = self.text_layer(words, text.attention_mask, self_bias(position, index, text))
         if not need_image:
             return None, words, CrossAttentions(text_to_image, None)
-        terms = position.cross_terms(index, relation, 'image')
+        terms = cross_terms(position, index, relation, 'image', (pairs, num_regions, num_words))
         regions, image_to_text = self.cross_attention[-1](image, text, terms, need_weights)
         regions = self.image_layer(regions, image.attention_mask, self_bias(position, index, image))
         return regions, words, CrossAttentions(text_to_image, image_to_text)
@@ -152,7 +160,7 @@ class CrossModalityEncoder(nn.Module):
             Both streams; ``image_tokens`` is None without ``need_image``.
         """
         image, text = embed_inputs(position, image, text)
-        relation = position.relate(image, text)
+        relation = relate(position, image, text)
         attentions = []
         for index, layer in enumerate(self.layers):
             keep_image = need_image or index + 1 < self.depth

@@ -7,7 +7,7 @@ from xmodal.models.fusion.layer import FusionLayer, LayerNeeds
 from xmodal.models.fusion.pretrained import load_bert_layers
 from xmodal.models.fusion.stream import Stream
 from xmodal.models.layers import init_linear
-from xmodal.models.necks.position import NoPosition, embed_inputs
+from xmodal.models.necks.position import NoPosition, embed_inputs, relate
 from xmodal.registry import MODELS
 from xmodal.structures import CrossAttentions, Fused, Tokens
 
@@ -177,7 +177,7 @@ class FusionEncoder(nn.Module):
                 'is for AlbefNLVR and TextAssignmentPretrainer'
             )
         relations = [
-            position.relate(image.paired().tokens, text.paired().tokens) for image in images
+            relate(position, image.paired().tokens, text.paired().tokens) for image in images
         ]
         if self.coordinates is not None:
             images = [self._with_coordinates(image) for image in images]

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from xmodal.models.fusion.stream import Stream
 from xmodal.models.layers import QKV, Attention, FeedForward
-from xmodal.models.necks.position import NoPosition, self_bias
+from xmodal.models.necks.position import NoPosition, cross_terms, self_bias
 from xmodal.structures import CrossAttentions, CrossTerms, Relation, select_tokens
 from xmodal.structures.relation import select_biases
 
@@ -78,7 +78,8 @@ class FusionLayer(nn.Module):
             relation: of the pairs, from ``position``.
             needs: of the layer.
         """
-        terms = position.cross_terms(index, relation, 'text')
+        (pairs, words), patches = text.size, image.size[1]
+        terms = cross_terms(position, index, relation, 'text', (pairs, words, patches))
         if needs.words is not None:
             text, terms = text.paired(), terms.select_queries(needs.words)
         if self.has_image_stream:
@@ -90,15 +91,15 @@ class FusionLayer(nn.Module):
         text_qkv = text.pair(project(text.tokens.embeddings, context=needs.image))
         text, image_mask = text.paired(), image.paired_mask()
 
-        words, text_to_image = self.attend_cross(
+        read, text_to_image = self.attend_cross(
             text.tokens.embeddings, text_qkv, image_qkv, image_mask, terms, needs.attentions
         )
-        text = text.with_embeddings(words)
+        text = text.with_embeddings(read)
         if not needs.image:
             return image, text, CrossAttentions(text_to_image, None)
         image = image.paired()
-        terms = position.cross_terms(index, relation, 'image')
-        patches, image_to_text = self.attend_cross(
+        terms = cross_terms(position, index, relation, 'image', (pairs, patches, words))
+        seen, image_to_text = self.attend_cross(
             image.tokens.embeddings,
             image_qkv,
             text_qkv,
@@ -106,7 +107,7 @@ class FusionLayer(nn.Module):
             terms,
             needs.attentions,
         )
-        image = image.with_embeddings(patches)
+        image = image.with_embeddings(seen)
         return image, text, CrossAttentions(text_to_image, image_to_text)
 
     def _after_self_attention(

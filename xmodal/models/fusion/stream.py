@@ -22,6 +22,12 @@ class Stream(NamedTuple):
     tokens: Tokens
     rows: Tensor | None = None
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Numbers of pairs and of tokens."""
+        rows, length, _ = self.tokens.embeddings.shape
+        return rows if self.rows is None else len(self.rows), length
+
     def with_embeddings(self, embeddings: Tensor) -> 'Stream':
         """The stream with other embeddings of the same tokens."""
         return Stream(self.tokens.with_embeddings(embeddings), self.rows)

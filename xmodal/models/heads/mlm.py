@@ -70,14 +70,20 @@ class MLMHead(PretrainHead):
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def check(self, model: nn.Module) -> None:
-        """Refuses a tokenizer without [MASK], word vectors of another width, and unknown words."""
+        """Refuses a tokenizer without [MASK], word vectors that do not fit, and unknown words."""
         if getattr(model.data_preprocessor, 'mask_id', None) is None:
             raise ValueError(
                 'the tokenizer has no [MASK], which masked language modelling puts in place of '
                 'words: set heads.mlm=None, or take a BERT as text encoder'
             )
-        fused = self.transform.out_features
-        words = model.backbone.text_encoder.word_embeddings.shape[1]
+        encoder, fused = model.backbone.text_encoder, self.transform.out_features
+        if not hasattr(encoder, 'word_embeddings'):
+            raise ValueError(
+                'heads.mlm compares fused words with the word vectors of the text encoder, and '
+                f'{type(encoder).__name__} has no word_embeddings (vocab_size, width): set '
+                'heads.mlm=None, or give it some'
+            )
+        words = encoder.word_embeddings.shape[1]
         if fused != words:
             raise ValueError(
                 f'heads.mlm compares fused words, {fused} wide (fusion.embed_dims), with the word '

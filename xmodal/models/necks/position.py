@@ -14,7 +14,7 @@ A position may act at four points, all of them optional:
 from torch import Tensor, nn
 
 from xmodal.registry import MODELS
-from xmodal.structures import CrossTerms, Relation, Tokens
+from xmodal.structures import CrossTerms, LowRank, Relation, Tokens
 
 
 @MODELS.register_module(name=['NoPosition', 'none'])
@@ -86,6 +86,21 @@ def embed_inputs(position: NoPosition, image: Tokens, text: Tokens) -> tuple[Tok
     return found
 
 
+def relate(position: NoPosition, image: Tokens, text: Tokens) -> Relation | None:
+    """What a position relates words and patches by.
+
+    Raises:
+        ValueError: when that is no :class:`Relation`.
+    """
+    relation = position.relate(image, text)
+    if not isinstance(relation, Relation | None):
+        raise ValueError(
+            f'{type(position).__name__}.relate returned {type(relation).__name__}, expected a '
+            'Relation, whose fields cross_terms reads, or None'
+        )
+    return relation
+
+
 def self_bias(position: NoPosition, layer: int, tokens: Tokens) -> Tensor | None:
     """A position's bias on the logits of a layer's self-attention.
 
@@ -96,10 +111,78 @@ def self_bias(position: NoPosition, layer: int, tokens: Tokens) -> Tensor | None
     if bias is not None:
         batch, length, _ = tokens.embeddings.shape
         heads = position.num_heads
-        allowed = (1, batch), (1, heads), (length,), (length,)
-        if bias.ndim != 4 or any(n not in a for n, a in zip(bias.shape, allowed, strict=True)):
+        if not _fits(bias, ((1, batch), (1, heads), (length,), (length,))):
             raise ValueError(
                 f'{type(position).__name__}.self_bias returned the shape {tuple(bias.shape)}, '
                 f'expected ({batch} or 1, {heads}, {length}, {length}): pairs, heads, queries, keys'
             )
     return bias
+
+
+def cross_terms(
+    position: NoPosition,
+    layer: int,
+    relation: Relation | None,
+    queries: str,
+    size: tuple[int, int, int],
+) -> CrossTerms:
+    """What a position adds to a layer's cross-attention.
+
+    Args:
+        position: the position plug-in.
+        layer: number of the layer.
+        relation: of the pairs.
+        queries: 'text' or 'image'.
+        size: numbers of pairs, of queries and of keys.
+
+    Raises:
+        ValueError: when it does not fit the attention of this size.
+    """
+    terms = position.cross_terms(layer, relation, queries)
+    name = f"{type(position).__name__}.cross_terms('{queries}')"
+    if not isinstance(terms, CrossTerms):
+        raise ValueError(
+            f'{name} returned {type(terms).__name__}, expected CrossTerms(query, key, value, '
+            'pairs, bias), each of them optional'
+        )
+    pairs, length, context = size
+    shapes = {
+        'query': (pairs, length),
+        'key': (pairs, context),
+        'value': (pairs, context),
+        'pairs': size,
+    }
+    for role, shape in shapes.items():
+        _check_low_rank(f'{name}.{role}', getattr(terms, role), shape, position.embed_dims)
+    allowed = (1, pairs), (1, position.num_heads), (length,), (context,)
+    if terms.bias is not None and not _fits(terms.bias, allowed):
+        raise ValueError(
+            f'{name}.bias has the shape {tuple(terms.bias.shape)}, expected ({pairs} or 1, '
+            f'{position.num_heads} or 1, {length}, {context}): pairs, heads, queries, keys'
+        )
+    return terms
+
+
+def _check_low_rank(
+    name: str, term: LowRank | None, shape: tuple[int, ...], embed_dims: int
+) -> None:
+    if term is None:
+        return
+    if not isinstance(term, LowRank):
+        raise ValueError(
+            f'{name} is {type(term).__name__}, expected LowRank(features, weight), the factors of '
+            'what is added'
+        )
+    features, weight = term.features.shape, term.weight.shape
+    if (*features[:-1], *weight) != (*shape, features[-1], embed_dims):
+        raise ValueError(
+            f'{name} has features {tuple(features)} and weight {tuple(weight)}, expected '
+            f'({", ".join(map(str, shape))}, C) and (C, {embed_dims})'
+        )
+
+
+def _fits(bias: Tensor, allowed: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether each dimension of a bias has one of its allowed sizes."""
+    return bias.ndim == len(allowed) and all(
+        size in sizes for size, sizes in zip(bias.shape, allowed, strict=True)
+    )

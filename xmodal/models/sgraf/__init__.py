@@ -4,6 +4,7 @@ from xmodal.models.sgraf.all_pairs import score_all_pairs
 from xmodal.models.sgraf.global_pooling import SelfAttentionGlobal, SketchGlobal
 from xmodal.models.sgraf.matcher import ImageTextMatcher
 from xmodal.models.sgraf.narrow import narrow
+from xmodal.models.sgraf.pairwise import PairwiseSimilarity
 from xmodal.models.sgraf.pooled import PooledSimilarity
 from xmodal.models.sgraf.saf_sgr import SAF, SGR
 from xmodal.models.sgraf.similarity import SGRAFSimilarity
@@ -12,6 +13,7 @@ from xmodal.models.sgraf.some_pairs import score_pairs
 __all__ = [
     'ImageTextMatcher',
     'SGRAFSimilarity',
+    'PairwiseSimilarity',
     'PooledSimilarity',
     'SAF',
     'SGR',

@@ -1,0 +1,95 @@
+"""What the backbone of a fusion model takes of the encoders of a plug-in."""
+
+import pytest
+import torch
+from torch import nn
+
+from xmodal.errors import ConfigError
+from xmodal.models.backbones import BertTextEncoder, Encoder
+from xmodal.models.base import encode
+from xmodal.models.necks import TokenTypeEmbedding
+from xmodal.registry import MODELS
+from xmodal.structures import Tokens
+
+PATCHES = torch.randn(2, 12, 8)
+
+
+class Given(Encoder):
+    """Hands on what it gets."""
+
+    has_cls = False
+    embed_dims = 8
+
+    def embed(self, tokens):
+        return tokens
+
+    def encode(self, tokens):
+        return tokens
+
+
+@pytest.mark.parametrize(
+    ('tokens', 'message'),
+    [
+        (PATCHES, r'Given makes Tensor, expected Tokens\(embeddings, attention_mask, …\)'),
+        (Tokens(PATCHES[0]), r'Given makes tokens of shape \(12, 8\), expected \(B, L, D\)'),
+        (
+            Tokens(PATCHES, torch.ones(2, 12)),
+            r'Given makes an attention_mask of torch.float32 and shape \(2, 12\), expected to',
+        ),
+        (
+            Tokens(PATCHES, torch.ones(2, 13, dtype=torch.bool)),
+            r'an attention_mask of torch.bool and shape \(2, 13\), expected .* \(2, 12\), True for',
+        ),
+        (
+            Tokens(PATCHES, grid_size=(3, 4)),
+            'Given makes 12 tokens of a grid of 3 x 4 patches, expected 13, .*put a .CLS. before',
+        ),
+    ],
+)
+@pytest.mark.parametrize('token_type', [None, TokenTypeEmbedding(8)])
+def test_tokens_that_no_fusion_encoder_takes_are_refused(tokens, message, token_type):
+    with pytest.raises(ValueError, match=message):
+        encode(Given(), token_type, 'image', tokens)
+
+
+def test_a_grid_after_cls_and_boxes_without_are_taken():
+    for tokens in (
+        Tokens(PATCHES, grid_size=(1, 11)),
+        Tokens(PATCHES, torch.rand(2, 12) < 0.5, boxes=torch.rand(2, 12, 4)),
+    ):
+        assert encode(Given(), None, 'image', tokens) is tokens
+
+
+class Words(BertTextEncoder):
+    """A text encoder whose words nobody can ask for."""
+
+    word_embeddings = property()
+
+
+class Uncounted(Given):
+    """A text encoder that does not say how many words it knows."""
+
+    has_cls = True
+    embed_dims = 32
+
+    def __init__(self, **_):
+        super().__init__()
+        self.words = nn.Embedding(40, 32)
+
+
+@pytest.mark.parametrize(
+    ('encoder', 'heads', 'error', 'message'),
+    [
+        (Words, ('itc', 'itm', 'mlm'), ValueError, r'Words has no word_embeddings'),
+        (Words, ('itc', 'itm'), None, None),
+        (Uncounted, ('itc', 'itm'), ConfigError, 'Uncounted has no vocab_size, the number of wor'),
+    ],
+)
+def test_what_a_text_encoder_lacks_is_named(config, encoder, heads, error, message):
+    options = config('none', heads)
+    options['backbone']['text_encoder']['type'] = encoder
+    if error is None:
+        MODELS.build(options)
+        return
+    with pytest.raises(error, match=message):
+        MODELS.build(options)
