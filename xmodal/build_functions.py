@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import mmengine
 from mmengine.config import Config
 from mmengine.registry import Registry, build_runner_from_cfg
 from torch import Tensor
@@ -147,6 +148,11 @@ def find_component(name: str | Callable, registry: Registry) -> Callable:
         raise ConfigError(f'type={name!r}, expected the name of a registered {registry.name}')
     component = registry.get(name)
     if component is None:
+        if other := _other_registry(name, registry):
+            raise ConfigError(
+                f"type='{name}' is registered as a {other}, and a {registry.name} is expected: is "
+                'it in the right place of the config, and registered in the right registry?'
+            )
         near = nearest(name.rpartition('.')[2], _registered_names(registry))
         hint = f", did you mean '{near}'?" if near else '.'
         raise ConfigError(
@@ -179,6 +185,14 @@ def _registered_names(registry: Registry | None) -> set[str]:
         names |= registry.module_dict.keys()
         registry = registry.parent
     return names
+
+
+def _other_registry(name: str, registry: Registry) -> str | None:
+    """Returns the name of a registry that has a component which the given one has not."""
+    parents = [x for x in vars(mmengine.registry).values() if isinstance(x, Registry)]
+    registries = [one for parent in parents for one in (parent, *parent.children.values())]
+    found = [one.name for one in registries if name in one.module_dict]
+    return next((other for other in found if other != registry.name), None)
 
 
 def _wrong_keys(

@@ -178,6 +178,11 @@ def test_a_type_error_inside_a_constructor_passes_through():
     [
         (dict(type='ITCHed'), "type='ITCHed' is not a registered model, did you mean 'ITCHead'?"),
         (dict(type='zzzzzz'), "type='zzzzzz' is not a registered model. A component of your own"),
+        (
+            dict(type='MomentumDistillationHook'),
+            "='MomentumDistillationHook' is registered as a hook, and a model is expected: is it",
+        ),
+        (dict(type='EpochBasedTrainLoop'), 'is registered as a loop, and a model is expected'),
         (dict(width=3), r"\{'width': 3\} of the config has no type"),
         ('ITCHead', "expected a dict with type='…' for a model, got 'ITCHead'"),
     ],
