@@ -9,7 +9,7 @@ from PIL import Image, ImageEnhance, ImageOps
 from torchvision.transforms.v2 import functional
 
 from xmodal.datasets.transforms import augment
-from xmodal.datasets.transforms.augment import AlbefAugment
+from xmodal.datasets.transforms.augment import AlbefAugment, ColorJitter
 
 SIZE, MAGNITUDE = 24, 7
 STRENGTH = MAGNITUDE / 10
@@ -42,6 +42,30 @@ def test_changes_of_colour_are_those_of_pillow(array, index):
     # Pillow does not sharpen the outermost pixels.
     errors = np.abs(applied(operation, array) - expected)[1:-1, 1:-1]
     assert errors.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ('key', 'enhance'),
+    [
+        ('brightness', ImageEnhance.Brightness),
+        ('contrast', ImageEnhance.Contrast),
+        ('saturation', ImageEnhance.Color),
+    ],
+)
+def test_jitter_is_what_pillow_does_by_a_factor_in_its_range(array, key, enhance):
+    jitter = ColorJitter(**{'brightness': 0.0, 'contrast': 0.0, 'saturation': 0.0, key: 0.4})
+    candidates = [
+        np.asarray(enhance(Image.fromarray(array)).enhance(factor), dtype=float)
+        for factor in np.linspace(0.6, 1.4, 401)
+    ]
+    found = set()
+    for _ in range(4):
+        image = torch.from_numpy(array.copy()).permute(2, 0, 1)
+        changed = jitter.transform({'img': image})['img'].permute(1, 2, 0).numpy()
+        errors = [np.abs(changed - one).max() for one in candidates]
+        assert min(errors) <= 2
+        found.add(int(np.argmin(errors)))
+    assert len(found) == 4
 
 
 def source(index, x, y, sign):

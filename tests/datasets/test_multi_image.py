@@ -117,6 +117,14 @@ def test_the_two_views_are_different_crops_of_the_image():
     assert torch.equal(unchanged[0], image) and torch.equal(unchanged[1], image)
 
 
+def test_the_view_of_the_teacher_may_have_transforms_of_its_own():
+    image = torch.full((3, 8, 8), 100, dtype=torch.uint8)
+    jitter = dict(type='ColorJitter', brightness=0.5, contrast=0.0, saturation=0.0)
+    views = TwoViews([], [jitter])({'img': image})['img']
+    assert torch.equal(views[0], image) and views[1].unique().numel() == 1
+    assert 50 <= int(views[1, 0, 0, 0]) <= 150 and not torch.equal(views[1], image)
+
+
 def test_the_two_views_follow_from_seed_epoch_and_index(tmp_path):
     (tmp_path / 'a').mkdir()
     pixels = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)

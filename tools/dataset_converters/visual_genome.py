@@ -4,8 +4,10 @@
         --out data/albef/vg.json --exclude-coco data/karpathy/dataset_coco.json
 
 The folder contains region_descriptions.json and image_data.json; the images are in ROOT/vg/VG_100K
-and ROOT/vg/VG_100K_2, as in the archives. ALBEF used 769 k of the 5.4 M descriptions and does not
-say which; here each image keeps its longest descriptions.
+and ROOT/vg/VG_100K_2, as in the archives. ALBEF used 769 k of the 5.4 M descriptions: its authors
+left out images of the tests of COCO and RefCOCO+, repeated sentences, and those of small regions
+(github.com/salesforce/ALBEF, issue 2). Here each image keeps its longest descriptions. For ALBEF's
+choice take the authors' own list (albef_paths.py).
 """
 
 import argparse

@@ -13,6 +13,7 @@ crop = [
     dict(type='AlbefAugment', size=image_size, scale=(0.9, 1.0), num_ops=0),
     dict(type='RandomFlip'),  # not where the caption says left or right; published: always half
 ]
+jitter = dict(type='ColorJitter', brightness=0.4, contrast=0.4, saturation=0.4)  # BEiT's
 test_pipeline = [
     dict(type='LoadImage'),
     dict(type='ResizeImage', size=image_size),
@@ -30,7 +31,7 @@ train_dataloader = dict(
         max_words=None,  # as written: the byte pairs know capitals and punctuation
         pipeline=[
             dict(type='LoadImage'),
-            dict(type='TwoViews', transforms=crop),  # the student's and the teacher's
+            dict(type='TwoViews', transforms=crop, teacher_transforms=[jitter, *crop]),
             dict(type='PackImageText'),
         ],
     ),

@@ -1,7 +1,7 @@
 """Transforms of images with text, built on MMCV and torchvision."""
 
 from xmodal.datasets.image_file import BrokenImageError
-from xmodal.datasets.transforms.augment import AlbefAugment
+from xmodal.datasets.transforms.augment import AlbefAugment, ColorJitter
 from xmodal.datasets.transforms.geometry import (
     CropBox,
     CropObject,
@@ -17,6 +17,7 @@ from xmodal.datasets.transforms.regions import LoadRegions, SplitRegions
 __all__ = [
     'AlbefAugment',
     'BrokenImageError',
+    'ColorJitter',
     'CropBox',
     'CropObject',
     'SplitImage',

@@ -1,4 +1,4 @@
-"""ALBEF's image augmentation."""
+"""ALBEF's image augmentation, and BEiT's colours."""
 
 from collections.abc import Callable
 from functools import partial
@@ -85,6 +85,27 @@ class AlbefAugment(BaseTransform):
         where = self._crop.make_params([image])
         part = functional.crop(image, **where).permute(1, 2, 0).contiguous().permute(2, 0, 1)
         return functional.resize(part, self._crop.size, self._crop.interpolation, antialias=True)
+
+
+@TRANSFORMS.register_module()
+class ColorJitter(BaseTransform):
+    """Multiplies brightness, contrast and saturation by random factors, in random order.
+
+    In the pre-training of BEiT each is 0.4. Hues stay.
+
+    Args:
+        brightness: b, for a factor between 1 − b and 1 + b.
+        contrast: likewise.
+        saturation: likewise.
+    """
+
+    def __init__(self, brightness: float, contrast: float, saturation: float) -> None:
+        self._jitter = v2.ColorJitter(brightness, contrast, saturation)
+
+    def transform(self, results: dict) -> dict:
+        """Changes ``img``."""
+        results['img'] = self._jitter(results['img'])
+        return results
 
 
 def autocontrast(image: np.ndarray) -> np.ndarray:

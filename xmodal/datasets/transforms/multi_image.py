@@ -44,18 +44,23 @@ class ForEachImage(BaseTransform):
 
 @TRANSFORMS.register_module()
 class TwoViews(BaseTransform):
-    """Applies the same transforms to the image twice, with different random choices.
+    """Two views of an image, for a student and its teacher, with different random choices.
 
-    ``img`` (3, H, W) becomes (2, 3, H', W'): the views of a student and its teacher.
+    ``img`` (3, H, W) becomes (2, 3, H', W').
 
     Args:
         transforms: from ``img`` to ``img``, with the same size for both views.
+        teacher_transforms: those of the teacher's view; None for the same.
     """
 
-    def __init__(self, transforms: list[dict]) -> None:
-        self.pipeline = build_pipeline(transforms)
+    def __init__(
+        self, transforms: list[dict], teacher_transforms: list[dict] | None = None
+    ) -> None:
+        other = transforms if teacher_transforms is None else teacher_transforms
+        self.pipelines = [build_pipeline(transforms), build_pipeline(other)]
 
     def transform(self, results: dict) -> dict:
         """Changes ``img``."""
-        results['img'] = stack_pixels([self.pipeline(dict(results))['img'] for _ in range(2)])
+        views = [pipeline(dict(results))['img'] for pipeline in self.pipelines]
+        results['img'] = stack_pixels(views)
         return results
