@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import copy
 import gc
 import json
 import os
@@ -47,6 +48,25 @@ def _plain_configs() -> Iterator[None]:
     """Saves the configs of runs without layout, which takes longer than a tiny run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('mmengine.config.config.FormatCode', lambda code, **_: (code, True))
+        yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _configs_are_read_once() -> Iterator[None]:
+    """Reads each config of this checkout once: MMEngine runs it, and all its bases, every time."""
+    read, folder = Config._file2dict, Path('configs').resolve()
+    contents = {}
+
+    def read_once(filename: str, *args, **options) -> tuple:
+        if not Path(filename).resolve().is_relative_to(folder):  # a test may change it
+            return read(filename, *args, **options)
+        key = (os.path.abspath(filename), *args, *sorted(options.items()))
+        if key not in contents:
+            contents[key] = read(filename, *args, **options)
+        return copy.deepcopy(contents[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Config, '_file2dict', staticmethod(read_once))
         yield
 
 

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import cv2
 import numpy as np
@@ -18,24 +19,34 @@ from xmodal.visualization.figures import highlight_patches, overlay_heatmap, to_
 from xmodal.visualization.retrieval_examples import read_thumbnail
 
 
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """A place for the run that both tests read: the first one of them trains it."""
+    return tmp_path_factory.mktemp('report') / 'run'
+
+
 @pytest.fixture
-def config(grid_config):
-    """Re-ranking on grid features, with small encoders, on the embedded world."""
+def config(grid_config, trained, tmp_path):
+    """A tested run of re-ranking on grid features, with small encoders, on the embedded world."""
     torch.manual_seed(0)
     config = grid_config('configs/acerpe/retrieval_flickr8k_grid.py')
     config.model.backbone.fusion.update(embed_dims=32, num_heads=2, feedforward_dims=32)
     config.model.backbone.position.delta = 0.2  # some words are anchors
     config.default_hooks.logger.interval = 5
+    config.work_dir = str(trained)
+    config.test_cfg.save_rankings = f'{config.work_dir}/rankings.json'
+    if not trained.exists():
+        runner = build_runner(config)
+        runner.train()
+        runner.test()
+    config.work_dir = str(copytree(trained, tmp_path / 'run'))
     config.test_cfg.save_rankings = f'{config.work_dir}/rankings.json'
     return config
 
 
 @pytest.fixture
 def write(config, monkeypatch):
-    """Trains and tests; a function that writes the report and returns it."""
-    runner = build_runner(config)
-    runner.train()
-    runner.test()
+    """A function that writes the report and returns it."""
 
     def run():
         monkeypatch.setattr(sys, 'argv', ['report.py', config.work_dir])

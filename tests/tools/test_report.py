@@ -3,7 +3,9 @@
 import json
 import re
 import sys
+from itertools import islice
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from mmengine.config import ConfigDict
@@ -15,20 +17,29 @@ from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS
-from xmodal.visualization.figures import read_scalars
+from xmodal.visualization.figures import read_scalars, select_curves
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """A place for the run that all tests read: the first one of them trains it."""
+    return tmp_path_factory.mktemp('report') / 'run'
 
 
 @pytest.fixture
-def run(tiny_config, monkeypatch):
+def run(tiny_config, trained, tmp_path, monkeypatch):
     """The config of a tested run of two fusion layers, and a function that writes its report."""
+    tiny_config.work_dir = str(trained)
     tiny_config.model.backbone.fusion.depth = 2
     tiny_config.model.backbone.position.delta = 0.45  # some words are anchors
     tiny_config.train_cfg.max_epochs = 1
     tiny_config.default_hooks.logger.interval = 1
     tiny_config.test_cfg.update(save_rankings=f'{tiny_config.work_dir}/rankings.json')
-    runner = build_runner(tiny_config)
-    runner.train()
-    runner.test()
+    if not trained.exists():
+        runner = build_runner(tiny_config)
+        runner.train()
+        runner.test()
+    tiny_config.work_dir = str(copytree(trained, tmp_path / 'run'))
 
     def write(*options):
         monkeypatch.setattr(sys, 'argv', ['report.py', tiny_config.work_dir, *options])
@@ -38,11 +49,21 @@ def run(tiny_config, monkeypatch):
     return tiny_config, write
 
 
+@pytest.fixture
+def few_curves(monkeypatch):
+    """Draws two of the curves, for which a page takes longer than for all else."""
+
+    def select(scalars):
+        return dict(islice(select_curves(scalars).items(), 2))
+
+    monkeypatch.setattr('xmodal.visualization.report.select_curves', select)
+
+
 def heat_maps(page):
     return re.findall(r'src="(\S+)" alt="(?:Grad-CAM|whole text)', page)
 
 
-def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run):
+def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run, few_curves):
     _, write = run
     first, last, default = write('--layer', '0'), write('--layer', '-1'), write()
     assert '<h2>Skills' not in first
@@ -65,7 +86,7 @@ def test_losses_are_shown_by_iteration_and_metrics_of_the_validation_by_epoch(ru
     assert steps['mean_recall'] == [1]
 
 
-def test_the_radar_is_there_where_the_skills_were_tested(run):
+def test_the_radar_is_there_where_the_skills_were_tested(run, few_curves):
     config, write = run
     shares = {'colour': 81.25, 'place': -3.5, 'number': 12.5}
     metrics = {
@@ -86,7 +107,7 @@ def test_the_radar_is_there_where_the_skills_were_tested(run):
         write('--skills', f'{config.work_dir}/other.json')
 
 
-def test_it_shows_how_well_maps_find_the_objects_of_words(run, tiny_world, monkeypatch):
+def test_it_shows_how_well_maps_find_the_objects_of_words(run, few_curves, tiny_world, monkeypatch):
     config, write = run
     page = write()
     assert '<h2>Do maps find what words name?</h2>' in page
@@ -115,7 +136,7 @@ def test_the_instances_of_the_embedded_world_are_found(tiny_world):
     assert report.find_instances(ConfigDict(dataset, ann_file=['albef/test.json'])) == []
 
 
-def test_the_words_of_a_text_that_are_anchors_are_red(run):
+def test_the_words_of_a_text_that_are_anchors_are_red(run, few_curves):
     config, write = run
     inferencer = Inferencer(config, f'{config.work_dir}/epoch_1.pth')
     rankings = json.loads(Path(config.work_dir, 'rankings.json').read_text())

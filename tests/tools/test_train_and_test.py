@@ -206,15 +206,30 @@ def run_script(script, *arguments, check=True, folder=None):
     return ended
 
 
-def test_two_processes_train_and_evaluate_to_the_numbers_of_one(config_file, tiny_config, tmp_path):
-    run = tmp_path / 'run'
-    run_on_ranks('tools/train.py', config_file, '--work-dir', run, folder=tmp_path)
-    checkpoint = run / 'epoch_2.pth'
-    options = ['--work-dir', run, '--cfg-options', f'test_cfg.save_rankings={tmp_path}/two.json']
-    run_on_ranks('tools/test.py', config_file, checkpoint, *options, folder=tmp_path)
+@pytest.fixture(scope='module')
+def parallel_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp('parallel') / 'run'
+
+
+@pytest.fixture
+def parallel(parallel_folder, config_file, tmp_path):
+    """The weights that two processes train: the first test that asks for them has them trained."""
+    checkpoint = parallel_folder / 'epoch_2.pth'
+    if not checkpoint.exists():
+        options = ['--work-dir', parallel_folder]
+        run_on_ranks('tools/train.py', config_file, *options, folder=tmp_path)
+    return checkpoint
+
+
+def test_two_processes_train_and_evaluate_to_the_numbers_of_one(
+    parallel, config_file, tiny_config, tmp_path
+):
+    rankings = f'test_cfg.save_rankings={tmp_path}/two.json'
+    options = ['--work-dir', tmp_path / 'test', '--cfg-options', rankings]
+    run_on_ranks('tools/test.py', config_file, parallel, *options, folder=tmp_path)
 
     tiny_config.work_dir = str(tmp_path / 'one')
-    tiny_config.load_from = str(checkpoint)
+    tiny_config.load_from = str(parallel)
     tiny_config.test_cfg.save_rankings = f'{tmp_path}/one.json'
     tiny_config.experiment_name = 'one process'
     build_runner(tiny_config).test()
@@ -222,20 +237,18 @@ def test_two_processes_train_and_evaluate_to_the_numbers_of_one(config_file, tin
     assert two == one
 
 
-def test_a_sharded_run_that_is_resumed_learns_as_one_in_parallel(config_file, tmp_path):
-    def train(name, *options):
-        options = ['--work-dir', tmp_path / name, *options]
+def test_a_sharded_run_that_is_resumed_learns_as_one_in_parallel(parallel, config_file, tmp_path):
+    def train(*options):
+        options = ['--work-dir', tmp_path / 'sharded', *options]
         run_on_ranks('tools/train.py', config_file, *options, folder=tmp_path)
 
     sharded = "fsdp.units=['Block', 'BertLayer', 'FusionLayer']"
-    train('parallel')
-    train('sharded', '--cfg-options', sharded, 'train_cfg.max_epochs=1')
-    train('sharded', '--resume', '--cfg-options', sharded)
-    checkpoints = [
-        torch.load(tmp_path / name / 'epoch_2.pth', weights_only=True)
-        for name in ('parallel', 'sharded')
-    ]
-    expected, actual = (checkpoint['state_dict'] for checkpoint in checkpoints)
+    train('--cfg-options', sharded, 'train_cfg.max_epochs=1')
+    train('--resume', '--cfg-options', sharded)
+    expected, actual = (
+        torch.load(file, weights_only=True)['state_dict']
+        for file in (parallel, tmp_path / 'sharded/epoch_2.pth')
+    )
     assert actual.keys() == expected.keys()
     for name, value in expected.items():
         # A key's bias has no gradient but noise, which Adam scales up to whole steps.

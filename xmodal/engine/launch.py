@@ -130,6 +130,6 @@ def closing_processes() -> Iterator[None]:
 
 
 def _close_processes() -> None:
-    gc.collect()  # a wrapped model keeps connections, and is part of a reference cycle
     if torch.distributed.is_initialized():
+        gc.collect()  # a wrapped model keeps connections, and is part of a reference cycle
         torch.distributed.destroy_process_group()
