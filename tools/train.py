@@ -48,7 +48,6 @@ def main() -> None:
     if args.config:
         find_config(args.config)
     # These take seconds to import; a wrong command line is told at once.
-    from xmodal.ablation import row_config
     from xmodal.apis import checkpoint_of
     from xmodal.checkpoint_file import require_checkpoint
     from xmodal.engine.allocator import keep_freed_memory
@@ -56,9 +55,13 @@ def main() -> None:
     from xmodal.engine.hooks.preemption import signals_restored
     from xmodal.engine.launch import apply_arguments, build_runner, closing_processes, read_config
 
-    config = apply_arguments(
-        row_config(args.row, args.preset) if args.row else read_config(args.config), args
-    )
+    if args.row:
+        from xmodal.ablation import row_config  # imports the statistics of verdicts, too
+
+        config = row_config(args.row, args.preset)
+    else:
+        config = read_config(args.config)
+    config = apply_arguments(config, args)
     if args.amp:
         config.optim_wrapper.dtype = 'bfloat16'
     with work_dir_lock(config.work_dir, args.launcher), closing_processes(), signals_restored():
