@@ -1,5 +1,6 @@
 """Runs that are interrupted, resumed and told to stop."""
 
+import json
 import math
 import shutil
 from pathlib import Path
@@ -12,8 +13,7 @@ from xmodal.datasets import stack_images
 from xmodal.engine.hooks import BrokenImageHook
 
 
-@pytest.mark.parametrize('workers', [0, 2])
-@pytest.mark.parametrize('steps', [1, 2])
+@pytest.mark.parametrize('workers, steps', [(0, 1), (2, 2)])
 def test_a_run_resumed_in_the_middle_of_an_epoch_equals_the_uninterrupted_one(
     tiny_config, tmp_path, workers, steps
 ):
@@ -49,6 +49,7 @@ def test_a_run_resumed_after_an_epoch_equals_the_uninterrupted_one(tiny_config, 
 
 
 def test_the_log_says_what_is_left_of_a_batch_that_is_shared_out(tiny_config):
+    tiny_config.train_cfg.max_epochs = 1
     whole = train(tiny_config, work_dir=f'{tiny_config.work_dir}/1')
     halved = train(
         tiny_config,
@@ -159,13 +160,18 @@ def test_bfloat16_trains_and_keeps_weights_in_float32(tiny_config):
     assert all(p.dtype == torch.float32 and p.isfinite().all() for p in runner.model.parameters())
 
 
-def test_a_model_learns_a_few_samples(tiny_config):
-    """Contrast among eight scenes of 32 begins at log 8 and ends near nothing."""
+def test_a_model_learns_a_few_samples(tiny_config, tiny_world, tmp_path):
+    """Contrast among eight scenes with a caption each begins at log 8 and ends near nothing."""
     losses = []
+    records = json.loads((tiny_world / 'albef/train.json').read_text())[:8]
+    few = [record | {'caption': record['caption'][:1]} for record in records]
+    (tmp_path / 'few.json').write_text(json.dumps(few))
     tiny_config.merge_from_dict(
         dict(
             model=dict(queue_length=0, momentum=None),
-            train_cfg=dict(max_epochs=160),
+            train_dataloader=dict(dataset=dict(ann_file=str(tmp_path / 'few.json'))),
+            train_cfg=dict(max_epochs=60),  # of one step
+            optim_wrapper=dict(optimizer=dict(lr=3e-3)),
             param_scheduler=[],
             default_hooks=dict(checkpoint=dict(interval=100)),
         )
@@ -173,7 +179,7 @@ def test_a_model_learns_a_few_samples(tiny_config):
     tiny_config.model.heads = dict(itc=dict(type='ITCHead'))
     tiny_config.custom_hooks = [
         call_at(0, lambda runner: losses.append(contrast(runner))),
-        call_at(639, lambda runner: losses.append(contrast(runner))),
+        call_at(59, lambda runner: losses.append(contrast(runner))),
     ]
     train(tiny_config)
     first, last = losses

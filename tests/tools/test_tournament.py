@@ -62,14 +62,14 @@ def play(file, root, looks):
 def test_the_cheapest_open_cell_is_first_and_decided_ones_stop(written, tmp_path):
     order, file = written
     first = play(file, tmp_path / 'runs', [3])
-    assert first.cost(0) == float('inf')  # nothing is known before the first run
+    assert first.costs()[0] == float('inf')  # nothing is known before the first run
     first.run()
     order.clear()
     tournament = play(file, tmp_path / 'runs', range(3, 7))
     tournament.look()
     costs = {cell.family: [] for cell in tournament.cells}
-    for index in tournament.open:
-        costs[tournament.cells[index].family].append(tournament.cost(index))
+    for index, seconds in tournament.costs().items():
+        costs[tournament.cells[index].family].append(seconds)
     # Two runs a look; those of the other family are ten times as long.
     assert max(costs['cheap']) == 20 and min(costs['dear']) == 200
     tournament.run()

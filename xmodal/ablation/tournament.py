@@ -141,7 +141,7 @@ class Tournament:
         """Runs until all cells are decided, runs fail, a signal arrives, or seeds run out."""
         self.look()
         while self.open:
-            for index in sorted(self.open, key=self.cost):
+            for index in sorted(self.open, key=self.costs().get):
                 if not self._fits(index):
                     continue
                 before = self._left(index)
@@ -165,10 +165,15 @@ class Tournament:
             self._plans[key] = Plan(self.cells[index].table, key[1], self.root, self.results)
         return self._plans[key]
 
-    def cost(self, index: int) -> float:
-        """Seconds that the next look of a cell takes; infinite where nothing like it was run."""
-        seconds = remaining_seconds(self._left(index), self._usual(index))
-        return float('inf') if isnan(seconds) else seconds
+    def costs(self) -> dict[int, float]:
+        """Seconds that each open cell's next look takes; infinite where nothing like it was run."""
+        groups = {index: self.cells[index].table.group for index in self.open}
+        usual = {group: self._usual(group) for group in set(groups.values())}
+        seconds = {
+            index: remaining_seconds(self._left(index), usual[group])
+            for index, group in groups.items()
+        }
+        return {index: float('inf') if isnan(s) else s for index, s in seconds.items()}
 
     def _folders(self, index: int) -> set[Path]:
         return {run.folder for run in self.plan(index).runs}
@@ -176,9 +181,8 @@ class Tournament:
     def _left(self, index: int) -> list[Run]:
         return [run for run in self.plan(index).runs if not run.is_done]
 
-    def _usual(self, index: int) -> dict[tuple[str, str], float]:
-        """What steps took in the same family, whatever the plug-in."""
-        group = self.cells[index].table.group
+    def _usual(self, group: str) -> dict[tuple[str, str], float]:
+        """What steps took in a group of tables, whatever the plug-in."""
         same = [i for i, cell in enumerate(self.cells) if cell.table.group == group]
         return usual_seconds([run for i in same for run in self.plan(i).runs])
 
@@ -221,10 +225,10 @@ class Tournament:
 
     def lines(self) -> list[list[str]]:
         """A line a cell: family, verdict, hours so far, and hours to its next look."""
-        lines = []
+        lines, costs = [], self.costs()
         for index, cell in enumerate(self.cells):
             spent = sum(sum(run.seconds().values()) for run in self.plan(index).runs)
-            cost = self.cost(index) if index in self.open else 0.0
+            cost = costs.get(index, 0.0)
             ahead = 'unknown' if cost == float('inf') else format_duration(cost) if cost else '–'
             comparison = self.found[index]
             row, (column,) = cell.table.rows[1], cell.table.columns

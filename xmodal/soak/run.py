@@ -93,6 +93,7 @@ class Run:
         arguments += ['--resume', 'auto'] * bool(self.trainings)
         arguments += ['--cfg-options', *tool.options]
         self.trainings += 1
+        output.touch()  # a signal may come before the process opens it
         process = start(tool.script, arguments, output, interruption.trap)
         is_struck = False
         try:
