@@ -37,27 +37,30 @@ def planted(monkeypatch, batch):
     return plant
 
 
+def encode_alone(backbone, data):
+    """The tokens of each image and of each text, encoded on its own."""
+    images = [backbone.encode_image(image[None]).tokens for image in data.images]
+    texts = zip(data.input_ids, data.attention_mask, strict=True)
+    return images, [backbone.text_tokens(ids[None], mask[None]) for ids, mask in texts]
+
+
 def literal_itm(model, data):
     """Cross-entropy of pairs, each fused on its own, as a loop."""
     backbone, classifier = model.backbone, model.heads['itm'].classifier
+    images, texts = encode_alone(backbone, data)
     total = 0.0
     for (image_row, text_row), label, weight in zip(PAIRS, LABELS, WEIGHTS, strict=True):
-        image = backbone.encode_image(data.images[image_row][None]).tokens
-        text = backbone.text_tokens(
-            data.input_ids[text_row][None], data.attention_mask[text_row][None]
-        )
-        logits = classifier(backbone.fuse(image, text).text_tokens[0, 0])
+        logits = classifier(backbone.fuse(images[image_row], texts[text_row]).text_tokens[0, 0])
         total = total - weight * logits.log_softmax(0)[label]
     return total / WEIGHTS.sum()
 
 
 def literal_words(backbone, head, data, masked):
     """Log-probabilities of the words of every target, one text after another."""
+    images, texts = encode_alone(backbone, data._replace(input_ids=masked.input_ids))
     rows = []
     for row, position in masked.targets.nonzero().tolist():
-        image = backbone.encode_image(data.images[row][None]).tokens
-        text = backbone.text_tokens(masked.input_ids[row][None], data.attention_mask[row][None])
-        word = backbone.fuse(image, text).text_tokens[0, position]
+        word = backbone.fuse(images[row], texts[row]).text_tokens[0, position]
         hidden = head.norm(gelu(head.transform(word)))
         rows.append(backbone.text_encoder.word_embeddings @ hidden + head.bias)
     return torch.stack(rows).log_softmax(1)

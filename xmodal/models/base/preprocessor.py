@@ -49,6 +49,8 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
         """The words of texts, with ids (T, N), that the vocabulary lacks; here it lacks none."""
         return []
 
+    # MMEngine compiles a whole step. A program for these texts fits no other batch.
+    @torch.compiler.disable
     def forward(self, data: dict, training: bool = False) -> dict:
         """Turns ``dict(inputs, data_samples)`` into a model's arguments.
 
