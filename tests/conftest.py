@@ -1,4 +1,5 @@
 """What all tests share."""
+# ruff: noqa: E402 (the search for garbage stops before the imports)
 
 import copy
 import gc
@@ -9,6 +10,8 @@ import sys
 # Before torch or transformers are imported: no hub, and no threads that fight over few cores.
 os.environ.setdefault('HF_HUB_OFFLINE', '1')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
+# What is imported is left out of the search for garbage, which takes most time on it.
+gc.disable()
 
 from collections.abc import Callable, Iterator
 from multiprocessing import set_forkserver_preload
@@ -28,9 +31,9 @@ pytest_plugins = ['robustness.table']
 WIDTH = 32
 
 
-def pytest_configure() -> None:
-    """Leaves what is imported out of the search for garbage, which takes most time on it."""
-    gc.disable()
+def pytest_unconfigure() -> None:
+    """Leaves the end of this process without a search for garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(scope='session', autouse=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from xmodal.engine.command_line import add_common_arguments, refuse_folder
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
 from xmodal.files import write_json
 
 WAYS = ('text', 'image', 'shuffle')  # to hide a modality
@@ -48,19 +49,20 @@ def main() -> None:
     """Evaluates."""
     args = parse_args()
     # These take seconds to import; a wrong command line is told at once.
-    from mmengine.dist import is_main_process
+    with quick_imports():
+        from mmengine.dist import is_main_process
 
-    from xmodal.apis import checkpoint_of
-    from xmodal.checkpoint_file import require_checkpoint
-    from xmodal.engine.blind import blind
-    from xmodal.engine.launch import build_runner, closing_processes, load_config
-    from xmodal.engine.queries import keep_queries, query_results
-    from xmodal.engine.wrappers import unwrap
-    from xmodal.errors import ConfigError
-    from xmodal.evaluation.queries import queries_file, write_queries
-    from xmodal.packaged import is_config_file
-    from xmodal.zoo import find_entry, no_model
-    from xmodal.zoo.folder import CONFIG
+        from xmodal.apis import checkpoint_of
+        from xmodal.checkpoint_file import require_checkpoint
+        from xmodal.engine.blind import blind
+        from xmodal.engine.launch import build_runner, closing_processes, load_config
+        from xmodal.engine.queries import keep_queries, query_results
+        from xmodal.engine.wrappers import unwrap
+        from xmodal.errors import ConfigError
+        from xmodal.evaluation.queries import queries_file, write_queries
+        from xmodal.packaged import is_config_file
+        from xmodal.zoo import find_entry, no_model
+        from xmodal.zoo.folder import CONFIG
 
     entry = find_entry(args.config)
     if entry is None and Path(args.config, CONFIG).is_file():

@@ -12,6 +12,7 @@ import signal
 
 from xmodal.engine.command_line import add_common_arguments
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
 from xmodal.engine.lock import work_dir_lock
 from xmodal.packaged import find_config
 
@@ -48,12 +49,18 @@ def main() -> None:
     if args.config:
         find_config(args.config)
     # These take seconds to import; a wrong command line is told at once.
-    from xmodal.apis import checkpoint_of
-    from xmodal.checkpoint_file import require_checkpoint
-    from xmodal.engine.allocator import keep_freed_memory
-    from xmodal.engine.beginning import check_row_source, set_beginning
-    from xmodal.engine.hooks.preemption import signals_restored
-    from xmodal.engine.launch import apply_arguments, build_runner, closing_processes, read_config
+    with quick_imports():
+        from xmodal.apis import checkpoint_of
+        from xmodal.checkpoint_file import require_checkpoint
+        from xmodal.engine.allocator import keep_freed_memory
+        from xmodal.engine.beginning import check_row_source, set_beginning
+        from xmodal.engine.hooks.preemption import signals_restored
+        from xmodal.engine.launch import (
+            apply_arguments,
+            build_runner,
+            closing_processes,
+            read_config,
+        )
 
     if args.row:
         from xmodal.ablation import row_config  # imports the statistics of verdicts, too

@@ -29,7 +29,7 @@ from xmodal.packaged import PREFIX, find_file
 from xmodal.products import with_fast_linear
 
 SCOPE = 'xmodal'
-_PACKAGES = ('datasets', 'engine', 'evaluation', 'models', 'visualization')
+_PACKAGES = ('datasets', 'engine', 'evaluation', 'models')
 
 
 def _modules(package: str) -> list[str]:
@@ -69,8 +69,8 @@ OPTIM_WRAPPER_CONSTRUCTORS = _child('OPTIM_WRAPPER_CONSTRUCTORS', 'engine')
 PARAM_SCHEDULERS = _child('PARAM_SCHEDULERS', 'engine')
 METRICS = _child('METRICS', 'evaluation')
 EVALUATOR = _child('EVALUATOR', 'evaluation')
-VISUALIZERS = _child('VISUALIZERS', 'visualization')
-VISBACKENDS = _child('VISBACKENDS', 'visualization')
+VISUALIZERS = _child('VISUALIZERS')
+VISBACKENDS = _child('VISBACKENDS')
 
 
 def register_all() -> None:

@@ -17,7 +17,7 @@ from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS
-from xmodal.visualization.figures import read_scalars, select_curves
+from xmodal.visualization.charts import read_scalars, select_curves
 
 
 @pytest.fixture(scope='module')

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from xmodal.visualization.figures import draw_aucs, draw_radar, read_scalars, to_uri
+from xmodal.visualization.charts import draw_aucs, draw_radar, read_scalars
+from xmodal.visualization.figures import to_uri
 
 
 def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from xmodal.visualization.figures import draw_scales, to_svg
+from xmodal.visualization.charts import draw_scales, to_svg
 
 
 def record(iteration, **statistics):

@@ -14,7 +14,7 @@ from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
 from xmodal.models.necks import TEMDE
 from xmodal.structures import Tokens
 from xmodal.visualization import sketch
-from xmodal.visualization.figures import to_svg
+from xmodal.visualization.charts import to_svg
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
 WORDS = ['red', 'ring', 'the', 'the', 'red', 'bar'] * 10

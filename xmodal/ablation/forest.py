@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from xmodal.ablation.comparison import Comparison
-from xmodal.visualization.figures import style_axes, to_svg
+from xmodal.visualization.charts import style_axes, to_svg
 
 COLOURS = dict(better='#2e8b57', worse='#c9472b', equivalent='#3b6fd4', undecided='#999')
 _MAX_COLUMNS = 3

@@ -13,7 +13,7 @@ from xmodal.engine.launch import read_config
 from xmodal.engine.sources import custom_modules
 from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.files import read_json
-from xmodal.visualization.figures import draw_curves, read_scalars, select_curves
+from xmodal.visualization.charts import draw_curves, read_scalars, select_curves
 from xmodal.zoo.folder import CARD, CONFIG, WEIGHTS
 from xmodal.zoo.metafile import CONFIGS, ModelEntry, find_entry, read_entries
 

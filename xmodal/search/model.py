@@ -102,7 +102,7 @@ def word_maps(inferencer: Any, text: str, image: bytes) -> list[tuple[str, np.nd
         ValueError: when the model has no ITM head.
     """
     inferencer.model.require_matching_head()
-    # Heat maps import matplotlib and all models; a search needs neither.
+    # Heat maps import all models; a search needs none.
     from xmodal.models.base.tokenizer import words_with_places
     from xmodal.visualization.grad_cam import grad_cam
 

@@ -1,21 +1,16 @@
-"""Anchors of ACE-RPE: which patches each word is located to, as maps and drawn on the image."""
+"""Anchors of ACE-RPE: which patches each word is located to, as maps."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from xmodal import functional as F
 from xmodal.models.necks import AnchorRelativePosition
 from xmodal.structures import Tokens
-from xmodal.visualization.figures import highlight_patches
 from xmodal.visualization.patch_maps import mean_over_tokens, patch_maps
-
-ANCHOR_COLOUR, WORD_COLOUR = '#d12f2f', '#555'
-MAX_COLUMNS = 6
 
 
 class WordAnchors(NamedTuple):
@@ -115,26 +110,3 @@ def mean_of_words(values: Tensor, text: Tokens) -> Tensor:
 def find_position(model: nn.Module) -> nn.Module | None:
     """Returns the position of a model; None for a model that has no fusion encoder."""
     return getattr(getattr(model, 'backbone', None), 'position', None)
-
-
-def draw_anchors(image: np.ndarray, words: Sequence[WordAnchors]) -> Figure:
-    """Draws the anchors of each word: a panel a word, with the word above in red if it has any.
-
-    The brightness of a patch is the share of groups in which it is an anchor of the word, and the
-    number is the mean over the patches.
-
-    Args:
-        image: RGB (H, W, 3), uint8.
-        words: of :meth:`xmodal.apis.Inferencer.anchors`.
-    """
-    columns = min(len(words), MAX_COLUMNS)
-    rows = -(-len(words) // columns)
-    figure = Figure(figsize=(1.6 * columns, 1.8 * rows), layout='constrained')
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes in panels:
-        axes.set_axis_off()
-    for axes, word in zip(panels, words, strict=False):
-        axes.imshow(highlight_patches(image, word.share))
-        colour = ANCHOR_COLOUR if word.is_anchor else WORD_COLOUR
-        axes.set_title(f'{word.word}  {word.share.mean():.0%}', fontsize=9, color=colour)
-    return figure

@@ -11,7 +11,7 @@ from mmengine.config import Config
 from torch import nn
 
 from xmodal.datasets.base import evenly_spaced
-from xmodal.visualization.figures import (
+from xmodal.visualization.charts import (
     draw_aucs,
     draw_curves,
     draw_radar,

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
 from mmengine.config import Config
 from torch import nn
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _TEMPLATE = """\
 ---
@@ -37,7 +40,7 @@ def write_card(
     license: str | None = None,
     metrics: Mapping[str, float] | None = None,
     provenance: Sequence[str] = (),
-    figures: Mapping[str, Figure] | None = None,
+    figures: 'Mapping[str, Figure] | None' = None,
 ) -> None:
     """Writes a model card, ``README.md``, with the head that the hub reads, and its figures.
 
