@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Sequence
-from math import isnan
+from functools import cache
+from math import inf, isnan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,13 +168,10 @@ class Tournament:
 
     def costs(self) -> dict[int, float]:
         """Seconds that each open cell's next look takes; infinite where nothing like it was run."""
-        groups = {index: self.cells[index].table.group for index in self.open}
-        usual = {group: self._usual(group) for group in set(groups.values())}
-        seconds = {
-            index: remaining_seconds(self._left(index), usual[group])
-            for index, group in groups.items()
-        }
-        return {index: float('inf') if isnan(s) else s for index, s in seconds.items()}
+        usual = cache(self._usual)
+        groups = [(index, self.cells[index].table.group) for index in self.open]
+        costs = {i: remaining_seconds(self._left(i), usual(group)) for i, group in groups}
+        return {index: inf if isnan(cost) else cost for index, cost in costs.items()}
 
     def _folders(self, index: int) -> set[Path]:
         return {run.folder for run in self.plan(index).runs}
@@ -229,7 +227,7 @@ class Tournament:
         for index, cell in enumerate(self.cells):
             spent = sum(sum(run.seconds().values()) for run in self.plan(index).runs)
             cost = costs.get(index, 0.0)
-            ahead = 'unknown' if cost == float('inf') else format_duration(cost) if cost else '–'
+            ahead = 'unknown' if cost == inf else format_duration(cost) if cost else '–'
             comparison = self.found[index]
             row, (column,) = cell.table.rows[1], cell.table.columns
             cells = [row.label, column.heading, *['–'] * 4, 'not enough seeds yet']
