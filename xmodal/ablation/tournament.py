@@ -169,8 +169,8 @@ class Tournament:
     def costs(self) -> dict[int, float]:
         """Seconds that each open cell's next look takes; infinite where nothing like it was run."""
         usual = cache(self._usual)
-        groups = [(index, self.cells[index].table.group) for index in self.open]
-        costs = {i: remaining_seconds(self._left(i), usual(group)) for i, group in groups}
+        tables = {index: self.cells[index].table for index in self.open}
+        costs = {i: remaining_seconds(self._left(i), usual(t.group)) for i, t in tables.items()}
         return {index: inf if isnan(cost) else cost for index, cost in costs.items()}
 
     def _folders(self, index: int) -> set[Path]:
@@ -228,10 +228,9 @@ class Tournament:
             spent = sum(sum(run.seconds().values()) for run in self.plan(index).runs)
             cost = costs.get(index, 0.0)
             ahead = 'unknown' if cost == inf else format_duration(cost) if cost else '–'
-            comparison = self.found[index]
             row, (column,) = cell.table.rows[1], cell.table.columns
-            cells = [row.label, column.heading, *['–'] * 4, 'not enough seeds yet']
-            cells = comparison.cells if comparison else cells
+            unknown = [row.label, column.heading, *['–'] * 4, 'not enough seeds yet']
+            cells = self.found[index].cells if self.found[index] else unknown
             lines.append([cell.family, cell.name, *cells, format_duration(spent), ahead])
         return lines
 
