@@ -12,13 +12,21 @@ from xmodal.soak import KINDS
 from xmodal.soak.compare import differences
 from xmodal.soak.damage import damage_checkpoint, damage_pointer
 
-# Each kind once or twice: starting a process takes most of the time.
+# Each kind once or more: starting a process takes most of the time.
 KINDS_OF = {
     'acerpe': ['kill -9', 'SIGTERM', 'kill -9 at last_checkpoint', 'damaged checkpoint'],
     'emkum': ['kill -9', 'kill -9 at a checkpoint', 'full disk'],
     'sgraf': ['SIGTERM', 'kill -9 at last_checkpoint', 'damaged checkpoint'],
-    'lxmert': ['SIGINT (Ctrl-C)', 'kill in the middle of a write', 'damaged last_checkpoint'],
+    'lxmert': [
+        'SIGINT (Ctrl-C)',
+        'kill -9 at last_checkpoint',
+        'kill in the middle of a write',
+        'damaged last_checkpoint',
+    ],
 }
+# With these a training is first killed right after it has saved a checkpoint. Then each signal
+# strikes one that goes on from there. With others, signals come too late, and it trains again.
+SEEDS = {'acerpe': 45589, 'emkum': 930, 'sgraf': 5662, 'lxmert': 2221}
 
 
 @pytest.fixture
@@ -50,7 +58,7 @@ def interrupt(tiny, monkeypatch, tmp_path, capsys):
         monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
         monkeypatch.syspath_prepend(tmp_path)
         (tmp_path / 'planted.py').write_text(PLAIN_CONFIGS + plant)
-        short = ['--epochs=2', '--iterations=3', f'--kills={len(kinds)}', *options]
+        short = ['--epochs=2', '--iterations=2', f'--kills={len(kinds)}', *options]
         arguments = [tiny(family), '--work-dir', str(tmp_path / 'soak'), *short, '--kinds', *kinds]
         arguments += ['--cfg-options', "custom_imports.imports=['planted']"]
         monkeypatch.setattr(sys, 'argv', ['soak.py', *arguments])
@@ -70,7 +78,7 @@ def test_the_families_together_are_interrupted_in_every_way():
 @pytest.mark.parametrize('family', KINDS_OF)
 def test_interrupted_trainings_end_bit_identical(family, interrupt, tmp_path):
     count = len(KINDS_OF[family])
-    status, printed = interrupt(family, KINDS_OF[family])
+    status, printed = interrupt(family, KINDS_OF[family], f'--seed={SEEDS[family]}')
     assert status == 0, printed
     rows = [line.replace('│', ' ').split() for line in printed.splitlines()]
     assert ['all', str(count), str(count), '0', '0'] in rows
