@@ -131,6 +131,18 @@ def test_a_store_of_another_extractor_is_refused(photos, monkeypatch):
         LoadRegions(str(folder), other)
 
 
+def test_a_tuple_in_the_config_of_the_extractor_is_a_list_in_the_store(photos, monkeypatch):
+    config, images, folder = photos
+    member = {key: extractor_of(config)[key] for key in ('arch', 'pretrained')}
+    extractor = dict(type='GridEnsemble', image_size=64, members=(member,))
+    step = dict(type='LoadRegions', store=str(folder), extractor=extractor)
+    config.write_text(f'test_dataloader = dict(dataset=dict(pipeline=[{step!r}]))')
+    run(monkeypatch, config, images)
+    extractor = extractor_of(config)
+    assert isinstance(extractor['members'], tuple)
+    assert len(LoadRegions(str(folder), extractor).stores) == 1
+
+
 def test_processes_write_parts_that_open_as_one(photos, monkeypatch):
     config, images, folder = photos
     for rank in range(2):
