@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from tools import search
+from xmodal.apis import Inferencer
 from xmodal.engine.errors import run_or_explain
 from xmodal.search import ImageIndex
 
@@ -180,6 +181,12 @@ def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, 
     Image.new('RGB', (32, 32), 'white').save(photos / 'new.png')
     index.update(photos, progress=False)  # it still names its model
     assert len(json.loads(call('query', 'a ring', '--json'))) == 4
+
+
+def test_a_script_may_give_an_index_the_name_of_its_model_alone(call, photos):
+    index = ImageIndex('work_dirs/index', Inferencer('acerpe-shapes'))
+    index.update(photos, progress=False, config='acerpe-shapes')
+    assert len(json.loads(call('query', 'a red ring', '--json'))) == 3
 
 
 def test_a_source_of_which_no_image_can_be_read_is_an_error(call, photos, capsys):
