@@ -171,7 +171,7 @@ def run_query(args: argparse.Namespace) -> None:
     else:
         print_hits(hits, args.text or str(args.image))
     if args.html:
-        heat = args.word and partial(heat_of, index, query.text, args.word)
+        heat = args.word and partial(heat_of, index, query.sentence, args.word)
         write_sheet(args.html, hits, args.text or str(args.image), heat)
 
 

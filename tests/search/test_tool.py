@@ -120,6 +120,13 @@ def test_the_sheet_shows_where_a_word_is(indexed, call, tmp_path):
     assert all(len({*images}) == 3 for images in zip(plain, red, ring, strict=True))
     with pytest.raises(ValueError, match='--word=disc, expected one of a, red, ring'):
         call(*query, 'no.html', '--word', 'disc')
+    call('query', 'a red ring and also a disc', '--html', 'also.html', '--word', 'ring')
+    call('query', 'a red ring and a disc', '--html', 'and.html', '--word', 'ring')
+    also, both = (
+        sorted(re.findall(r'src="(data[^"]+)"', (tmp_path / f'{name}.html').read_text()))
+        for name in ('also', 'and')
+    )
+    assert also == both
     with pytest.raises(ValueError, match='--word needs a text and --html'):
         call('query', 'a red ring', '--word', 'red')
 
