@@ -138,9 +138,8 @@ def test_a_tuple_in_the_config_of_the_extractor_is_a_list_in_the_store(photos, m
     step = dict(type='LoadRegions', store=str(folder), extractor=extractor)
     config.write_text(f'test_dataloader = dict(dataset=dict(pipeline=[{step!r}]))')
     run(monkeypatch, config, images)
-    extractor = extractor_of(config)
-    assert isinstance(extractor['members'], tuple)
-    assert len(LoadRegions(str(folder), extractor).stores) == 1
+    assert isinstance(extractor_of(config)['members'], tuple)
+    assert len(LoadRegions(str(folder), extractor_of(config)).stores) == 1
 
 
 def test_processes_write_parts_that_open_as_one(photos, monkeypatch):
