@@ -23,7 +23,11 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--out', required=True, help='folder to write; with --to hub the name, USER/NAME'
     )
-    parser.add_argument('--checkpoint', type=Path, help='of the run (default: the last one)')
+    parser.add_argument(
+        '--checkpoint',
+        type=Path,
+        help='of the run, or the weights of the name (default: the last one, or those of the name)',
+    )
     parser.add_argument(
         '--metrics',
         type=Path,

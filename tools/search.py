@@ -104,7 +104,7 @@ def open_index(args: argparse.Namespace) -> tuple:
                 'and --checkpoint where the config is a file'
             )
         args.config = manifest['config']
-        args.checkpoint = args.checkpoint or manifest['checkpoint']
+        args.checkpoint = args.checkpoint or manifest.get('checkpoint')
     if args.checkpoint is None and is_config_file(args.config):
         folder = set_work_dir(read_config(args.config))
         if (last := latest_checkpoint(folder)) is None:
@@ -171,7 +171,7 @@ def run_query(args: argparse.Namespace) -> None:
     else:
         print_hits(hits, args.text or str(args.image))
     if args.html:
-        heat = args.word and partial(heat_of, index, query.text, args.word)
+        heat = args.word and partial(heat_of, index, query.sentence, args.word)
         write_sheet(args.html, hits, args.text or str(args.image), heat)
 
 

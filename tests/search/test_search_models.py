@@ -76,6 +76,17 @@ def test_an_index_knows_its_model_after_it_has_built_an_extractor(prepare):
     assert fingerprint(inferencer) != before
 
 
+def test_an_index_knows_the_weights_of_an_extractor_by_their_content(prepare, tmp_path):
+    inferencer, _ = prepare('temde/dual_mean_shapes')
+    prints = []
+    for name, content in (('a', 'one'), ('b', 'one'), ('a', 'two')):
+        (tmp_path / name).write_text(content)
+        members = ({'arch': 'cnn', 'pretrained': str(tmp_path / name)},)
+        inferencer.pipeline.transforms[0].extractor_config = {'members': members}
+        prints.append(fingerprint(inferencer))
+    assert prints[0] == prints[1] != prints[2]
+
+
 def test_emkum_searches_images_and_takes_captions(prepare, tmp_path):
     inferencer, source = prepare('emkum/tte_post_shapes')
     index = ImageIndex(tmp_path / 'index', inferencer)

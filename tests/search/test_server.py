@@ -57,12 +57,13 @@ def test_a_query_finds_and_shows_images(client):
     assert client.post('/api/search', params={'like': first['id']}).json()[0] == first
 
 
-def test_words_of_what_is_not_looked_for_have_no_heat_maps(client):
+def test_words_of_what_is_looked_for_alone_have_heat_maps(client):
     def words(text):
         answer = client.get('/api/words/0', params={'text': text})
         return answer.json() if answer.status_code == 200 else answer.status_code
 
     assert words('a red ring and not a blue disc') == words('a red ring') != words('a red disc')
+    assert words('a red ring and also a blue disc') == words('a red ring and a blue disc')
     assert words(' ') == words('and not a disc') == 400
 
 

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from tools import search
+from xmodal.apis import Inferencer
 from xmodal.engine.errors import run_or_explain
 from xmodal.search import ImageIndex
 
@@ -119,6 +120,13 @@ def test_the_sheet_shows_where_a_word_is(indexed, call, tmp_path):
     assert all(len({*images}) == 3 for images in zip(plain, red, ring, strict=True))
     with pytest.raises(ValueError, match='--word=disc, expected one of a, red, ring'):
         call(*query, 'no.html', '--word', 'disc')
+    call('query', 'a red ring and also a disc', '--html', 'also.html', '--word', 'ring')
+    call('query', 'a red ring and a disc', '--html', 'and.html', '--word', 'ring')
+    also, both = (
+        sorted(re.findall(r'src="(data[^"]+)"', (tmp_path / f'{name}.html').read_text()))
+        for name in ('also', 'and')
+    )
+    assert also == both
     with pytest.raises(ValueError, match='--word needs a text and --html'):
         call('query', 'a red ring', '--word', 'red')
 
@@ -180,6 +188,12 @@ def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, 
     Image.new('RGB', (32, 32), 'white').save(photos / 'new.png')
     index.update(photos, progress=False)  # it still names its model
     assert len(json.loads(call('query', 'a ring', '--json'))) == 4
+
+
+def test_a_script_may_give_an_index_the_name_of_its_model_alone(call, photos):
+    index = ImageIndex('work_dirs/index', Inferencer('acerpe-shapes'))
+    index.update(photos, progress=False, config='acerpe-shapes')
+    assert len(json.loads(call('query', 'a red ring', '--json'))) == 3
 
 
 def test_a_source_of_which_no_image_can_be_read_is_an_error(call, photos, capsys):

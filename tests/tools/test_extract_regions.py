@@ -1,6 +1,7 @@
 """Features of photographs, computed once by the extractor that a config names."""
 
 import sys
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -130,6 +131,17 @@ def test_a_store_of_another_extractor_is_refused(photos, monkeypatch):
         LoadRegions(str(folder), other)
 
 
+def test_a_tuple_in_the_config_of_the_extractor_is_a_list_in_the_store(photos, monkeypatch):
+    config, images, folder = photos
+    member = {key: extractor_of(config)[key] for key in ('arch', 'pretrained')}
+    extractor = dict(type='GridEnsemble', image_size=64, members=(member,))
+    step = dict(type='LoadRegions', store=str(folder), extractor=extractor)
+    config.write_text(f'test_dataloader = dict(dataset=dict(pipeline=[{step!r}]))')
+    run(monkeypatch, config, images)
+    assert isinstance(extractor_of(config)['members'], tuple)
+    assert len(LoadRegions(str(folder), extractor_of(config)).stores) == 1
+
+
 def test_processes_write_parts_that_open_as_one(photos, monkeypatch):
     config, images, folder = photos
     for rank in range(2):
@@ -142,6 +154,38 @@ def test_processes_write_parts_that_open_as_one(photos, monkeypatch):
     monkeypatch.setenv('WORLD_SIZE', '10')
     with pytest.raises(ValueError, match='9 images for 10 processes'):
         run(monkeypatch, config, images)
+
+
+def test_parts_that_are_finished_stay_and_the_others_continue(photos, monkeypatch, capsys):
+    config, images, folder = photos
+    monkeypatch.setenv('WORLD_SIZE', '2')
+    for rank, finish in ((0, RegionStoreWriter.finish), (1, lambda self: 1 / 0)):
+        monkeypatch.setenv('RANK', str(rank))
+        with monkeypatch.context() as patch, suppress(ZeroDivisionError):
+            patch.setattr(RegionStoreWriter, 'finish', finish)
+            run(patch, config, images)
+    first = (folder / 'part_0/store.json').stat()
+    for rank in range(2):
+        monkeypatch.setenv('RANK', str(rank))
+        run(monkeypatch, config, images)
+    assert 'part_0: finished before' in capsys.readouterr().out
+    assert (folder / 'part_0/store.json').stat() == first
+    assert sum(map(len, LoadRegions(str(folder)).stores)) == 8
+    monkeypatch.setenv('RANK', '0')
+    for other in (['--views', '2'], ['--dtype', 'float32']):
+        with pytest.raises(FileExistsError, match='part_0 contains a finished region store'):
+            run(monkeypatch, config, images, *other)
+
+
+def test_a_process_whose_images_are_all_broken_leaves_no_part(photos, monkeypatch, capsys):
+    config, images, folder = photos
+    monkeypatch.setenv('WORLD_SIZE', '9')
+    for rank in (4, 5):  # the fifth file is broken
+        monkeypatch.setenv('RANK', str(rank))
+        run(monkeypatch, config, images)
+    assert 'part_4: 0 images, 0 regions, 1 skipped' in capsys.readouterr().out
+    assert [path.name for path in folder.iterdir()] == ['part_5']
+    assert len(LoadRegions(str(folder)).stores) == 1
 
 
 def test_wrong_arguments_are_sentences(photos, monkeypatch, tmp_path):

@@ -12,8 +12,9 @@ from safetensors.torch import save_file
 import xmodal
 from tools import test as test_tool
 from tools.analysis.get_params import replace_files
-from xmodal.apis import checkpoint_of, get_model
+from xmodal.apis import checkpoint_of, get_model, models
 from xmodal.engine.launch import read_config
+from xmodal.export import run as export_run
 from xmodal.files import FileError
 from xmodal.registry import MODELS
 from xmodal.zoo import checkpoints, find_entry
@@ -83,6 +84,15 @@ def test_a_file_of_others_is_converted_once(tiny_albef):
     config.model.backbone.proj_dims = 4  # another model is another conversion
     with pytest.raises(ValueError, match='has the shape'):
         checkpoints.find_checkpoint(entry, config, file)
+
+
+def test_an_export_by_name_takes_the_file_that_is_given(tiny_albef, monkeypatch):
+    source, file, _, entry = tiny_albef
+    for module in (models, export_run):
+        monkeypatch.setattr(module, 'find_entry', lambda name: entry)
+    exported = export_run.read_run('tiny', file)  # which has no weights to download
+    weight = exported.model.backbone.image_proj.weight
+    assert torch.equal(weight, source.vision_proj.weight) and exported.card == {}
 
 
 def test_a_file_of_safetensors_is_converted_as_others_are(tiny_albef, tmp_path):

@@ -5,7 +5,8 @@
 
 writes the store of the config's ``LoadRegions``: training reads features in place of pixels. After
 the command was killed, the same command continues. With several GPUs or machines each process takes
-a share: ``torchrun --nproc_per_node=8 tools/dataset_converters/extract_regions.py …``.
+a share, and leaves it where it is finished:
+``torchrun --nproc_per_node=8 tools/dataset_converters/extract_regions.py …``.
 Images that can't be decoded are skipped, and listed at the end.
 """
 
@@ -13,6 +14,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import torch
@@ -22,7 +24,7 @@ from tqdm import tqdm
 
 from xmodal.datasets.detected_image import DetectedImage
 from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError
-from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter
+from xmodal.datasets.region_writer import DTYPES, RegionStoreWriter, is_finished
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.transforms import AlbefAugment, build_pipeline
 from xmodal.datasets.transforms.regions import view_id
@@ -164,7 +166,6 @@ def write(
             bar.update(len(batch))
             start += len(batch)  # not of the bar, which TQDM_DISABLE stops from counting
             writer.checkpoint([start, broken])
-    writer.finish()
     return broken
 
 
@@ -182,22 +183,31 @@ def main() -> None:
         raise ValueError(
             f'{len(paths)} images for {processes} processes: each needs one, take fewer processes'
         )
+    out = Path(out)
     if processes > 1:
-        paths, out = paths[rank::processes], Path(out) / f'part_{rank}'
-    views = [(path, view) for path in paths for view in range(args.views)]
-    extractor = MODELS.build(section['extractor'])
-    if args.views > 1 and extractor.image_size is None:
-        raise ValueError(
-            f'--views {args.views}: {type(extractor).__name__} takes whole images; leave it out'
-        )
+        paths, out = paths[rank::processes], out / f'part_{rank}'
     sources = {
         'extractor': section['extractor'],
         'images': [len(paths), paths[0].name, paths[-1].name],
     }
     if args.views > 1:
         sources['views'] = args.views
-    with RegionStoreWriter(Path(out), sources, args.dtype) as writer:
+    # An error of a process would end the others, whose parts are not finished.
+    if processes > 1 and is_finished(out, sources, args.dtype):
+        print(f'{out}: finished before')
+        return
+    views = [(path, view) for path in paths for view in range(args.views)]
+    extractor = MODELS.build(section['extractor'])
+    if args.views > 1 and extractor.image_size is None:
+        raise ValueError(
+            f'--views {args.views}: {type(extractor).__name__} takes whole images; leave it out'
+        )
+    with RegionStoreWriter(out, sources, args.dtype) as writer:
         broken = write(extractor, views, writer, args)
+        if writer.images or processes == 1:
+            writer.finish()
+        else:
+            rmtree(out)  # all images of this share are broken: a part without an image is none
     for reason in broken:
         print(f'skipped: {reason}')
     print(f'{out}: {writer.images} images, {writer.regions} regions, {len(broken)} skipped')

@@ -13,7 +13,7 @@ from xmodal.datasets.seeding import derive_seed
 from xmodal.fields import Fields
 from xmodal.files import exclusive_dir, explain_errors, read_json, write_json
 
-_PROGRESS = 'the content that RegionStoreWriter writes: delete the folder and start again'
+_CONTENT = 'the content that RegionStoreWriter writes: delete the folder and start again'
 DTYPES = ('float32', 'float16')
 
 
@@ -41,12 +41,12 @@ class RegionStoreWriter:
         if dtype not in DTYPES:
             raise ValueError(f'dtype={dtype!r}, expected one of {DTYPES}')
         self.folder, self.dtype = folder, np.dtype(dtype)
-        self._arguments = json.loads(json.dumps({'sources': sources, 'dtype': dtype}))
+        self._arguments = _as_stored(sources, dtype)
         self._progress_file = folder / 'progress.json'
         self._lock = ExitStack()
         self._lock.enter_context(exclusive_dir(folder))
         try:
-            with explain_errors(self._progress_file, _PROGRESS):
+            with explain_errors(self._progress_file, _CONTENT):
                 progress = Fields(self._read_progress())
                 self.position = progress.get('position')
                 self.images, self.regions, self.id_bytes = (
@@ -154,7 +154,7 @@ class RegionStoreWriter:
             write_json(self._progress_file, self._arguments)
             return {}
         progress = read_json(self._progress_file)
-        if {name: Fields(progress).get(name) for name in self._arguments} != self._arguments:
+        if not _has_arguments(progress, self._arguments):
             raise FileExistsError(
                 f'{self.folder} contains an unfinished store of other sources or options: found '
                 f'{progress.get("sources")} in {progress.get("dtype")}, expected '
@@ -192,6 +192,24 @@ class RegionStoreWriter:
         content = (self.folder / 'ids.bin').read_bytes()
         starts = [0, *ends[:-1]]
         return [content[first:end].decode() for first, end in zip(starts, ends, strict=False)]
+
+
+def is_finished(folder: Path, sources: object, dtype: str) -> bool:
+    """Whether a folder has the whole store that a writer of the same arguments has finished."""
+    file = folder / 'store.json'
+    if not file.is_file():
+        return False
+    with explain_errors(file, _CONTENT):
+        return _has_arguments(read_json(file), _as_stored(sources, dtype))
+
+
+def _as_stored(sources: object, dtype: str) -> dict:
+    """The arguments of a writer as JSON has them, which knows no tuples."""
+    return json.loads(json.dumps({'sources': sources, 'dtype': dtype}))
+
+
+def _has_arguments(content: object, arguments: dict) -> bool:
+    return {name: Fields(content).get(name) for name in arguments} == arguments
 
 
 def _read_layout(progress: Fields) -> tuple[int, bool, bool] | None:

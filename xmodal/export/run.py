@@ -37,7 +37,8 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
 
     Args:
         name: folder of a run, or what :func:`xmodal.get_model` takes.
-        checkpoint: of the run; None for the last one.
+        checkpoint: of the run, None for the last one; or the weights of the model of the name, in
+            the place of those that would be downloaded.
         metrics_file: of a test; None for that of the checkpoint's last one in its folder ``test``.
 
     Raises:
@@ -56,10 +57,9 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
             curves = select_curves(read_scalars(folder))
             card['figures'] = {'Training': draw_curves(curves)} if curves else {}
     else:
-        config, weights = locate(name)
         if checkpoint is None:
             card = _of_card(folder / CARD) if folder.is_dir() else _of_entry(find_entry(name))
-        checkpoint = checkpoint or weights
+        config, checkpoint = locate(name, checkpoint or True)
     if metrics_file:
         metrics = read_json(metrics_file)
         # Those of an average of weights are of another model.

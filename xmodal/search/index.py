@@ -213,7 +213,7 @@ class ImageIndex:
         """
         if not queries:
             return []
-        if rerank and not all(query.text for query in queries):
+        if rerank and not all(query.sentence for query in queries):
             raise ValueError('re-ranking needs a text in every query')
         engine = self.engine  # first: the catalogue of an index that is not there would be made
         allowed = None if where is None or where == Filter() else self.catalogue.ids(where)

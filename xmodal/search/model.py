@@ -3,18 +3,20 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from xmodal.hashing import file_hash
 from xmodal.search.query import Query
 from xmodal.structures import Tokens
 
 
 def fingerprint(inferencer: Any) -> str:
     """Identifies the weights and the preprocessing of a model: its vectors depend on both."""
-    transforms = [(type(t).__name__, _settings(t)) for t in inferencer.pipeline.transforms]
+    transforms = [(type(t).__name__, _settings(vars(t))) for t in inferencer.pipeline.transforms]
     described = re.sub(r' at 0x[0-9a-f]+', '', repr(transforms))  # places in memory
     digest = hashlib.sha256(described.encode())
     for name, value in sorted(inferencer.model.state_dict().items()):
@@ -23,9 +25,19 @@ def fingerprint(inferencer: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-def _settings(transform: Any) -> dict[str, Any]:
-    """The attributes of a transform, without the extractor that its first image builds."""
-    return {k: v for k, v in vars(transform).items() if not isinstance(v, torch.nn.Module)}
+def _settings(value: Any) -> Any:
+    """The attributes of a transform: of a file its content, which says more than its place.
+
+    The extractor that its first image builds is left out.
+    """
+    if isinstance(value, dict):
+        kept = {k: v for k, v in value.items() if not isinstance(v, torch.nn.Module)}
+        return {k: _settings(v) for k, v in kept.items()}
+    if isinstance(value, list):
+        return [_settings(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_settings(item) for item in value)
+    return file_hash(Path(value)) if isinstance(value, str) and Path(value).is_file() else value
 
 
 def name_of(config: Any, checkpoint: Any) -> str:

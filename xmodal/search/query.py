@@ -26,6 +26,11 @@ class Query(NamedTuple):
         parts = (part.strip() for part in (self.text or '').split(_ALSO))
         return [part for part in parts if part]
 
+    @property
+    def sentence(self) -> str:
+        """'A and B' of 'A and also B', for a model that compares one sentence with an image."""
+        return ' and '.join(self.texts)
+
     @classmethod
     def parse(cls, text: str | None, image: object = None) -> 'Query':
         """Reads 'A and not B' as A without B.

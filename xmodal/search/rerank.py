@@ -68,7 +68,7 @@ def matching_scores(inferencer: Any, query: Query, entries: Sequence[Entry]) -> 
             f'{entries[0].file} is a region store and has no images: search without re-ranking'
         )
     # At once, as the search does: a warning of unknown words that is the same is shown once.
-    encoded = inferencer.encode_texts([text for text in (query.text, query.without) if text])
+    encoded = inferencer.encode_texts([text for text in (query.sentence, query.without) if text])
     texts = [encoded.select(row) for row in torch.arange(len(encoded.embedding)).split(1)]
     parts = [entries[i : i + _MATCHED] for i in range(0, len(entries), _MATCHED)]
     return [score for part in parts for score in _match(inferencer, texts, part)]

@@ -114,7 +114,7 @@ def make_app(index: ImageIndex) -> FastAPI:
         found = indexed(number)
         with turn:
             # Words after 'and not' are not looked for.
-            maps = index.heat_maps(found, Query.parse(text).text)[: MAX_WORDS + 1]
+            maps = index.heat_maps(found, Query.parse(text).sentence)[: MAX_WORDS + 1]
         image = thumbnail(found, 480)
         return [{'word': w, 'image': to_uri(overlay_heatmap(image, heat))} for w, heat in maps]
 

@@ -1,6 +1,5 @@
 """Downloads that go on where they were cut, and are checked before anyone sees them."""
 
-import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
@@ -10,6 +9,8 @@ from urllib.request import Request, urlopen
 
 from filelock import FileLock
 from tqdm import tqdm
+
+from xmodal.hashing import file_hash
 
 _CHUNK = 1 << 20
 _TIMEOUT = 30  # seconds without a byte
@@ -137,12 +138,3 @@ def _raise_refusal(url: str, error: HTTPError) -> None:
         f'{url}: HTTP {error.code} {error.reason}. If its authors have moved the file, download it '
         'by hand and give its path'
     ) from error
-
-
-def file_hash(file: Path) -> str:
-    """SHA-256 of a file in hexadecimal digits."""
-    digest = hashlib.sha256()
-    with open(file, 'rb') as content:
-        while chunk := content.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -1,5 +1,6 @@
 """Loading region features in place of pixels, or computing them."""
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -159,7 +160,7 @@ def is_crop(store: RegionStore, image_id: str) -> bool:
 def _require_extractor(store: RegionStore, expected: dict) -> None:
     """Refuses a store that another extractor computed."""
     found = store.sources.get('extractor') if isinstance(store.sources, dict) else None
-    if found != expected:
+    if found != json.loads(json.dumps(expected)):  # a store has lists in the place of tuples
         raise ValueError(
             f'{store.folder} was computed by {found or "an unknown extractor"}, and the extractor '
             f'in the config is {expected}: compute a store for it (python '
