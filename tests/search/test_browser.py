@@ -135,3 +135,23 @@ def test_it_fits_a_phone_and_follows_the_colours_of_the_system(browser, address)
         colours[f'{scheme} text'] = page.evaluate('getComputedStyle(document.body).color')
         assert problems == []
     assert len(set(colours.values())) >= 3 and colours['light'] != colours['dark']
+
+
+def test_an_error_about_an_image_is_not_shown_under_the_next_one(browser, address):
+    page, _ = open_page(browser, address)
+    page.locator('#text').fill('a red ring')
+    page.locator('#text').press('Enter')
+    wait_for_hits(page)
+    held = []
+    page.route('**/api/words/**', held.append)
+    for number in range(2):
+        with page.expect_request('**/api/words/**'):
+            page.locator('figure > button').nth(number).click()
+        page.locator('#close').click()
+    late, current = held
+    current.continue_()
+    page.locator('#words button').first.wait_for(state='attached')
+    with page.expect_response('**/api/words/**'):
+        late.fulfill(status=400, content_type='application/json', body='{"detail": "too late"}')
+    page.wait_for_timeout(200)
+    assert 'too late' not in page.locator('#words').text_content()

@@ -325,6 +325,9 @@ def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_pat
     with pytest.raises(FileNotFoundError, match='no images'):
         index.update(tmp_path / 'nothing')
     index.update(photos, progress=False)
+    for empty in (Query(), Query(''), Query(' '), Query(' and also '), Query(without='a')):
+        with pytest.raises(ValueError, match='the query is empty: expected a text, an image'):
+            index.search([Query('a ring'), empty])
     before = contents(index)
     with pytest.raises(FileNotFoundError, match='no images'):
         index.update(tmp_path / 'nothing')

@@ -10,6 +10,7 @@ from xmodal.errors import FileError
 from xmodal.registry import MODELS
 from xmodal.search import ImageIndex, Query
 from xmodal.search.model import fingerprint, query_vectors
+from xmodal.search.output import print_hits
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
 TEXTS = ['a red ring', 'two blue discs', 'a small green square']
@@ -44,7 +45,7 @@ def prepare(relocated, tiny_world, tmp_path):
 
 
 @pytest.mark.parametrize('pooling', ['mean', 'max', 'gpo', 'emde', 'temde'])
-def test_dual_encoders_search_a_region_store(prepare, pooling, tmp_path):
+def test_dual_encoders_search_a_region_store(prepare, pooling, tmp_path, capsys):
     inferencer, store = prepare(f'temde/dual_{pooling}_shapes')
     index = ImageIndex(tmp_path / 'index', inferencer)
     index.update(store, dtype='float32', progress=False)
@@ -61,6 +62,9 @@ def test_dual_encoders_search_a_region_store(prepare, pooling, tmp_path):
         assert sorted(rows) == list(range(len(names)))
         np.testing.assert_allclose([h.score for h in hits], expected[rows, column], atol=1e-5)
         assert (np.diff(expected[rows, column]) <= 1e-5).all()
+    print_hits(index.search([Query(TEXTS[0])], 3)[0], TEXTS[0])
+    printed = capsys.readouterr().out
+    assert 'cosine' in printed and 'size' not in printed and '0 × 0' not in printed
     before = index.catalogue.rows()
     index.update(store, progress=False)
     assert index.catalogue.rows() == before

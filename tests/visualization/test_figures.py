@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from xmodal.visualization.charts import draw_aucs, draw_radar, read_scalars
 from xmodal.visualization.figures import to_uri
+from xmodal.visualization.retrieval_examples import read_thumbnail
 
 
 def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_path):
@@ -33,6 +35,15 @@ def test_a_radar_has_a_spoke_for_each_skill_and_nothing_below_the_centre():
     assert angles == pytest.approx([0, np.pi / 2, np.pi, 3 * np.pi / 2, 0])
     assert radii == pytest.approx([50, 100, 0, 10, 50])
     assert [label.get_text() for label in axes.get_xticklabels()] == ['a', 'b', 'c', 'd']
+
+
+@pytest.mark.parametrize(
+    ('size', 'shown'), [((30_000, 40), (320, 1)), ((100, 640), (50, 320)), ((320, 20), (320, 20))]
+)
+def test_an_image_of_any_shape_is_shown_small(size, shown, tmp_path):
+    Image.new('RGB', size[::-1], 'red').save(tmp_path / 'image.png')
+    image = read_thumbnail(str(tmp_path / 'image.png'))
+    assert image.shape == (*shown, 3) and (image == (255, 0, 0)).all()
 
 
 @pytest.mark.parametrize(('side', 'kind'), [(64, 'png'), (256, 'jpeg')])

@@ -208,11 +208,13 @@ class ImageIndex:
                 alone.
 
         Raises:
-            ValueError: when re-ranking is asked of a query without a text, of a model without
-                an ITM head, or of a region store.
+            ValueError: when a query has neither a text nor an image; when re-ranking is asked of a
+                query without a text, of a model without an ITM head, or of a region store.
         """
         if not queries:
             return []
+        for query in queries:
+            query.require_content()
         if rerank and not all(query.sentence for query in queries):
             raise ValueError('re-ranking needs a text in every query')
         engine = self.engine  # first: the catalogue of an index that is not there would be made

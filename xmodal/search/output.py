@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import cv2
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
@@ -15,7 +14,7 @@ from xmodal.datasets.image_file import BrokenImageError, decode_image
 from xmodal.files import atomic_open
 from xmodal.search.catalogue import IndexedImage
 from xmodal.search.query import Hit
-from xmodal.visualization.figures import overlay_heatmap, to_uri
+from xmodal.visualization.figures import overlay_heatmap, shrink, to_uri
 
 _STYLE = (
     ':root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:2rem}'
@@ -24,18 +23,13 @@ _STYLE = (
 )
 
 
-def thumbnail(image: IndexedImage, side: int = 320) -> np.ndarray:
+def thumbnail(image: IndexedImage, side: int) -> np.ndarray:
     """The image with sides of at most ``side`` pixels, RGB.
 
     Raises:
         BrokenImageError: when its file is gone or broken.
     """
-    image = decode_image(image.entry.read(), image.path)
-    scale = side / max(image.shape[:2])
-    if scale >= 1:
-        return image
-    height, width = (max(1, round(length * scale)) for length in image.shape[:2])
-    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    return shrink(decode_image(image.entry.read(), image.path), side)
 
 
 def print_hits(hits: list[Hit], title: str) -> None:
@@ -47,7 +41,7 @@ def print_hits(hits: list[Hit], title: str) -> None:
         '': [str(rank) for rank in range(1, len(hits) + 1)],
         'cosine': [f'{hit.score:.3f}' for hit in hits],
         're-ranked': ['' if hit.reranked is None else f'{hit.reranked:.3f}' for hit in hits],
-        'size': [f'{hit.image.width} × {hit.image.height}' for hit in hits],
+        'size': [_size(hit.image) for hit in hits],
         'taken': [hit.image.taken or '' for hit in hits],
         'image': [hit.image.path for hit in hits],
     }
@@ -56,6 +50,11 @@ def print_hits(hits: list[Hit], title: str) -> None:
     for cells in zip(*filled.values(), strict=True):
         table.add_row(*map(escape, cells))
     print_unwrapped(table)
+
+
+def _size(image: IndexedImage) -> str:
+    """Width and height; '' for regions, which have none."""
+    return f'{image.width} × {image.height}' if image.width else ''
 
 
 def print_unwrapped(table: Table) -> None:
@@ -96,7 +95,7 @@ def write_sheet(
     figures = []
     for hit in hits:
         try:
-            image = thumbnail(hit.image)
+            image = thumbnail(hit.image, 320)
             uri = to_uri(image if heat is None else overlay_heatmap(image, heat(hit)))
         except BrokenImageError:
             uri = ''

@@ -44,9 +44,18 @@ class Query(NamedTuple):
             raise ValueError("expected a text before and after 'and not'")
         if _NOT in without or _ALSO in without:
             raise ValueError(f"expected one text after 'and not', found '{without.strip()}'")
-        if not text.strip() and image is None:
+        query = cls(text.strip() or None, image, without.strip() or None)
+        query.require_content()
+        return query
+
+    def require_content(self) -> None:
+        """Refuses a query that looks for nothing.
+
+        Raises:
+            ValueError: when there is neither a text nor an image.
+        """
+        if not self.texts and self.image is None:
             raise ValueError('the query is empty: expected a text, an image, or both')
-        return cls(text.strip() or None, image, without.strip() or None)
 
 
 class Hit(NamedTuple):

@@ -6,6 +6,15 @@ import cv2
 import numpy as np
 
 
+def shrink(image: np.ndarray, side: int) -> np.ndarray:
+    """An image (H, W, 3) with sides of at most ``side`` pixels, and of 1 at least."""
+    scale = side / max(image.shape[:2])
+    if scale >= 1:
+        return image
+    height, width = (max(1, round(length * scale)) for length in image.shape[:2])
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+
+
 def to_uri(image: np.ndarray) -> str:
     """Encodes an RGB image (H, W, 3), uint8, as a data URI: small images as PNG, others as JPEG."""
     suffix, mime = ('.png', 'png') if image.shape[0] <= 128 else ('.jpg', 'jpeg')

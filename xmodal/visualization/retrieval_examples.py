@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 
 from xmodal.datasets.image_file import BrokenImageError, read_image
-from xmodal.visualization.figures import to_uri
+from xmodal.visualization.figures import shrink, to_uri
 
 
 class ShownImage(NamedTuple):
@@ -57,7 +56,7 @@ def first_text(rankings: dict, image: int) -> str:
 
 
 def read_thumbnail(path: str) -> np.ndarray:
-    """Reads an image file as RGB, at most 320 pixels high.
+    """Reads an image file as RGB, with sides of at most 320 pixels.
 
     Raises:
         BrokenImageError: if the file is missing, broken or no image.
@@ -66,8 +65,7 @@ def read_thumbnail(path: str) -> np.ndarray:
         image = read_image(path)
     except BrokenImageError as error:
         raise BrokenImageError(f'{error}; run the report where its images are') from error
-    height = image.shape[0]
-    return cv2.resize(image, None, fx=320 / height, fy=320 / height) if height > 320 else image
+    return shrink(image, 320)
 
 
 def _show_image(rankings: dict, image: int, has_files: bool) -> ShownImage:

@@ -1,5 +1,7 @@
 """Text encoders of transformers, compared with its own outputs; tokenizers that belong to them."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -14,7 +16,7 @@ from transformers import (
     SiglipModel,
 )  # fmt: skip
 
-from xmodal.models.base import build_tokenizer
+from xmodal.models.base import build_tokenizer, check_vocabulary
 from xmodal.registry import MODELS
 
 WORDS = [f'w{i}' for i in range(20)]
@@ -152,6 +154,13 @@ def test_wrong_configurations_and_weights_are_sentences(folder, tmp_path):
     wrong = MODELS.build({**encoder, 'config': path, 'num_layers': 3, 'pretrained': path})
     with pytest.raises(ValueError, match=r'lacks 16 weights of a MPNetModel .*layer\.2'):
         wrong.init_weights()
+
+
+def test_a_plug_in_with_padded_positions_need_not_say_how_many_there_are():
+    encoder = torch.nn.Module()
+    encoder.vocab_size = 20
+    encoder.position_embeddings = torch.nn.Embedding(9, 4, padding_idx=0)
+    check_vocabulary(SimpleNamespace(vocab_size=20, max_length=99), encoder)
 
 
 def test_masked_words_need_a_tokenizer_that_masks(config, folder):

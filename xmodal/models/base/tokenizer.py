@@ -182,6 +182,8 @@ def _num_positions(text_encoder: nn.Module) -> int | None:
     """The tokens that a text may have at most; None for any number."""
     config = getattr(text_encoder, 'config', None)
     positions = getattr(config, 'max_position_embeddings', None)
+    if positions is None:
+        return None
     for name, module in text_encoder.named_modules():
         padding = getattr(module, 'padding_idx', None)
         if name.endswith('position_embeddings') and padding is not None:
