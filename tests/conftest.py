@@ -55,8 +55,11 @@ def _plain_configs() -> Iterator[None]:
 
 
 @pytest.fixture(scope='session', autouse=True)
-def _configs_are_read_once() -> Iterator[None]:
-    """Reads each config of this checkout once: MMEngine runs it, and all its bases, every time."""
+def own_config_reader() -> Iterator[Callable]:
+    """MMEngine's reader, in whose place each config of this checkout is read once in all tests.
+
+    MMEngine runs a config and all its bases every time.
+    """
     read, folder = Config._file2dict, Path('configs').resolve()
     contents = {}
 
@@ -70,7 +73,7 @@ def _configs_are_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Config, '_file2dict', staticmethod(read_once))
-        yield
+        yield read
 
 
 @pytest.fixture(scope='session', autouse=True)

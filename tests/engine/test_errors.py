@@ -21,8 +21,9 @@ from xmodal.registry import HOOKS, MODELS, register_all
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(tmp_path, monkeypatch, own_config_reader):
     """An empty working directory, where Python does not look for modules by itself."""
+    monkeypatch.setattr(Config, '_file2dict', staticmethod(own_config_reader))  # it has the errors
     monkeypatch.chdir(tmp_path)
     kept = [path for path in sys.path if path not in ('', str(tmp_path))]
     monkeypatch.setattr(sys, 'path', kept)
