@@ -176,7 +176,7 @@ class StatementMetric(MinimalPairMetric):
         metrics = super().compute_metrics(records)
         metrics['chance/accuracy'] = float(100 * max(labels.mean(), 1 - labels.mean()))
         if 0 < labels.mean() < 1:
-            from scipy.stats import mannwhitneyu  # takes a second, which other runs can save
+            from scipy.stats import mannwhitneyu  # takes half a second, which other runs save
 
             pairs = (labels == 1).sum() * (labels == 0).sum()
             for way in ways(records):

@@ -100,7 +100,7 @@ def test_it_overfits_statements_about_the_order_of_the_images(build, several_ima
     labels = [0, 1, 1, 0]
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, fused=True)
-    for _ in range(150):
+    for _ in range(90):
         loss = model(data, labelled(labels), mode='loss')['loss_classification']
         optimizer.zero_grad()
         loss.backward()

@@ -256,7 +256,7 @@ def test_itc_and_itm_overfit_a_few_pairs(build, batch, position, streams):
     def is_done(logs):
         return logs['loss_itc'] < 0.1 and logs['loss_itm'] < 0.1
 
-    assert is_done(overfit(model, data, 120, is_done))
+    assert is_done(overfit(model, data, 80, is_done))
     with torch.no_grad():
         image, text = model.eval()(data)
     assert (image.embedding @ text.embedding.T).argmax(1).tolist() == [0, 1, 2]

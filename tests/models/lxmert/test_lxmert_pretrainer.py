@@ -341,7 +341,7 @@ def test_it_overfits_a_few_pairs_in_every_task(build_pretrainer, region_batch, q
     model.heads['mlm'].mask_probability = 0.3
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, fused=True)
     history = []
-    for step in range(400):
+    for step in range(300):
         logs = model(batch, samples, mode='loss')
         losses = {name: value for name, value in logs.items() if 'loss' in name}
         optimizer.zero_grad()

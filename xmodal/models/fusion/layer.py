@@ -78,8 +78,8 @@ class FusionLayer(nn.Module):
             relation: of the pairs, from ``position``.
             needs: of the layer.
         """
-        (pairs, words), patches = text.size, image.size[1]
-        terms = cross_terms(position, index, relation, 'text', (pairs, words, patches))
+        (pairs, num_words), num_patches = text.size, image.size[1]
+        terms = cross_terms(position, index, relation, 'text', (pairs, num_words, num_patches))
         if needs.words is not None:
             text, terms = text.paired(), terms.select_queries(needs.words)
         if self.has_image_stream:
@@ -91,15 +91,15 @@ class FusionLayer(nn.Module):
         text_qkv = text.pair(project(text.tokens.embeddings, context=needs.image))
         text, image_mask = text.paired(), image.paired_mask()
 
-        read, text_to_image = self.attend_cross(
+        words, text_to_image = self.attend_cross(
             text.tokens.embeddings, text_qkv, image_qkv, image_mask, terms, needs.attentions
         )
-        text = text.with_embeddings(read)
+        text = text.with_embeddings(words)
         if not needs.image:
             return image, text, CrossAttentions(text_to_image, None)
         image = image.paired()
-        terms = cross_terms(position, index, relation, 'image', (pairs, patches, words))
-        seen, image_to_text = self.attend_cross(
+        terms = cross_terms(position, index, relation, 'image', (pairs, num_patches, num_words))
+        patches, image_to_text = self.attend_cross(
             image.tokens.embeddings,
             image_qkv,
             text_qkv,
@@ -107,7 +107,7 @@ class FusionLayer(nn.Module):
             terms,
             needs.attentions,
         )
-        image = image.with_embeddings(seen)
+        image = image.with_embeddings(patches)
         return image, text, CrossAttentions(text_to_image, image_to_text)
 
     def _after_self_attention(
