@@ -62,6 +62,15 @@ def test_aro_names_relations_and_pairs_of_attributes_and_the_part_of_the_image(t
         CropBox()({'img': pixels, 'img_path': 'x', 'box': [8, 0, 3, 3]})
 
 
+def test_a_box_of_aro_may_begin_beyond_the_edge_as_some_of_visual_genome_do(tmp_path):
+    pairs = [{**RELATION[0], 'bbox_x': -1, 'bbox_y': -2}]
+    write(tmp_path, 'relation.json', json.dumps(pairs), ['2322999.jpg'])
+    (found,) = samples(build(AroDataset, tmp_path, 'relation.json'))
+    pixels = torch.arange(48).view(1, 6, 8)
+    cropped = CropBox()({'img': pixels, 'img_path': 'x', 'box': found['box']})['img']
+    assert torch.equal(cropped, pixels[:, :1, :4])
+
+
 def test_relations_that_aro_does_not_score_are_dropped_and_counted(tmp_path, monkeypatch):
     log = []
     monkeypatch.setattr('xmodal.datasets.minimal_pairs.print_log', lambda text, _: log.append(text))

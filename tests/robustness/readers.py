@@ -759,7 +759,7 @@ READERS = [
             '*.relation_name': NAME,
             '*.true_caption': TEXT,
             '*.false_caption': TEXT,
-            '*.bbox_x': SIZE,
+            '*.bbox_x': INTEGER,
             '*.bbox_w': SIZE,
         },
         of('AroDataset', 'relation.json'),

@@ -105,7 +105,9 @@ class AroDataset(MinimalPairDataset):
                     num_unscored += 1
                     continue
             texts = [item.text('true_caption'), item.text('false_caption')]
-            box = [item.integer(f'bbox_{side}', low=int(side in 'wh')) for side in 'xywh']
+            # Some boxes of Visual Genome begin a little beyond the edge.
+            place = [item.integer(f'bbox_{side}') for side in 'xy']
+            box = [*place, *(item.integer(f'bbox_{side}', low=1) for side in 'wh')]
             pair_id = f'{self.file_names[file]}-{index}'
             yield self.record(item.name('image_path'), texts, 0, skill, pair_id, box=box)
         if num_unscored:
