@@ -242,9 +242,8 @@ def test_files_and_shards_of_img2dataset_are_converted(tmp_path, monkeypatch, ca
     assert '{00000..00001}.tar' in printed and 'num_samples=7' in printed
 
 
-def test_visual_genome_is_converted_without_the_test_images_of_coco(tmp_path, monkeypatch):
-    touch(tmp_path, 'vg/VG_100K/1.jpg', 'vg/VG_100K_2/2.jpg')
-    folder = tmp_path / 'annotations'
+def write_visual_genome(folder):
+    """Descriptions of three images, the second of which is COCO's 77."""
     folder.mkdir()
     regions = [
         {'id': 1, 'regions': [{'phrase': 'a dog'}, {'phrase': 'a big brown dog '}]},
@@ -254,6 +253,12 @@ def test_visual_genome_is_converted_without_the_test_images_of_coco(tmp_path, mo
     (folder / 'region_descriptions.json').write_text(json.dumps(regions))
     images = [{'image_id': n, 'coco_id': c} for n, c in ((1, None), (2, 77), (3, None))]
     (folder / 'image_data.json').write_text(json.dumps(images))
+
+
+def test_visual_genome_is_converted_without_the_test_images_of_coco(tmp_path, monkeypatch, capsys):
+    touch(tmp_path, 'vg/VG_100K/1.jpg', 'vg/VG_100K_2/2.jpg')
+    folder = tmp_path / 'annotations'
+    write_visual_genome(folder)
     karpathy = tmp_path / 'dataset_coco.json'
     karpathy.write_text(json.dumps({'images': [{'split': 'test', 'cocoid': 77}]}))
     out = tmp_path / 'vg.json'
@@ -271,3 +276,11 @@ def test_visual_genome_is_converted_without_the_test_images_of_coco(tmp_path, mo
         1,
     )
     assert load(out) == [{'image': 'vg/VG_100K/1.jpg', 'caption': ['a big brown dog']}]
+    assert '1 images; 1 do not exist' in capsys.readouterr().out
+
+
+def test_images_of_visual_genome_that_are_all_missing_are_named(tmp_path, monkeypatch):
+    write_visual_genome(tmp_path / 'annotations')
+    options = '--root', tmp_path, '--out', tmp_path / 'vg.json'
+    with pytest.raises(ValueError, match=r'none of 3 images .*VG_100K/1\.jpg: check --root'):
+        run(monkeypatch, visual_genome, tmp_path / 'annotations', *options)

@@ -14,12 +14,12 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.datasets.albef_writer import NoRecordError, write_albef_json
 from xmodal.datasets.coco_images import read_coco_ids
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import as_objects, read_object
-from xmodal.files import read_json, reads
+from xmodal.files import read_json, reads, require_new
 
 
 def parse_args() -> argparse.Namespace:
@@ -60,23 +60,40 @@ def read_phrases(file: Path) -> list[tuple[int, set[str]]]:
     ]
 
 
-def records(folder: Path, root: Path, longest: int, excluded: set[int]) -> Iterator[dict]:
-    """A record for each image that exists."""
+def records(
+    folder: Path, root: Path, longest: int, excluded: set[int], missing: list[str]
+) -> Iterator[dict]:
+    """A record for each image that exists; the others are added to ``missing``."""
     coco_ids = read_coco_ids(folder / 'image_data.json')
     for image_id, phrases in read_phrases(folder / 'region_descriptions.json'):
-        paths = (f'vg/{archive}/{image_id}.jpg' for archive in ('VG_100K', 'VG_100K_2'))
+        if not phrases or coco_ids.get(image_id) in excluded:
+            continue
+        paths = [f'vg/{archive}/{image_id}.jpg' for archive in ('VG_100K', 'VG_100K_2')]
         path = next((path for path in paths if (root / path).exists()), None)
-        if phrases and path and coco_ids.get(image_id) not in excluded:
-            kept = sorted(phrases, key=lambda phrase: (-len(phrase.split()), phrase))[:longest]
-            yield {'image': path, 'caption': kept}
+        if path is None:
+            missing.append(paths[0])
+            continue
+        kept = sorted(phrases, key=lambda phrase: (-len(phrase.split()), phrase))[:longest]
+        yield {'image': path, 'caption': kept}
 
 
 def main() -> None:
     """Converts Visual Genome."""
     args = parse_args()
+    require_new('--out', args.out)
     excluded = held_out(args.exclude_coco) if args.exclude_coco else set()
-    count = write_albef_json(args.out, records(args.folder, args.root, args.longest, excluded))
-    print(f'{args.out}: {count} images')
+    missing: list[str] = []
+    try:
+        converted = records(args.folder, args.root, args.longest, excluded, missing)
+        count = write_albef_json(args.out, converted)
+    except NoRecordError as error:
+        if not missing:
+            raise
+        raise ValueError(
+            f'none of {len(missing)} images exists, for instance {args.root / missing[0]}: check '
+            '--root, which contains vg/VG_100K and vg/VG_100K_2'
+        ) from error
+    print(f'{args.out}: {count} images; {len(missing)} do not exist in {args.root}/vg')
 
 
 if __name__ == '__main__':
