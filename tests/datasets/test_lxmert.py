@@ -121,7 +121,9 @@ QUESTIONS = [
 def test_questions_have_the_scores_in_the_file(tmp_path, pipeline):
     options = dict(**dump(tmp_path, QUESTIONS), pipeline=pipeline[:1], max_words=None)
     first, second = LxmertQuestionDataset(**options)
-    assert (first['text'], first['question_id'], first['answer_type']) == ('How many?', 7, 'number')
+    assert (first['text'], first['question_id']) == ('How many?', 7)
+    assert (first['answer_type'], first['question_type']) == ('number', 'how many')
+    assert (second['answer_type'], second['question_type']) == ('', '')
     assert (first['answers'], first['answer_weights']) == (['2', '3'], [1, 0.3])
     assert all(isinstance(weight, float) for weight in first['answer_weights'])  # also of 1
     assert second['answers'] == [] and second['human_answers'] == []

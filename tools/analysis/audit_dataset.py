@@ -28,6 +28,7 @@ import argparse
 import random
 from collections import Counter
 from collections.abc import Iterator
+from itertools import compress
 from math import sqrt
 from typing import NamedTuple
 
@@ -144,9 +145,10 @@ def audit(train: Texts, test: Texts) -> list[Finding]:
     hits = [scores.get(answer, 0.0) for scores, answer in zip(test.scores, predicted, strict=True)]
     masks = {'all': [True] * len(test.types)}
     for kind, count in Counter(test.types).most_common():
+        if not kind or count < MIN_SHARE * len(test.types):
+            continue
         mask = [one == kind for one in test.types]
-        groups = {group for group, counts in zip(test.groups, mask, strict=True) if counts}
-        if kind and count >= MIN_SHARE * len(mask) and len(groups) >= MIN_GROUPS:
+        if len(set(compress(test.groups, mask))) >= MIN_GROUPS:
             masks[kind] = mask
     ids, groups = np.arange(len(hits)).astype(str), np.array(test.groups)
     reader, prior = (

@@ -141,7 +141,7 @@ class LxmertQuestionDataset(QuestionDataset):
 
     layout = (
         '[{"question_id", "img_id", "sent", "label": {"answer": score} (not in tests), '
-        '"answer_type": optional}, …]'
+        '"answer_type" and "question_type": optional}, …]'
     )
 
     def read_records(self, file: Path) -> Iterable[dict]:
@@ -154,6 +154,7 @@ class LxmertQuestionDataset(QuestionDataset):
                 question=item.text('sent'),
                 question_id=item.id('question_id'),
                 answer_type=item.text('answer_type', ''),
+                question_type=item.text('question_type', ''),
                 target=item.object('label', {}).scores() if has_label else None,
             )
 
