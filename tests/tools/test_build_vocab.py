@@ -44,6 +44,15 @@ def test_words_that_occur_fewer_than_four_times_are_unknown(captions, tmp_path, 
     assert list(json.loads(out.read_text())['word2idx'])[4:] == ['a']
 
 
+def test_a_web_page_is_refused_and_a_caption_that_begins_with_a_mark_is_not(captions):
+    captions.write_text('<PERSON> walks a dog\n')
+    assert build_vocab.read_captions(captions) == ['<PERSON> walks a dog']
+    for content in ('<!DOCTYPE html>\n', '<HTML>\n', '<?xml version="1.0"?>\n', '[1]\n', '{}\n'):
+        captions.write_text(content)
+        with pytest.raises(ValueError, match='begins with .* expected one caption a line'):
+            build_vocab.read_captions(captions)
+
+
 def test_an_existing_vocabulary_is_not_overwritten(captions, tmp_path, monkeypatch):
     out = tmp_path / 'vocab.json'
     out.write_text('of another run')

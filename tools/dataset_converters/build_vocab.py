@@ -41,14 +41,15 @@ def parse_args() -> argparse.Namespace:
 def read_captions(file: Path) -> list[str]:
     """The captions of a file."""
     captions = read_filled_lines(file)
-    beginning = next((line for line in captions if line.strip()), '')[:20]
-    if not beginning:
+    if not captions:
         raise FileError(f'{file} has no caption')
-    if ''.join(captions[:1]).startswith(LFS_POINTER):
+    first = captions[0]
+    if first.startswith(LFS_POINTER):
         raise FileError(f'{file}: {LFS_HINT}')
-    if beginning.startswith(('[', '{', '<')) or '\0' in beginning:
+    # "<PERSON> walks" is a caption of CC12M.
+    if first.lower().startswith(('[', '{', '<!', '<html', '<?xml')) or '\0' in first[:20]:
         raise FileError(
-            f'{file} begins with {beginning!r}, as JSON, a web page or a table of NumPy: expected '
+            f'{file} begins with {first[:20]!r}, as JSON, a web page or a table of NumPy: expected '
             'one caption a line'
         )
     return captions
