@@ -533,6 +533,7 @@ READERS = [
                 'sent': 'is it?',
                 'label': {'yes': 1.0},
                 'answer_type': 'yes/no',
+                'question_type': 'is it',
             }
             for n in (0, 1)
         ],
@@ -548,6 +549,7 @@ READERS = [
             },
             '*.label.yes': SCORE | {'missing'},
             '*.answer_type': OPTIONAL_TEXT,
+            '*.question_type': OPTIONAL_TEXT,
         },
         of('LxmertQuestionDataset', 'lxmert_vqa.json', pipeline=regions),
     ),
