@@ -37,7 +37,7 @@ CONTENT_ERRORS = (
     BadZipFile,
 )
 _MAX_MESSAGE = 500  # characters: a value of a file may have any length
-_MAX_BYTES = 1 << 31  # more than any annotation file that is read at once
+_MAX_BYTES = 1 << 32  # more than any annotation file that is read at once; GQA's are the largest
 _MAX_TEXT = 1 << 25  # more than any list of names or words, whose items are small
 
 
