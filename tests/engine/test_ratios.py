@@ -53,7 +53,7 @@ def test_ratios_are_kept_and_those_of_a_resumed_run_too(tiny_config, tmp_path, s
     ('schedule', 'sentence'),
     [
         (dict(type='PolyLR', eta_min=0.1), 'PolyLR has one eta_min .* set eta_min=0, or take'),
-        (dict(type='OneCycleLR', eta_max=0.1, total_steps=9), 'OneCycleLR has one eta_max .*: take'),
+        (dict(type='OneCycleLR', eta_max=0.1, total_steps=9), 'has one eta_max .*: take'),
     ],
 )
 def test_a_schedule_with_one_rate_for_all_is_refused(schedule, sentence):
