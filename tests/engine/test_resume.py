@@ -11,12 +11,15 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 from mmengine.config import ConfigDict
+from mmengine.dataset import DefaultSampler
 from mmengine.hooks import Hook
 from mmengine.optim import scheduler
 from runs import call_at, load, stop, train
 from torch.utils.data import DataLoader
 
 from xmodal.checkpoint_file import write_checkpoint
+from xmodal.datasets.base import SampleDataset
+from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.checkpoint import to_plain
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops import ResumableEpochTrainLoop
@@ -36,6 +39,13 @@ class NoteSamples(Hook):
         samples = data_batch['data_samples']
         self.by_iteration[runner.iter] = [sample.sample_index for sample in samples]
         self.captions |= {sample.sample_index: sample.text for sample in samples}
+
+
+class WithEpochs(DefaultSampler):
+    """A sampler of a plug-in that says the epoch."""
+
+    def __iter__(self):
+        return ((index, self.epoch) for index in super().__iter__())
 
 
 MATRIX = 'backbone.image_proj.weight'
@@ -387,3 +397,16 @@ def test_without_a_sampler_that_skips_the_batches_that_were_seen_are_loaded_agai
     loop.run_iter = lambda index, batch: seen.append((index, batch.tolist()))
     loop.run_epoch()
     assert seen == [(2, [6, 7, 8]), (3, [9])]
+
+
+@pytest.mark.parametrize('sampler', [DefaultSampler, EpochSampler, WithEpochs])
+@pytest.mark.parametrize('dataset', [SampleDataset, list])
+def test_a_sampler_says_the_epoch_to_a_dataset_that_draws_by_it(sampler, dataset, monkeypatch):
+    monkeypatch.setattr(SampleDataset, '__len__', lambda self: 3)
+    samples = dataset()
+    loop = object.__new__(ResumableEpochTrainLoop)
+    loop.dataloader = DataLoader(samples, sampler=sampler([1, 2, 3]))
+    refuses = sampler is DefaultSampler and dataset is SampleDataset
+    expected = pytest.raises(ConfigError, match='DefaultSampler gives indices alone')
+    with expected if refuses else nullcontext():
+        loop._require_epoch_of_samples()

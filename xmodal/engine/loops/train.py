@@ -5,6 +5,7 @@ from itertools import islice
 from mmengine.runner import EpochBasedTrainLoop
 from torch import nn
 
+from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
 
 #: Where the message hub has the last epoch whose validation began. A checkpoint that is saved in
@@ -34,8 +35,10 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         """Trains, from where the run is.
 
         Raises:
+            ConfigError: when the sampler does not say the epoch to a data set that needs it.
             ValueError: when it goes on with epochs of another length.
         """
+        self._require_epoch_of_samples()
         self._require_same_epochs()
         self.runner.call_hook('before_train')
         is_after_epoch = self._epoch and self._iter == self._epoch * len(self.dataloader)
@@ -47,6 +50,19 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
             self._validate_if_due()
         self.runner.call_hook('after_train')
         return self.runner.model
+
+    def _require_epoch_of_samples(self) -> None:
+        """Refuses a sampler of indices alone: all epochs would have the same crops and captions."""
+        sampler, dataset = self.dataloader.sampler, self.dataloader.dataset
+        knows_epoch = hasattr(sampler, 'skip') or hasattr(dataset, 'skip')
+        if knows_epoch or not hasattr(dataset, 'set_run_seed'):  # of another library
+            return
+        if not isinstance(next(iter(sampler), ()), tuple):
+            raise ConfigError(
+                f'train_dataloader.sampler: {type(sampler).__name__} gives indices alone, and the '
+                'data set draws the crop and the caption of a sample by index and epoch, so that '
+                "all epochs would have the same: write type='EpochSampler', or yield (index, epoch)"
+            )
 
     def _require_same_epochs(self) -> None:
         """Refuses to go on where an epoch had another number of iterations.
