@@ -15,7 +15,7 @@ from mmengine.dataset import DefaultSampler
 from mmengine.hooks import Hook
 from mmengine.optim import scheduler
 from runs import call_at, load, stop, train
-from torch.utils.data import DataLoader
+from torch.utils.data import BatchSampler, DataLoader
 
 from xmodal.checkpoint_file import write_checkpoint
 from xmodal.datasets.base import SampleDataset
@@ -399,14 +399,19 @@ def test_without_a_sampler_that_skips_the_batches_that_were_seen_are_loaded_agai
     assert seen == [(2, [6, 7, 8]), (3, [9])]
 
 
+@pytest.mark.parametrize('in_batches', [False, True])
 @pytest.mark.parametrize('sampler', [DefaultSampler, EpochSampler, WithEpochs])
 @pytest.mark.parametrize('dataset', [SampleDataset, list])
-def test_a_sampler_says_the_epoch_to_a_dataset_that_draws_by_it(sampler, dataset, monkeypatch):
+def test_a_sampler_says_the_epoch_to_a_dataset_that_draws_by_it(
+    sampler, dataset, in_batches, monkeypatch
+):
     monkeypatch.setattr(SampleDataset, '__len__', lambda self: 3)
-    samples = dataset()
+    loader = dict(sampler=sampler([1, 2, 3]))
+    if in_batches:
+        loader = dict(batch_sampler=BatchSampler(loader['sampler'], 2, drop_last=True))
     loop = object.__new__(ResumableEpochTrainLoop)
-    loop.dataloader = DataLoader(samples, sampler=sampler([1, 2, 3]))
+    loop.dataloader = DataLoader(dataset(), **loader)
     refuses = sampler is DefaultSampler and dataset is SampleDataset
-    expected = pytest.raises(ConfigError, match='DefaultSampler gives indices alone')
+    expected = pytest.raises(ConfigError, match='train_dataloader.sampler gives indices alone')
     with expected if refuses else nullcontext():
         loop._require_epoch_of_samples()

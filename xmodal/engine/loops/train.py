@@ -4,6 +4,7 @@ from itertools import islice
 
 from mmengine.runner import EpochBasedTrainLoop
 from torch import nn
+from torch.utils.data import IterableDataset
 
 from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
@@ -53,15 +54,13 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
 
     def _require_epoch_of_samples(self) -> None:
         """Refuses a sampler of indices alone: all epochs would have the same crops and captions."""
-        sampler, dataset = self.dataloader.sampler, self.dataloader.dataset
-        knows_epoch = hasattr(sampler, 'skip') or hasattr(dataset, 'skip')
-        if knows_epoch or not hasattr(dataset, 'set_run_seed'):  # of another library
-            return
-        if not isinstance(next(iter(sampler), ()), tuple):
+        dataset = self.dataloader.dataset
+        draws = hasattr(dataset, 'set_run_seed') and not isinstance(dataset, IterableDataset)
+        if draws and not isinstance(next(iter(self.dataloader.batch_sampler))[0], tuple):
             raise ConfigError(
-                f'train_dataloader.sampler: {type(sampler).__name__} gives indices alone, and the '
-                'data set draws the crop and the caption of a sample by index and epoch, so that '
-                "all epochs would have the same: write type='EpochSampler', or yield (index, epoch)"
+                'train_dataloader.sampler gives indices alone, and the data set draws the crop and '
+                'the caption of a sample by index and epoch, so that all epochs would have the '
+                "same: write type='EpochSampler', or yield (index, epoch)"
             )
 
     def _require_same_epochs(self) -> None:
