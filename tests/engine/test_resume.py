@@ -15,6 +15,7 @@ from mmengine.dataset import DefaultSampler
 from mmengine.hooks import Hook
 from mmengine.optim import scheduler
 from runs import call_at, load, stop, train
+from torch import nn
 from torch.utils.data import BatchSampler, DataLoader
 
 from xmodal.checkpoint_file import write_checkpoint
@@ -23,6 +24,7 @@ from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.checkpoint import to_plain
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops import ResumableEpochTrainLoop
+from xmodal.engine.optim import SafeAmpOptimWrapper
 from xmodal.engine.resume import _wrong_schedules
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
@@ -397,6 +399,21 @@ def test_without_a_sampler_that_skips_the_batches_that_were_seen_are_loaded_agai
     loop.run_iter = lambda index, batch: seen.append((index, batch.tolist()))
     loop.run_epoch()
     assert seen == [(2, [6, 7, 8]), (3, [9])]
+
+
+@pytest.mark.parametrize('scales', [(True, True), (True, False), (False, True)])
+def test_a_run_goes_on_in_another_precision(scales):
+    """From float16 to bfloat16 and back; the scale of float16 is kept if there is one."""
+    wrappers = []
+    for is_scaled, scale in zip(scales, (4.0, 8.0), strict=True):
+        optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1.0)
+        wrappers.append(SafeAmpOptimWrapper(optimizer=optimizer))
+        if is_scaled:
+            wrappers[-1].scaler = torch.amp.GradScaler('cpu', init_scale=scale)
+            wrappers[-1].scaler.scale(torch.ones(1))  # makes its state
+    before, after = wrappers
+    after.load_state_dict(before.state_dict())
+    assert after.scaler.get_scale() == {(True, True): 4.0, (True, False): 1.0}.get(scales, 8.0)
 
 
 @pytest.mark.parametrize('in_batches', [False, True])
