@@ -118,5 +118,5 @@ def test_a_best_checkpoint_alone_is_nothing_to_resume_from(tmp_path):
     """Of a run whose other checkpoints were deleted; the advice was to add --resume."""
     best = tmp_path / 'best_recall_epoch_1.pth'
     best.touch()
-    with pytest.raises(ConfigError, match=rf'without .* to resume from: .* load_from={best}$'):
+    with pytest.raises(ConfigError, match=rf'and nothing to resume from: .* load_from={best}$'):
         set_beginning(Config(dict(work_dir=str(tmp_path))), 'auto')
