@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from filelock import FileLock, Timeout
 
 from xmodal.files import (
@@ -26,6 +28,13 @@ def test_a_file_replaces_another_only_when_it_is_complete(tmp_path):
     assert file.read_bytes() == before and list(file.parent.iterdir()) == [file]
     write_json(file, [1])
     assert file.read_text() == '[1]' and list(file.parent.iterdir()) == [file]
+
+
+def test_json_takes_the_numbers_of_metrics_of_plug_ins(tmp_path):
+    file = tmp_path / 'metrics.json'
+    metrics = dict(a=np.float32(0.5), b=np.int64(3), c=torch.tensor(2.5), d=np.array([1, 2]), e=1)
+    write_json(file, metrics)
+    assert file.read_text() == '{"a": 0.5, "b": 3, "c": 2.5, "d": [1, 2], "e": 1}'
 
 
 def test_a_full_disk_is_an_error_of_the_file(tmp_path):

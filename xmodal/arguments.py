@@ -38,7 +38,7 @@ def unknown_key(component: Callable, keys: Collection[str]) -> str | None:
     if takes_all:
         return None
     unknown = next((key for key in keys if key not in parameters), None)
-    return unknown and f'{component.__name__} {no_key(unknown, parameters)}'
+    return None if unknown is None else f'{component.__name__} {no_key(unknown, parameters)}'
 
 
 def missing_keys(component: Callable, given: Collection[str]) -> str | None:

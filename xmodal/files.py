@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import isgeneratorfunction
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, TextIO
 from zipfile import BadZipFile
@@ -238,6 +239,6 @@ def atomic_open(file: Path) -> Iterator[TextIO]:
 
 
 def write_json(file: Path, content: object, indent: int | None = None) -> None:
-    """Writes a JSON file that is complete or absent."""
+    """Writes a JSON file that is complete or absent; numbers may be NumPy's or PyTorch's."""
     with atomic_open(file) as output:
-        output.write(json.dumps(content, indent=indent))
+        output.write(json.dumps(content, indent=indent, default=methodcaller('tolist')))

@@ -365,6 +365,28 @@ def test_texts_of_an_array_are_texts(prepare):
         assert inferencer.encode_texts(np.array([], dtype)).embedding.shape[0] == 0
 
 
+def test_images_of_a_column_are_taken_in_its_order(prepare, tiny_world):
+    """The indices of a column of pandas are labels, and a shuffled one has them in any order."""
+
+    class Column:
+        def __init__(self, values, labels):
+            self.values, self.labels = values, labels
+
+        def __len__(self):
+            return len(self.values)
+
+        def __iter__(self):
+            return iter(self.values)
+
+        def __getitem__(self, label):
+            return self.values[self.labels.index(label)]
+
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    paths = sorted(tiny_world.glob('images/test/*/*.png'))[:3]
+    found = inferencer.encode_images(Column(paths, [2, 0, 1])).embedding
+    assert found.equal(inferencer.encode_images(paths).embedding)
+
+
 def test_empty_lists_give_empty_results(prepare):
     _, inferencer = prepare('acerpe/pretrain_shapes')
     assert inferencer.similarity([], ['a', 'b']).shape == (0, 2)

@@ -10,7 +10,7 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from xmodal.arguments import wrong_value
+from xmodal.arguments import unknown_key, wrong_value
 from xmodal.engine.components import check_components
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS, MODELS
@@ -59,6 +59,16 @@ class Base:
 class Heir(Base):
     def __init__(self, name: str, **others):
         super().__init__(**others)
+
+
+def test_an_empty_key_is_unknown_as_any_other():
+    """As of ``model..heads=1`` on a command line; its error had no text."""
+
+    def function(a):
+        pass
+
+    assert unknown_key(function, ['a']) is None
+    assert unknown_key(function, ['']) == "function takes no key ''; it takes a"
 
 
 def test_a_class_answers_for_its_bases_and_a_default_is_always_right():

@@ -49,10 +49,16 @@ def test_ratios_are_kept_and_those_of_a_resumed_run_too(tiny_config, tmp_path, s
     assert max(ends) / min(ends) > 40
 
 
-def test_a_schedule_with_one_lowest_rate_for_all_is_refused():
+@pytest.mark.parametrize(
+    ('schedule', 'sentence'),
+    [
+        (dict(type='PolyLR', eta_min=0.1), 'PolyLR has one eta_min .* set eta_min=0, or take'),
+        (dict(type='OneCycleLR', eta_max=0.1, total_steps=9), 'has one eta_max .*: take'),
+    ],
+)
+def test_a_schedule_with_one_rate_for_all_is_refused(schedule, sentence):
     optimizer = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=1.0)
-    schedule = dict(type='PolyLR', eta_min=0.1)
     assert keep_ratios(schedule, optimizer) == schedule
     optimizer.param_groups[0]['lr_scale'] = 0.5
-    with pytest.raises(ConfigError, match='PolyLR has one eta_min'):
+    with pytest.raises(ConfigError, match=sentence):
         keep_ratios(schedule, optimizer)

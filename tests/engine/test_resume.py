@@ -11,15 +11,20 @@ from unittest.mock import MagicMock
 import pytest
 import torch
 from mmengine.config import ConfigDict
+from mmengine.dataset import DefaultSampler
 from mmengine.hooks import Hook
 from mmengine.optim import scheduler
 from runs import call_at, load, stop, train
-from torch.utils.data import DataLoader
+from torch import nn
+from torch.utils.data import BatchSampler, DataLoader
 
 from xmodal.checkpoint_file import write_checkpoint
+from xmodal.datasets.base import SampleDataset
+from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.checkpoint import to_plain
 from xmodal.engine.launch import build_runner
 from xmodal.engine.loops import ResumableEpochTrainLoop
+from xmodal.engine.optim import SafeAmpOptimWrapper
 from xmodal.engine.resume import _wrong_schedules
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
@@ -36,6 +41,13 @@ class NoteSamples(Hook):
         samples = data_batch['data_samples']
         self.by_iteration[runner.iter] = [sample.sample_index for sample in samples]
         self.captions |= {sample.sample_index: sample.text for sample in samples}
+
+
+class WithEpochs(DefaultSampler):
+    """A sampler of a plug-in that says the epoch."""
+
+    def __iter__(self):
+        return ((index, self.epoch) for index in super().__iter__())
 
 
 MATRIX = 'backbone.image_proj.weight'
@@ -387,3 +399,36 @@ def test_without_a_sampler_that_skips_the_batches_that_were_seen_are_loaded_agai
     loop.run_iter = lambda index, batch: seen.append((index, batch.tolist()))
     loop.run_epoch()
     assert seen == [(2, [6, 7, 8]), (3, [9])]
+
+
+@pytest.mark.parametrize('scales', [(True, True), (True, False), (False, True)])
+def test_a_run_goes_on_in_another_precision(scales):
+    """From float16 to bfloat16 and back; the scale of float16 is kept if there is one."""
+    wrappers = []
+    for is_scaled, scale in zip(scales, (4.0, 8.0), strict=True):
+        optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1.0)
+        wrappers.append(SafeAmpOptimWrapper(optimizer=optimizer))
+        if is_scaled:
+            wrappers[-1].scaler = torch.amp.GradScaler('cpu', init_scale=scale)
+            wrappers[-1].scaler.scale(torch.ones(1))  # makes its state
+    before, after = wrappers
+    after.load_state_dict(before.state_dict())
+    assert after.scaler.get_scale() == {(True, True): 4.0, (True, False): 1.0}.get(scales, 8.0)
+
+
+@pytest.mark.parametrize('in_batches', [False, True])
+@pytest.mark.parametrize('sampler', [DefaultSampler, EpochSampler, WithEpochs])
+@pytest.mark.parametrize('dataset', [SampleDataset, list])
+def test_a_sampler_says_the_epoch_to_a_dataset_that_draws_by_it(
+    sampler, dataset, in_batches, monkeypatch
+):
+    monkeypatch.setattr(SampleDataset, '__len__', lambda self: 3)
+    loader = dict(sampler=sampler([1, 2, 3]))
+    if in_batches:
+        loader = dict(batch_sampler=BatchSampler(loader['sampler'], 2, drop_last=True))
+    loop = object.__new__(ResumableEpochTrainLoop)
+    loop.dataloader = DataLoader(dataset(), **loader)
+    refuses = sampler is DefaultSampler and dataset is SampleDataset
+    expected = pytest.raises(ConfigError, match='train_dataloader.sampler gives indices alone')
+    with expected if refuses else nullcontext():
+        loop._require_epoch_of_samples()

@@ -4,13 +4,16 @@ import json
 import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 import torch
+from mmengine.config import Config
 from runs import assert_equal, assert_same_end, call_at, load, stop, train
 
 from xmodal.datasets import stack_images
-from xmodal.engine.hooks import BrokenImageHook
+from xmodal.engine.hooks import BrokenImageHook, DelayedHeadsHook
 
 
 @pytest.mark.parametrize('workers, steps', [(0, 1), (2, 2)])
@@ -153,6 +156,20 @@ def test_heads_begin_when_the_config_says(tiny_config):
     ]
     train(tiny_config)
     assert seen == [{'itc', 'ace', 'mim'}, {'itc', 'ace', 'mim', 'itm', 'mlm'}]
+
+
+@pytest.mark.parametrize('start', [0, 1, 2])
+def test_heads_that_begin_after_the_end_of_a_run_are_named(start):
+    """Also of a loop over iterations, to MMEngine one epoch; a head that is off is not missed."""
+    heads = dict(itc={}, itm={}, mlm=None)
+    model = SimpleNamespace(heads={'itc': 1, 'itm': 1})
+    logger, cfg = MagicMock(), Config(dict(model=dict(heads=heads)))
+    runner = SimpleNamespace(model=model, cfg=cfg, max_epochs=1, logger=logger)
+    DelayedHeadsHook(dict(itm=start, mlm=3)).before_train(runner)
+    said = [call.args[0] for call in logger.warning.call_args_list]
+    assert [text.partition(' are not trained')[0] for text in said] == ["the heads ['itm']"] * (
+        start > 0
+    )
 
 
 def test_bfloat16_trains_and_keeps_weights_in_float32(tiny_config):

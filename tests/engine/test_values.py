@@ -6,7 +6,7 @@ import pytest
 from mmengine.config import Config
 
 from xmodal.engine.components import check_components
-from xmodal.engine.values import check_loops, check_values
+from xmodal.engine.values import check_loops, check_scaling, check_values
 from xmodal.errors import ConfigError
 
 CONFIGS = sorted(Path('configs').glob('[!_]*/*.py'))
@@ -81,3 +81,14 @@ def test_a_loop_needs_its_three_sections(config, key):
     changed[key] = None
     with pytest.raises(ConfigError, match=rf'it has .* without {key}: give all three or none'):
         check_loops(changed)
+
+
+def test_a_learning_rate_is_not_scaled_by_a_part_of_the_batch_of_a_step(config):
+    changed = Config(config.to_dict())
+    changed.auto_scale_lr = dict(base_batch_size=64, enable=True)
+    check_scaling(changed)
+    changed.optim_wrapper.accumulative_counts = 4
+    with pytest.raises(ConfigError, match='auto_scale_lr .*accumulative_counts=4: leave it out'):
+        check_scaling(changed)
+    changed.auto_scale_lr.enable = False
+    check_scaling(changed)

@@ -112,3 +112,11 @@ def test_a_checkpoint_may_be_a_link_to_another_disk(run, tmp_path):
     assert config.resume and config.load_from == str(run / 'epoch_2.pth')
     with pytest.raises(ConfigError, match='holds another run'):
         set_beginning(Config(dict(work_dir=str(run))), str(other_disk / 'large.pth'))
+
+
+def test_a_best_checkpoint_alone_is_nothing_to_resume_from(tmp_path):
+    """Of a run whose other checkpoints were deleted; the advice was to add --resume."""
+    best = tmp_path / 'best_recall_epoch_1.pth'
+    best.touch()
+    with pytest.raises(ConfigError, match=rf'and nothing to resume from: .* load_from={best}$'):
+        set_beginning(Config(dict(work_dir=str(tmp_path))), 'auto')

@@ -240,11 +240,11 @@ class Inferencer:
         self, images: Sequence[ImageLike | Sequence[ImageLike]], texts: Sequence[str]
     ) -> Iterator[dict]:
         """What the pipeline makes of images and texts, in batches that are joined."""
-        samples = []
-        for index, text in enumerate(tqdm(texts, 'images', disable=not self.progress)):
-            results = {'image_id': index, 'sample_index': index, 'text': text}
-            results |= image_fields(images[index], f'images[{index}]', self.pipeline.transforms[0])
-            samples.append(self.pipeline(results))
+        loading, samples = self.pipeline.transforms[0], []
+        pairs = zip(images, tqdm(texts, 'images', disable=not self.progress), strict=True)
+        for index, (image, text) in enumerate(pairs):
+            ids = {'image_id': index, 'sample_index': index, 'text': text}
+            samples.append(self.pipeline(ids | image_fields(image, f'images[{index}]', loading)))
             if len(samples) == self.batch_size or index == len(texts) - 1:
                 yield self.collate(samples)
                 samples = []

@@ -43,10 +43,13 @@ def set_beginning(config: Config, resume: str | None) -> None:
         require_checkpoint(checkpoint)
         config.resume, config.load_from = True, str(checkpoint)
     if existing and not checkpoint:
-        raise ConfigError(
-            f'{work_dir} holds an earlier run ({existing[-1].name}): add --resume to continue it, '
-            'or give another --work-dir'
-        )
+        advice = ': add --resume to continue it, or give another --work-dir'
+        if resume:  # from a best checkpoint alone, which has no optimizer
+            advice = (
+                ' and nothing to resume from: give another --work-dir, and to start from '
+                f'these weights --cfg-options load_from={existing[-1]}'
+            )
+        raise ConfigError(f'{work_dir} holds an earlier run ({existing[-1].name}){advice}')
     if existing and Path(checkpoint).parent.resolve() != work_dir.resolve():
         raise ConfigError(
             f'{work_dir} holds another run ({existing[-1].name}) than {checkpoint}: give a new '

@@ -17,7 +17,7 @@ from xmodal.engine.components import check_components
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.needed import check_needed
 from xmodal.engine.sources import import_custom_modules, read_sources
-from xmodal.engine.values import check_loops, check_values
+from xmodal.engine.values import check_loops, check_scaling, check_values
 from xmodal.errors import ConfigError, shortened
 from xmodal.packaged import find_config
 from xmodal.registry import RUNNERS, SCOPE, register_all
@@ -108,6 +108,7 @@ def build_runner(config: Config) -> Runner:
     register_all()
     init_default_scope(config.setdefault('default_scope', SCOPE))
     check_loops(config)
+    check_scaling(config)
     check_needed(config)
     check_components(config)
     return RUNNERS.build(config)

@@ -220,6 +220,21 @@ def check_loops(config: Config) -> None:
             )
 
 
+def check_scaling(config: Config) -> None:
+    """Refuses a scaled learning rate with accumulated batches, which MMEngine does not count.
+
+    Raises:
+        ConfigError: says what to set.
+    """
+    scaling, wrapper = (config.get(key) or {} for key in ('auto_scale_lr', 'optim_wrapper'))
+    if scaling.get('enable') and (count := wrapper.get('accumulative_counts', 1)) > 1:
+        raise ConfigError(
+            f'{config.filename}: auto_scale_lr goes by the batch of one backward pass, a part of '
+            f'that of a step with optim_wrapper.accumulative_counts={count}: leave it out, and set '
+            'optim_wrapper.optimizer.lr'
+        )
+
+
 def _find(section: object, path: list[str], prefix: str = '') -> Iterator[tuple[str, object]]:
     """The values of a section that a dotted key stands for, with their own keys."""
     first, *rest = path

@@ -25,7 +25,7 @@ class DelayedHeadsHook(Hook):
         self.epochs = epochs
 
     def before_train(self, runner: Runner) -> None:
-        """Checks the names.
+        """Checks the names, and warns of heads that start after the end.
 
         Raises:
             ConfigError: if a name is not a head of the model.
@@ -34,6 +34,12 @@ class DelayedHeadsHook(Hook):
         if unknown := sorted(set(self.epochs) - heads):
             raise ConfigError(
                 f'DelayedHeadsHook.epochs names {unknown}, but the heads are {sorted(heads)}'
+            )
+        trained, end = unwrap(runner.model).heads, runner.max_epochs
+        if late := sorted(name for name in trained if self.epochs.get(name, 0) >= end):
+            runner.logger.warning(
+                f'the heads {late} are not trained: DelayedHeadsHook.epochs starts them after the '
+                f'end of the run, which has {end} epoch(s); one that counts iterations has 1'
             )
 
     def before_train_epoch(self, runner: Runner) -> None:

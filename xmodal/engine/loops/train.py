@@ -4,7 +4,9 @@ from itertools import islice
 
 from mmengine.runner import EpochBasedTrainLoop
 from torch import nn
+from torch.utils.data import IterableDataset
 
+from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
 
 #: Where the message hub has the last epoch whose validation began. A checkpoint that is saved in
@@ -34,8 +36,10 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         """Trains, from where the run is.
 
         Raises:
+            ConfigError: when the sampler does not say the epoch to a data set that needs it.
             ValueError: when it goes on with epochs of another length.
         """
+        self._require_epoch_of_samples()
         self._require_same_epochs()
         self.runner.call_hook('before_train')
         is_after_epoch = self._epoch and self._iter == self._epoch * len(self.dataloader)
@@ -47,6 +51,17 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
             self._validate_if_due()
         self.runner.call_hook('after_train')
         return self.runner.model
+
+    def _require_epoch_of_samples(self) -> None:
+        """Refuses a sampler of indices alone: all epochs would have the same crops and captions."""
+        dataset = self.dataloader.dataset
+        draws = hasattr(dataset, 'set_run_seed') and not isinstance(dataset, IterableDataset)
+        if draws and not isinstance(next(iter(self.dataloader.batch_sampler))[0], tuple):
+            raise ConfigError(
+                'train_dataloader.sampler gives indices alone, and the data set draws the crop and '
+                'the caption of a sample by index and epoch, so that all epochs would have the '
+                "same: write type='EpochSampler', or yield (index, epoch)"
+            )
 
     def _require_same_epochs(self) -> None:
         """Refuses to go on where an epoch had another number of iterations.

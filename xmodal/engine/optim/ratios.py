@@ -13,17 +13,19 @@ SCALE = 'lr_scale'  # of a parameter group, its share of the learning rate; timm
 def keep_ratios(schedule: dict, optimizer: Optimizer) -> dict:
     """A schedule whose lowest rate is a share of each group's rate, if groups have shares.
 
-    ``eta_min=1e-6`` for all groups would end with one rate for all, and raise small ones.
+    ``eta_min=1e-6`` for all groups would end with one rate for all, and raise small ones. The
+    ``eta_max`` of ``OneCycleLR`` takes the place of all their rates from the first step on.
 
     Args:
         schedule: config.
         optimizer: optimizer, or its wrapper.
 
     Raises:
-        ConfigError: for a schedule with one lowest rate that cannot be a share.
+        ConfigError: for a schedule with one rate for all groups that cannot be a share.
     """
     groups = optimizer.param_groups
-    if not schedule.get('eta_min') or not any(SCALE in group for group in groups):
+    given = [key for key in ('eta_min', 'eta_max') if schedule.get(key)]
+    if not given or not any(SCALE in group for group in groups):
         return schedule
     known = accepted_parameters(find_component(schedule['type'], PARAM_SCHEDULERS))[0]
     if 'eta_min_ratio' in known:
@@ -32,8 +34,10 @@ def keep_ratios(schedule: dict, optimizer: Optimizer) -> dict:
         return {**changed, 'eta_min_ratio': schedule['eta_min'] / rate}
     if schedule['type'] == 'AlbefLR':  # it has shares itself
         return schedule
+    advice = "take type='LinearLR' and type='CosineAnnealingLR', which keep their ratios"
+    if given == ['eta_min']:
+        advice = f'set eta_min=0, or {advice}'
     raise ConfigError(
-        f'param_scheduler: {schedule["type"]} has one eta_min for all parameters, whose rates '
-        "optim_wrapper.paramwise_cfg sets apart: set eta_min=0, or take type='"
-        "CosineAnnealingLR'"
+        f'param_scheduler: {schedule["type"]} has one {given[0]} for all parameters, whose rates '
+        f'optim_wrapper.paramwise_cfg sets apart: {advice}'
     )

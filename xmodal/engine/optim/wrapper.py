@@ -171,7 +171,8 @@ class SafeAmpOptimWrapper(OptimWrapper):
         ]
         super().load_state_dict({**state_dict, 'param_groups': groups})
         if state:
-            self.scaler.load_state_dict(state['scaler'])
+            if state['scaler']:  # empty where the run was not in float16 before
+                self.scaler.load_state_dict(state['scaler'])
             self.skipped = state['skipped']
             self.skipped_in_a_row = state.get('skipped_in_a_row', 0)
 
