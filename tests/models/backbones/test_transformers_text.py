@@ -109,6 +109,7 @@ def test_a_language_model_sums_a_text_up_in_its_last_token():
         tokens = encoder.model(ids[row : row + 1, :count]).last_hidden_state[0]
         torch.testing.assert_close(found[row, 0], tokens[-1])
         torch.testing.assert_close(found[row, 1:count], tokens[1:])
+    assert set(encoder.layer_distances().values()) == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize('options', [dict(padding_side='left'), dict(pad_token=None)])
