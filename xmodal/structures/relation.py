@@ -28,9 +28,15 @@ class Relation(NamedTuple):
     text_mean: Tensor | None = None
     places: Tensor | None = None
 
-    def select(self, rows: slice) -> 'Relation':
-        """The relation of some of the pairs."""
-        return Relation(*(None if x is None else x[rows] for x in self))
+    def select(self, rows: slice, patches: int, words: int) -> 'Relation':
+        """The relation of some of the pairs, without the tokens that pad theirs."""
+        pairs = (None if x is None else x[rows, :patches, :words] for x in self[:3])
+        lengths = (patches, words, patches)
+        tokens = (
+            None if x is None else x[rows, :length]
+            for x, length in zip(self[3:], lengths, strict=True)
+        )
+        return Relation(*pairs, *tokens)
 
 
 class LowRank(NamedTuple):

@@ -202,6 +202,19 @@ def test_a_model_without_cls_or_with_registers_is_an_error():
             make_encoder(arch=arch, depth=1)
 
 
+@pytest.mark.parametrize('arch', ['beit_base_patch16_224', 'cait_xxs24_224'])
+def test_a_transformer_of_other_parts_is_an_error(arch):
+    with pytest.raises(ValueError, match=rf"arch='{arch}' is a \w+, expected.*TimmImageEncoder"):
+        make_encoder(arch=arch, depth=1)
+
+
+@torch.no_grad()
+def test_the_grid_is_that_of_patches_made_by_a_cnn():
+    encoder = ViTImageEncoder('vit_tiny_r_s16_p8_224', image_size=64, depth=1).eval()
+    tokens = encoder(torch.randn(1, 3, 64, 64))
+    assert tokens.embeddings.shape[1] == 1 + 2 * 2 and tokens.grid_size == (2, 2)
+
+
 def test_positions_without_one_of_cls_are_resampled():
     small, large = (make_encoder(size, arch='deit3_small_patch16_224') for size in (24, 40))
     large.vit.load_state_dict(small.vit.state_dict())

@@ -98,6 +98,31 @@ def test_tokens_are_those_of_transformers_and_the_first_one_sums_up(kind, folder
         torch.testing.assert_close(found[row, :count], tokens, rtol=1e-4, atol=1e-5)
 
 
+@torch.no_grad()
+def test_a_language_model_sums_a_text_up_in_its_last_token():
+    sizes = dict(n_embd=16, n_layer=2, n_head=2, n_positions=12, vocab_size=24)
+    config = dict(model_type='gpt2', bos_token_id=1, eos_token_id=1, **sizes)
+    encoder = MODELS.build(dict(type='TransformersTextEncoder', config=config)).eval()
+    ids = torch.tensor([[1, 5, 6, 1], [1, 7, 1, 0]])
+    found = encoder(ids, torch.arange(4) < torch.tensor([[4], [3]])).embeddings
+    for row, count in ((0, 4), (1, 3)):
+        tokens = encoder.model(ids[row : row + 1, :count]).last_hidden_state[0]
+        torch.testing.assert_close(found[row, 0], tokens[-1])
+        torch.testing.assert_close(found[row, 1:count], tokens[1:])
+    assert set(encoder.layer_distances().values()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize('options', [dict(padding_side='left'), dict(pad_token=None)])
+def test_texts_are_padded_at_their_ends_by_any_tokenizer(folder, tmp_path, options):
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder('roberta')[0], **options)
+    tokenizer.save_pretrained(tmp_path / 'own')
+    preprocessor = emkum('', str(tmp_path / 'own'))['data_preprocessor']
+    ids, mask = MODELS.build(preprocessor).tokenize(['w1 w2', 'w1'])
+    assert mask.tolist() == [[True] * 4, [True] * 3 + [False]]
+    for row, text in enumerate(('w1 w2', 'w1')):
+        assert ids[row][mask[row]].tolist() == tokenizer(text)['input_ids']
+
+
 def test_layers_are_numbered_and_may_be_left_out(folder):
     path, _ = folder('mpnet')
     encoder = MODELS.build(dict(type='TransformersTextEncoder', config=path, num_layers=1))

@@ -93,3 +93,11 @@ def test_what_a_text_encoder_lacks_is_named(config, encoder, heads, error, messa
         return
     with pytest.raises(error, match=message):
         MODELS.build(options)
+
+
+@pytest.mark.parametrize('position', ['ape', 'ape+rpe'])
+def test_a_position_of_shorter_texts_than_the_preprocessor_cuts_is_an_error(config, position):
+    tiny = config(position)
+    tiny['backbone']['position'] = dict(tiny['backbone']['position'], max_length=7)
+    with pytest.raises(ValueError, match=r'preprocessor\.max_length=8, .*position\.max_length=7'):
+        MODELS.build(tiny)

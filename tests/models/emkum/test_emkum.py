@@ -292,6 +292,7 @@ def test_any_model_of_timm_can_be_the_teacher():
     for arch, options in (
         ('vit_tiny_patch16_224', dict(img_size=32, global_pool='token')),
         ('resnet10t', {}),
+        ('mobilenetv3_small_050', {}),  # has a layer after the pooling
     ):
         teacher = TimmTeacher(arch, pretrained=False, **options).eval()
         actual = teacher(images)

@@ -28,6 +28,11 @@ def test_a_patch_size_that_is_no_power_of_2_is_an_error():
         ConvStem(patch_size=12, embed_dims=8, image_size=24)
 
 
+def test_patches_that_do_not_fill_the_image_are_an_error():
+    with pytest.raises(ValueError, match='a multiple of patch_size=8, got 28'):
+        ConvStem(patch_size=8, embed_dims=8, image_size=28)
+
+
 @torch.no_grad()
 def test_an_encoder_uses_it_instead_of_its_patch_embedding():
     encoder = ViTImageEncoder(

@@ -16,13 +16,15 @@ class AlbefModel(MomentumModel):
         backbone: arguments of :class:`AlbefBackbone`.
 
     Raises:
-        ValueError: when the tokenizer has more words than the text encoder.
+        ValueError: when the tokenizer has more words than the text encoder, or texts may be longer
+            than the position takes.
     """
 
     def __init__(self, data_preprocessor: dict, backbone: dict) -> None:
         super().__init__(data_preprocessor)
         self.backbone = MODELS.build({'type': AlbefBackbone, **backbone})
         check_vocabulary(self.data_preprocessor, self.backbone.text_encoder)
+        self.backbone.check_length(self.data_preprocessor.max_length)
         self.register_load_state_dict_pre_hook(_fit_layers)  # before the teacher's
 
 

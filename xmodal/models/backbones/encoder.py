@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from xmodal.structures import Regions, Tokens
 
-_BLOCK = re.compile(r'(?:^|\.)(?:blocks|layers?)\.(\d+)\.')
+_BLOCK = re.compile(r'(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.')  # GPT-2's are called h
 
 
 def require_image_size(images: Tensor, image_size: int) -> None:

@@ -30,7 +30,7 @@ class TimmTeacher(nn.Module):
     @property
     def embed_dims(self) -> int:
         """T."""
-        return self.model.num_features
+        return getattr(self.model, 'head_hidden_size', self.model.num_features)
 
     def init_weights(self) -> None:
         """Reads the weights.

@@ -7,6 +7,7 @@ from pathlib import Path
 import timm
 import torch
 from timm.layers import resample_abs_pos_embed
+from timm.models import VisionTransformer
 from torch import Tensor, nn
 
 from xmodal.checkpoint_file import read_checkpoint
@@ -67,6 +68,11 @@ class ViTImageEncoder(Encoder):
         self.arch, self.pretrained, self.image_size = arch, pretrained, image_size
         self.options = dict(num_classes=0, global_pool='', **overrides)
         self.vit = timm.create_model(arch, img_size=image_size, **self.options)
+        if not isinstance(self.vit, VisionTransformer):  # BEiT's parts have other names
+            raise ValueError(
+                f"image_encoder.arch='{arch}' is a {type(self.vit).__name__}, expected a "
+                'VisionTransformer: take a TimmImageEncoder for other models of timm'
+            )
         if self.vit.num_prefix_tokens != 1:
             raise ValueError(
                 f"image_encoder.arch='{arch}' has {self.vit.num_prefix_tokens} tokens before the "
@@ -139,7 +145,7 @@ class ViTImageEncoder(Encoder):
         embeddings = self.vit.norm_pre(self.vit._pos_embed(patches))
         return Tokens(
             embeddings,
-            grid_size=(self.image_size // self.patch_size,) * 2,
+            grid_size=self.vit.patch_embed.grid_size,
             at_corners=has_conv_stem,
         )
 

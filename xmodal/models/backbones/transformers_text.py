@@ -29,10 +29,11 @@ class TransformersTextEncoder(Encoder):
     """A text encoder that ``transformers.AutoModel`` knows: BERT, MPNet, RoBERTa, CLIP, SigLIP, …
 
     The first token is the summary of a text. It is [CLS] of a BERT. CLIP's sums a text up in its
-    last token, which takes the place of the first, the same in every text. SigLIP has no token at
-    the start: its tokenizer gets one here (:func:`xmodal.models.base.build_tokenizer`), which
-    SigLIP does not see and whose place the pooled output takes. It reads texts that are padded to
-    its longest one, without a mask, as it was trained.
+    last token, which takes the place of the first, the same in every text; so does a language model
+    whose words see those before them alone, such as GPT-2. SigLIP has no token at the start: its
+    tokenizer gets one here (:func:`xmodal.models.base.build_tokenizer`), which SigLIP does not see
+    and whose place the pooled output takes. It reads texts that are padded to its longest one,
+    without a mask, as it was trained.
 
     Args:
         config: a directory that holds a ``config.json``, a name on a hub, a source of one
@@ -69,6 +70,7 @@ class TransformersTextEncoder(Encoder):
         has_pooler = 'add_pooling_layer' in inspect.signature(model).parameters
         self.options = {'add_pooling_layer': False} if has_pooler else {}
         self.model = model(self.config, **self.options)
+        self.is_causal = any(getattr(part, 'is_causal', False) for part in self.model.modules())
 
     @property
     def kind(self) -> str:
@@ -114,7 +116,9 @@ class TransformersTextEncoder(Encoder):
         return tokens.with_embeddings(encode(tokens.embeddings, tokens.attention_mask))
 
     def _bert(self, words: Tensor, mask: Tensor) -> Tensor:
-        return self.model(inputs_embeds=words, attention_mask=mask.long()).last_hidden_state
+        output = self.model(inputs_embeds=words, attention_mask=mask.long())
+        tokens = output.last_hidden_state
+        return _last_in_front(tokens, mask) if self.is_causal else tokens
 
     def _clip(self, words: Tensor, mask: Tensor) -> Tensor:
         count = words.shape[1]
@@ -122,10 +126,7 @@ class TransformersTextEncoder(Encoder):
         is_seen = seen & mask[:, None, None]
         bias = torch.zeros_like(is_seen, dtype=words.dtype)
         bias = bias.masked_fill(~is_seen, torch.finfo(words.dtype).min)
-        tokens = self._run(words, bias)
-        last = mask.sum(1) - 1
-        summary = tokens[torch.arange(len(tokens), device=last.device), last]
-        return torch.cat([summary[:, None], tokens[:, 1:]], 1)
+        return _last_in_front(self._run(words, bias), mask)
 
     def _siglip(self, words: Tensor, mask: Tensor) -> Tensor:
         padding = self.word_embeddings[self.config.pad_token_id].to(words.dtype)
@@ -140,6 +141,13 @@ class TransformersTextEncoder(Encoder):
         embeddings = self.model.embeddings(inputs_embeds=words)
         output = self.model.encoder(inputs_embeds=embeddings, attention_mask=bias)
         return self.model.final_layer_norm(output.last_hidden_state)
+
+
+def _last_in_front(tokens: Tensor, mask: Tensor) -> Tensor:
+    """Tokens (B, N, D) with the last real one of each text in the place of the first."""
+    last = mask.sum(1) - 1
+    summary = tokens[torch.arange(len(tokens), device=last.device), last]
+    return torch.cat([summary[:, None], tokens[:, 1:]], 1)
 
 
 def _model_class(config: PreTrainedConfig) -> type[PreTrainedModel]:

@@ -91,6 +91,15 @@ class CrossModalBackbone(nn.Module):
             'vocab_size': self.text_encoder.vocab_size,
         }
 
+    def check_length(self, longest: int | None) -> None:
+        """Raises ValueError for texts of ``longest`` tokens, if the position takes shorter ones."""
+        most = self.position.max_length
+        if None not in (longest, most) and longest > most:
+            raise ValueError(
+                f'data_preprocessor.max_length={longest}, but backbone.position.max_length={most}: '
+                'lower the one or raise the other'
+            )
+
     def init_weights(self) -> None:
         """Loads the encoders' pretrained weights, where the config names some."""
         self.image_encoder.init_weights()

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from xmodal import functional as F
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
-from xmodal.models.base.tokenizer import build_tokenizer, piece_names, unknown_words
+from xmodal.models.base.tokenizer import build_tokenizer, piece_names, tokenize, unknown_words
 from xmodal.registry import MODELS
 
 
@@ -52,16 +52,9 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
-        encoded = self.tokenizer(
-            texts,
-            padding='longest',
-            truncation=True,
-            max_length=self.max_length,
-            return_tensors='pt',
-            return_token_type_ids=False,
-        )
-        self._warn_of_unknown_words(texts, encoded['input_ids'])
-        return self._move(encoded['input_ids']), self._move(encoded['attention_mask']).bool()
+        input_ids, mask = tokenize(self.tokenizer, texts, self.max_length)
+        self._warn_of_unknown_words(texts, input_ids)
+        return self._move(input_ids), self._move(mask)
 
     def words(self, input_ids: Tensor) -> list[str]:
         """The word pieces of ids (L,)."""

@@ -2,10 +2,15 @@
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
-from xmodal.models.base.tokenizer import build_tokenizer, piece_names, unknown_words
+from xmodal.models.base.tokenizer import (
+    build_tokenizer,
+    pad_ids,
+    piece_names,
+    tokenize,
+    unknown_words,
+)
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 from xmodal.vocabulary import PAD, UNKNOWN, Vocabulary
@@ -63,18 +68,11 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
             texts = [''] * len(texts)
         if self.vocabulary:
             ids = [self._truncate(self.vocabulary.encode(text)) for text in texts]
+            input_ids, mask = pad_ids(ids, PAD)
         else:
-            ids = self.tokenizer(
-                texts, truncation=self.max_length is not None, max_length=self.max_length
-            )['input_ids']
-        lengths = torch.tensor([len(of_text) for of_text in ids])
-        rows = [torch.tensor(of_text) for of_text in ids]
-        # Some tokenizers have no token for padding, which the mask tells.
-        pad = PAD if self.vocabulary else self.tokenizer.pad_token_id or 0
-        padded = pad_sequence(rows, batch_first=True, padding_value=pad)
-        self._warn_of_unknown_words(texts, padded)
-        mask = torch.arange(padded.shape[1]) < lengths[:, None]
-        return self._move(padded), self._move(mask)
+            input_ids, mask = tokenize(self.tokenizer, texts, self.max_length)
+        self._warn_of_unknown_words(texts, input_ids)
+        return self._move(input_ids), self._move(mask)
 
     def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
         """The words of texts that the vocabulary lacks, in their order."""

@@ -1,9 +1,12 @@
 """Tokenizers of transformers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
 from xmodal.fields import shorten
@@ -84,6 +87,24 @@ def _read_vocabulary(file: Path) -> dict[str, int]:
     if missing := [word for word in _SPECIAL if word not in ids]:
         raise ValueError(f'{file} has no {", ".join(missing)}: expected a vocabulary of BERT')
     return ids
+
+
+def tokenize(
+    tokenizer: PreTrainedTokenizerBase, texts: list[str], max_length: int | None
+) -> tuple[Tensor, Tensor]:
+    """Texts to ids and their mask, both (T, N); see :func:`pad_ids`. None cuts no text."""
+    cut = max_length is not None
+    ids = tokenizer(texts, truncation=cut, max_length=max_length)['input_ids']
+    # Some tokenizers have no token for padding, which the mask tells.
+    return pad_ids(ids, tokenizer.pad_token_id or 0)
+
+
+def pad_ids(ids: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor]:
+    """Ids of texts, padded at their ends, int64, and True for what is no padding, both (T, N)."""
+    rows = [torch.tensor(x, dtype=torch.int64) for x in ids]
+    padded = pad_sequence(rows, batch_first=True, padding_value=padding)
+    lengths = torch.tensor([len(x) for x in ids])
+    return padded, torch.arange(padded.shape[1]) < lengths[:, None]
 
 
 def piece_names(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> list[str]:

@@ -51,7 +51,8 @@ def fuse_requests(backbone: nn.Module, requests: Sequence[FusionRequest]) -> lis
     results, start = [], 0
     for request in requests:
         rows = slice(start, start := start + len(request.pairs))
-        relation = fused.relation and fused.relation.select(rows)
+        lengths = (tokens.embeddings.shape[1] for tokens in (request.image, request.text))
+        relation = fused.relation and fused.relation.select(rows, *lengths)
         tokens = fused.text_tokens[rows, : request.words.shape[1]]
         results.append(Fused(None, tokens, None, relation))
     return results

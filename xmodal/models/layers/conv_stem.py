@@ -21,13 +21,18 @@ class ConvStem(nn.Sequential):
         images (B, 3, H, W) to patches (B, M, D), row by row.
 
     Raises:
-        ValueError: when the side of a patch is no power of two.
+        ValueError: when the side of a patch is no power of two, or patches do not fill the image.
     """
 
     def __init__(self, patch_size: int, embed_dims: int, image_size: int) -> None:
         steps = int(log2(patch_size))
         if 2**steps != patch_size:
             raise ValueError(f'conv_stem needs a patch_size that is a power of 2, got {patch_size}')
+        if image_size % patch_size:
+            raise ValueError(
+                f'conv_stem needs an image_size that is a multiple of patch_size={patch_size}, '
+                f'got {image_size}'
+            )
         channels = [3] + [embed_dims >> step for step in reversed(range(steps))]
         layers = []
         for inputs, outputs in zip(channels, channels[1:], strict=False):

@@ -16,14 +16,15 @@ class LxmertModel(CrossModalModel):
         backbone: arguments of :class:`LxmertBackbone`.
 
     Raises:
-        ValueError: when the tokenizer has more words than the text encoder, or a checkpoint is
-            loaded that has nothing of the backbone.
+        ValueError: when the tokenizer has more words than the text encoder, texts may be longer
+            than the position takes, or a checkpoint is loaded that has nothing of the backbone.
     """
 
     def __init__(self, data_preprocessor: dict, backbone: dict) -> None:
         super().__init__(data_preprocessor)
         self.backbone = MODELS.build({'type': LxmertBackbone, **backbone})
         check_vocabulary(self.data_preprocessor, self.backbone.text_encoder)
+        self.backbone.check_length(self.data_preprocessor.max_length)
         self.register_load_state_dict_pre_hook(_refuse_foreign_weights)
 
     def set_heads(self, heads: nn.ModuleDict) -> None:

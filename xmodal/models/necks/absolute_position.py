@@ -75,6 +75,7 @@ class AbsolutePosition(NoPosition):
         max_length: int = 64,
     ) -> None:
         super().__init__(depth, embed_dims, num_heads)
+        self.max_length = max_length
         self.absolute = AbsoluteEmbedding(embed_dims, grid_size, max_length)
 
     def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:

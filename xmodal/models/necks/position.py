@@ -28,9 +28,11 @@ class NoPosition(nn.Module):
 
     Attributes:
         has_similarities: whether ``relate`` gives the similarities of Eq. 3 of ACE-RPE.
+        max_length: the longest text that it takes, in tokens; None for any.
     """
 
     has_similarities = False
+    max_length: int | None = None
 
     def __init__(self, depth: int, embed_dims: int, num_heads: int) -> None:
         super().__init__()

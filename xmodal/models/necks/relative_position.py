@@ -121,6 +121,7 @@ class AbsoluteRelativePosition(RelativePosition):
         **relative,
     ) -> None:
         super().__init__(depth, embed_dims, num_heads, **relative)
+        self.max_length = max_length
         self.absolute = AbsoluteEmbedding(embed_dims, grid_size, max_length)
 
     def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
