@@ -108,6 +108,15 @@ def test_layers_are_numbered_and_may_be_left_out(folder):
     assert encoder.word_embeddings.grad is not None
 
 
+def test_a_tokenizer_that_leaves_out_its_mask_tells_words_from_padding(folder):
+    path, _ = folder('siglip')
+    own = PreTrainedTokenizerFast.from_pretrained(path, model_input_names=['input_ids'])
+    own.save_pretrained(path)  # as SigLIP's released files
+    assert 'attention_mask' not in own(['w1'])
+    preprocessor = MODELS.build(emkum(path, path)['data_preprocessor'])
+    assert preprocessor.tokenize(['w1 w2', 'w1'])[1].sum(1).tolist() == [4, 3]
+
+
 def emkum(path, tokenizer):
     """A model with an encoder and a tokenizer."""
     return dict(

@@ -59,6 +59,7 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
             max_length=self.max_length,
             return_tensors='pt',
             return_token_type_ids=False,
+            return_attention_mask=True,  # that of SigLIP leaves it out
         )
         self._warn_of_unknown_words(texts, encoded['input_ids'])
         return self._move(encoded['input_ids']), self._move(encoded['attention_mask']).bool()

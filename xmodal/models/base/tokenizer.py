@@ -17,7 +17,7 @@ _FILLED = 128
 
 
 def build_tokenizer(
-    pretrained: str, add_sep: bool = True, family: str = 'bert'
+    pretrained: str, add_sep: bool = True, family: str = 'bert', add_cls: bool = True
 ) -> PreTrainedTokenizerBase:
     """Builds a tokenizer.
 
@@ -26,8 +26,9 @@ def build_tokenizer(
             a source (:mod:`xmodal.weights`).
         add_sep: end a text with [SEP]. ALBEF's released weights were trained without it.
         family: 'bert', or 'roberta' for GPT-2's byte pairs, which data2vec 2.0 reads, or 'auto' for
-            whatever the directory has, for :class:`TransformersTextEncoder`. A tokenizer that puts
-            no token at the start of a text, as SigLIP's, then puts its last one there, too.
+            whatever the directory has, for :class:`TransformersTextEncoder`.
+        add_cls: with 'auto', a tokenizer that puts no token at the start of a text, as SigLIP's,
+            puts its last one there, too.
 
     Raises:
         FileNotFoundError: when there is no such file and no such model.
@@ -55,7 +56,7 @@ def build_tokenizer(
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
         )
-    if family == 'auto':
+    if family == 'auto' and add_cls:
         _add_first_token(tokenizer)
     return tokenizer
 
