@@ -40,8 +40,7 @@ class Inferencer:
         config: a config or a config file; its test data set defines the preprocessing of images
             and texts. Or a name of the zoo, a folder of a model or of a run, or one on the Hugging
             Face hub; see :func:`xmodal.get_model`.
-        checkpoint: a checkpoint file; None for the weights of the name, or for a config whose model
-            needs none.
+        checkpoint: a file; None for the weights of the name, or for a model that needs none.
         device: device of the model.
         batch_size: images, texts, or pairs, that are in the model at once, of lists of any length.
         progress: shows a bar.
