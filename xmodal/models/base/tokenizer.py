@@ -6,6 +6,7 @@ from tokenizers.processors import TemplateProcessing
 from torch import Tensor, nn
 from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
+from xmodal.errors import ConfigError
 from xmodal.fields import shorten
 from xmodal.files import read_text
 from xmodal.weights import find_weights
@@ -31,6 +32,7 @@ def build_tokenizer(
             puts its last one there, too.
 
     Raises:
+        ConfigError: when a library is missing, or no first token can be put in.
         FileNotFoundError: when there is no such file and no such model.
         ValueError: for another family.
     """
@@ -44,6 +46,10 @@ def build_tokenizer(
     else:
         try:
             tokenizer = FAMILIES[family].from_pretrained(path if path.is_dir() else pretrained)
+        except ImportError as error:
+            raise ConfigError(
+                f"data_preprocessor.tokenizer.pretrained='{pretrained}': {error}"
+            ) from error
         except (OSError, ValueError) as error:  # ValueError: no architecture is named
             raise FileNotFoundError(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
@@ -57,12 +63,22 @@ def build_tokenizer(
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
         )
     if family == 'auto' and add_cls:
-        _add_first_token(tokenizer)
+        _add_first_token(tokenizer, pretrained)
     return tokenizer
 
 
-def _add_first_token(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Puts the token of the end at the start, where there is none for the summary of a text."""
+def _add_first_token(tokenizer: PreTrainedTokenizerBase, pretrained: str) -> None:
+    """Puts the token of the end at the start, where there is none for the summary of a text.
+
+    Raises:
+        ConfigError: when the tokenizer is one in Python, which cannot be changed.
+    """
+    if not tokenizer.is_fast:
+        raise ConfigError(
+            f"data_preprocessor.tokenizer.pretrained='{pretrained}' is a "
+            f'{type(tokenizer).__name__}, written in Python: expected a fast tokenizer, which has '
+            'a file tokenizer.json'
+        )
     if tokenizer('a').word_ids()[0] is not None:
         end = tokenizer.eos_token
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
@@ -124,12 +140,14 @@ def unknown_words(
     """The words of texts that became [UNK], in their order.
 
     Args:
-        tokenizer: of the texts. Byte pairs know all words.
+        tokenizer: of the texts. Byte pairs know all words. One in Python, which does not tell where
+            its pieces are from, names none.
         texts: T texts.
         input_ids: what the tokenizer made of them, (T, N).
     """
     unknown = tokenizer.unk_token_id
-    if unknown in (None, tokenizer.eos_token_id):  # CLIP's
+    has_unknown = unknown not in (None, tokenizer.eos_token_id)  # CLIP's is the latter
+    if not (has_unknown and tokenizer.is_fast):
         return []
     words = []
     for row in (input_ids == unknown).any(1).nonzero().flatten().tolist():
