@@ -86,6 +86,7 @@ def parse_args() -> argparse.Namespace:
 def open_index(args: argparse.Namespace) -> tuple:
     """The index with its model, and what the manifest says about the model."""
     from xmodal.apis import ImageIndex, Inferencer
+    from xmodal.apis.models import needs_checkpoint
     from xmodal.engine.device import device_of_process
     from xmodal.engine.launch import read_config, set_work_dir
     from xmodal.engine.work_dir import latest_checkpoint
@@ -106,10 +107,12 @@ def open_index(args: argparse.Namespace) -> tuple:
         args.config = manifest['config']
         args.checkpoint = args.checkpoint or manifest.get('checkpoint')
     if args.checkpoint is None and is_config_file(args.config):
-        folder = set_work_dir(read_config(args.config))
-        if (last := latest_checkpoint(folder)) is None:
+        config = read_config(args.config)
+        folder = set_work_dir(config)
+        if last := latest_checkpoint(folder):
+            args.checkpoint = str(last)
+        elif needs_checkpoint(config):
             raise FileNotFoundError(f'{folder}/last_checkpoint is missing: give --checkpoint')
-        args.checkpoint = str(last)
     log_to_stderr()
     inferencer = Inferencer(args.config, args.checkpoint, device_of_process(args.device))
     about = {'config': whole_path(args.config), 'checkpoint': whole_path(args.checkpoint)}

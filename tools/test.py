@@ -26,7 +26,7 @@ def parse_args() -> argparse.Namespace:
         'checkpoint',
         nargs='?',
         help='checkpoint file, the name of a model, or a folder of one (default: the weights of '
-        'the model that CONFIG names)',
+        'the model that CONFIG names, or those that its model reads itself)',
     )
     parser.add_argument(
         '--metrics',
@@ -52,7 +52,7 @@ def main() -> None:
     with quick_imports():
         from mmengine.dist import is_main_process
 
-        from xmodal.apis import checkpoint_of
+        from xmodal.apis.models import checkpoint_of, needs_checkpoint
         from xmodal.checkpoint_file import require_checkpoint
         from xmodal.engine.blind import blind
         from xmodal.engine.launch import build_runner, closing_processes, load_config
@@ -72,16 +72,17 @@ def main() -> None:
         )
     if entry is None and not is_config_file(args.config):
         raise no_model(args.config)
-    if args.checkpoint is None and entry is None:
-        raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')
-    name = args.checkpoint or args.config
+    name = args.checkpoint or (args.config if entry else None)
     args.config = str(entry.config_file) if entry else args.config
     config = load_config(args)
+    if name is None and needs_checkpoint(config):
+        raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')
     if not args.work_dir:  # the folder of a training keeps the config of that training
         config.work_dir = f'{config.work_dir}/test' + (f'_blind_{args.blind}' if args.blind else '')
-    checkpoint = checkpoint_of(name)
-    require_checkpoint(checkpoint)
-    config.load_from, config.resume = str(checkpoint), False
+    config.load_from, config.resume = None, False
+    if name is not None:
+        config.load_from = str(checkpoint_of(name))
+        require_checkpoint(config.load_from)
     with closing_processes():
         runner = build_runner(config)
         if args.blind:

@@ -52,6 +52,7 @@ GROUPS = {
     },
     'look at models and runs': {
         'report': 'analysis/report.py',
+        'compare': 'analysis/compare.py',
         'ensemble': 'analysis/ensemble.py',
         'evaluate-vqa': 'analysis/evaluate_vqa.py',
         'anchor-statistics': 'analysis/anchor_statistics.py',

@@ -231,6 +231,9 @@ def test_unsupported_calls_are_errors(prepare, tiny_world):
     config = Config.fromfile('configs/acerpe/pretrain_4m.py')
     with pytest.raises(ConfigError, match='pretrain_4m.py has no test_dataloader, which says how'):
         Inferencer(config, 'any.pth')
+    for config in ('configs/acerpe/pretrain_shapes.py', inferencer.config):
+        with pytest.raises(ConfigError, match='pretrain_shapes.py has no weights: give a checkp'):
+            Inferencer(config)
     config = Config.fromfile('configs/temde/saf_temde_shapes.py')
     with pytest.raises(ValueError, match='reads precomputed features, not image files'):
         Inferencer(config, 'any.pth')

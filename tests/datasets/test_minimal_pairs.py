@@ -48,6 +48,15 @@ def test_a_file_of_sugarcrepe_is_a_skill(tmp_path):
     assert found[0]['image_id'] == found[2]['image_id'] != found[1]['image_id']
 
 
+def test_texts_stay_as_they_were_written_where_the_config_says_so(tmp_path):
+    write(tmp_path, 'add_att.json', json.dumps(SUGARCREPE), ['000000085329.jpg', 'b.jpg'])
+    folders = dict(data_root=str(tmp_path), data_prefix={'image': 'images'}, test_mode=True)
+    found = samples(SugarCrepeDataset('add_att.json', max_words=None, **folders))
+    first = next(iter(SUGARCREPE.values()))
+    assert found[0]['text'] == [first['caption'], first['negative_caption']]
+    assert found[0]['text'] != ['a man at a laptop', 'a man at a table']
+
+
 def test_aro_names_relations_and_pairs_of_attributes_and_the_part_of_the_image(tmp_path):
     write(tmp_path, 'visual_genome_relation.json', json.dumps(RELATION), ['2322999.jpg'])
     write(tmp_path, 'visual_genome_attribution.json', json.dumps(ATTRIBUTION), ['1.jpg'])

@@ -16,7 +16,7 @@ from xmodal.engine.loops.scorers.match_pairs import match_pairs
 from xmodal.evaluation import read_scores
 from xmodal.evaluation.retrieval import retrieval_metrics
 from xmodal.registry import MODELS
-from xmodal.structures import PackedTexts, Tokens
+from xmodal.structures import Encoded, PackedTexts, Tokens
 
 TEMPERATURE = 0.5
 
@@ -250,6 +250,19 @@ def test_the_loop_encodes_every_text_once_as_it_would_alone(tiny_config, monkeyp
         torch.testing.assert_close(
             encoded.text_embeddings[row], alone.embedding[0], atol=1e-6, rtol=1e-5
         )
+
+
+def test_itc_alone_keeps_no_tokens(tiny_config):
+    tiny_config.test_cfg.scorer.update(topk=0)
+    runner = build_runner(tiny_config)
+    loop = runner.build_test_loop(tiny_config.test_cfg)
+    model, encode_image = runner.model.eval(), runner.model.encode_image
+    encoded = loop.encode(model)
+    assert encoded.image_tokens is None and encoded.texts is None
+    gallery = loop.scorer.score(model, encoded)
+    # A model of a plug-in may give embeddings alone.
+    model.encode_image = lambda images: Encoded(None, encode_image(images).embedding)
+    assert torch.equal(loop.scorer.score(model, loop.encode(model)).scores, gallery.scores)
 
 
 def test_metrics_with_all_candidates_are_those_of_every_pair_fold_by_fold(tiny_config):

@@ -40,6 +40,8 @@ class PairedDifference(NamedTuple):
         groups: number of independent groups of queries, such as images.
         query_variance: V, the part of the mean's variance that is due to the choice of queries.
         shared_variance: the part of V that more seeds do not reduce.
+        of_given: both models are as they are, and no other seeds are asked about: the interval is
+            that of other queries alone.
     """
 
     mean: float
@@ -47,9 +49,10 @@ class PairedDifference(NamedTuple):
     groups: int
     query_variance: float
     shared_variance: float
+    of_given: bool = False
 
     def half_width(self, level: float = LEVEL, seeds: float | None = None) -> float:
-        """Half of the interval's width; infinite for one seed.
+        """Half of the interval's width; infinite for one seed, unless the models are given.
 
         Args:
             level: share of intervals that miss the true difference.
@@ -66,6 +69,8 @@ class PairedDifference(NamedTuple):
 
     def _margin(self, factor, seeds: float | None = None) -> float:
         n = len(self.by_seed)
+        if self.of_given:
+            return factor(self.groups - 1) * sqrt(self.query_variance)
         if n < 2:
             return inf
         m = seeds or n

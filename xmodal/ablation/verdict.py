@@ -41,6 +41,8 @@ class Verdict(NamedTuple):
             return f'equivalent within {self.margin:g}'
         if self.is_decided:
             return self.word
+        if self.difference.of_given:
+            return 'undecided: a larger test set would decide'
         if len(self.difference.by_seed) < 2:
             return 'undecided: one seed says nothing of the next'
         if self.more_seeds is None:

@@ -40,7 +40,7 @@ class Inferencer:
         config: a config or a config file; its test data set defines the preprocessing of images
             and texts. Or a name of the zoo, a folder of a model or of a run, or one on the Hugging
             Face hub; see :func:`xmodal.get_model`.
-        checkpoint: a checkpoint file; None for the weights of the name, which a config lacks.
+        checkpoint: a file; None for the weights of the name, or for a model that needs none.
         device: device of the model.
         batch_size: images, texts, or pairs, that are in the model at once, of lists of any length.
         progress: shows a bar.
@@ -60,7 +60,7 @@ class Inferencer:
     ) -> None:
         self.given = config, checkpoint  # errors of an index name the model by them
         is_name = not isinstance(config, Config) and not is_config_file(config)
-        if checkpoint is None or is_name:
+        if is_name:
             config, checkpoint = locate(config, checkpoint or True)
         self.config = config if isinstance(config, Config) else read_config(config)
         loader = loader_of_images(self.config)

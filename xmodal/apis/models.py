@@ -19,7 +19,7 @@ from xmodal.zoo.metafile import find_entry, no_model
 
 
 def load_model(
-    config: str | Path | Config, checkpoint: str | Path, device: str = 'cpu'
+    config: str | Path | Config, checkpoint: str | Path | None, device: str = 'cpu'
 ) -> nn.Module:
     """Builds the model of a config with the weights of a checkpoint, in eval mode.
 
@@ -27,18 +27,28 @@ def load_model(
 
     Args:
         config: a config or a config file.
-        checkpoint: checkpoint file of a run, converted weights, or a name of the zoo.
+        checkpoint: checkpoint file of a run, converted weights, or a name of the zoo; None for a
+            model that needs none (``CrossModalModel.needs_checkpoint``).
         device: device of the model.
 
     Raises:
+        ConfigError: if there is no checkpoint and the model needs one.
         FileNotFoundError: if a file is missing.
         ValueError: if the weights do not fit the model of the config.
     """
-    register_all()
     config = config if isinstance(config, Config) else read_config(config)
+    if checkpoint is None and needs_checkpoint(config):
+        raise ConfigError(f'{config.filename} has no weights: give a checkpoint, too')
     model = _build(config)
-    load_weights(model, checkpoint_of(checkpoint))
+    if checkpoint is not None:
+        load_weights(model, checkpoint_of(checkpoint))
     return model.to(device).eval()
+
+
+def needs_checkpoint(config: Config) -> bool:
+    """Whether the model of a config has no weights without a checkpoint."""
+    register_all()
+    return getattr(find_component(config.model.type, MODELS), 'needs_checkpoint', True)
 
 
 def get_model(name: str, pretrained: bool | str | Path = True, device: str = 'cpu') -> nn.Module:

@@ -46,7 +46,7 @@ def image_pipeline(dataset: ConfigDict, model: nn.Module) -> Compose:
     may have the name of another one in the region store.
     """
     *transforms, pack = dataset.pipeline
-    image_encoder = getattr(model, 'backbone', model).image_encoder
+    image_encoder = getattr(getattr(model, 'backbone', model), 'image_encoder', None)
     if image_size := getattr(image_encoder, 'image_size', None):
         transforms = _with_resize(transforms, image_size)
     transforms = [{**t, 'store': []} if t.get('extractor') else t for t in transforms]

@@ -23,11 +23,11 @@ class MinimalPairDataset(RecordDataset):
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
-        max_words: number of words after which texts are truncated.
+        max_words: texts are cleaned and truncated after so many words; None leaves them unchanged.
         **kwargs: see :class:`RecordDataset`.
     """
 
-    def __init__(self, ann_file: str | list[str], max_words: int = 30, **kwargs) -> None:
+    def __init__(self, ann_file: str | list[str], max_words: int | None = 30, **kwargs) -> None:
         self.max_words = max_words
         super().__init__(ann_file, **kwargs)
 

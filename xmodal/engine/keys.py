@@ -125,15 +125,19 @@ def _refuse_cut_stream(dataloader: dict) -> None:
 
 
 def _copies(name: str, config: Config) -> list[str]:
-    """The keys that have their value from a variable of the config."""
+    """The keys that have their value from a variable of the config.
+
+    Other variables are among them only where there is no key that something reads.
+    """
     value = config[name]
-    return [
+    copies = [
         path
         for path, other in _items(config)
         if path != name
         and other == value
         and (path.rpartition('.')[2] == name or isinstance(value, list | dict))
     ]
+    return [path for path in copies if path.partition('.')[0] in TOP_LEVEL_KEYS] or copies
 
 
 def _hint(name: str, config: Config) -> str:
@@ -154,8 +158,9 @@ def _paths(section: Config | dict) -> Iterator[str]:
 
 
 def _items(section: Config | dict, prefix: str = '') -> Iterator[tuple[str, object]]:
-    """The dotted keys of a config with their values."""
+    """The dotted keys of a config with their values; those of a list are numbers."""
     for key, value in section.items():
         yield f'{prefix}{key}', value
-        if isinstance(value, dict):
-            yield from _items(value, f'{prefix}{key}.')
+        inner = dict(enumerate(value)) if isinstance(value, list) else value
+        if isinstance(inner, dict):
+            yield from _items(inner, f'{prefix}{key}.')

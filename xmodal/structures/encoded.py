@@ -13,7 +13,8 @@ class Encoded(NamedTuple):
     """One modality after its encoder.
 
     Attributes:
-        tokens: the token set, D wide; None where embeddings alone were asked for.
+        tokens: the token set, D wide; None where embeddings alone were asked for, or are all that
+            the model gives.
         embedding: the L2-normalised projection of [CLS], or of a pooling of the tokens, (B, d);
             None in a model that compares tokens instead.
     """
@@ -23,15 +24,17 @@ class Encoded(NamedTuple):
 
     def select(self, rows: Tensor) -> 'Encoded':
         """Selects batch rows, (K,) int64."""
+        tokens = None if self.tokens is None else self.tokens.select(rows)
         embedding = None if self.embedding is None else self.embedding[rows]
-        return Encoded(self.tokens.select(rows), embedding)
+        return Encoded(tokens, embedding)
 
     @classmethod
     def join(cls, parts: list['Encoded']) -> 'Encoded':
         """Several batches as one, whose tokens are padded to the longest."""
         tokens, embeddings = zip(*parts, strict=True)
+        joined = None if tokens[0] is None else Tokens.join(list(tokens))
         embedding = None if embeddings[0] is None else torch.cat(embeddings)
-        return cls(Tokens.join(list(tokens)), embedding)
+        return cls(joined, embedding)
 
 
 class CrossAttentions(NamedTuple):

@@ -10,13 +10,16 @@ from transformers import (
     CLIPConfig,
     CLIPModel,
     MPNetConfig,
+    PreTrainedTokenizer,
     PreTrainedTokenizerFast,
     RobertaConfig,
     SiglipConfig,
     SiglipModel,
 )  # fmt: skip
 
+from xmodal.errors import ConfigError
 from xmodal.models.base import build_tokenizer, check_vocabulary
+from xmodal.models.base import tokenizer as tokenizer_module
 from xmodal.registry import MODELS
 
 WORDS = [f'w{i}' for i in range(20)]
@@ -131,6 +134,58 @@ def test_layers_are_numbered_and_may_be_left_out(folder):
     ids = torch.ones(1, 3, dtype=torch.long)
     encoder(ids, ids.bool()).embeddings.sum().backward()
     assert encoder.word_embeddings.grad is not None
+
+
+def test_a_tokenizer_that_leaves_out_its_mask_tells_words_from_padding(folder):
+    path, _ = folder('siglip')
+    own = PreTrainedTokenizerFast.from_pretrained(path, model_input_names=['input_ids'])
+    own.save_pretrained(path)  # as SigLIP's released files
+    assert 'attention_mask' not in own(['w1'])
+    preprocessor = MODELS.build(emkum(path, path)['data_preprocessor'])
+    assert preprocessor.tokenize(['w1 w2', 'w1'])[1].sum(1).tolist() == [4, 3]
+
+
+class Letters(PreTrainedTokenizer):
+    """A tokenizer in Python, as SigLIP's on top of SentencePiece."""
+
+    def __init__(self):
+        self.ids = {'<unk>': 0, '</s>': 1, 'a': 2, 'b': 3}
+        super().__init__(unk_token='<unk>', eos_token='</s>', pad_token='</s>')
+
+    @property
+    def vocab_size(self):
+        return len(self.ids)
+
+    def get_vocab(self):
+        return dict(self.ids)
+
+    def _tokenize(self, text):
+        return list(text)
+
+    def _convert_token_to_id(self, token):
+        return self.ids.get(token, 0)
+
+
+def test_a_tokenizer_in_python_reads_unknown_words_and_gets_no_first_token(monkeypatch, tmp_path):
+    files = SimpleNamespace(from_pretrained=lambda folder: Letters())
+    monkeypatch.setitem(tokenizer_module.FAMILIES, 'auto', files)
+    options = dict(pretrained=str(tmp_path), family='auto')
+    preprocessor = emkum('', '')['data_preprocessor'] | dict(
+        tokenizer=options | dict(add_cls=False)
+    )
+    ids, mask = MODELS.build(preprocessor).tokenize(['xa', 'b'])
+    assert ids.tolist() == [[0, 2], [3, 1]] and mask.tolist() == [[True, True], [True, False]]
+    with pytest.raises(ConfigError, match=r'is a Letters, written in Python: expected a fast'):
+        build_tokenizer(**options)
+
+
+def test_a_missing_library_of_a_tokenizer_is_a_sentence(monkeypatch, tmp_path):
+    def fail(folder):
+        raise ImportError('SiglipTokenizer requires the SentencePiece library')
+
+    monkeypatch.setitem(tokenizer_module.FAMILIES, 'auto', SimpleNamespace(from_pretrained=fail))
+    with pytest.raises(ConfigError, match=r"pretrained='.*': SiglipTokenizer requires the Sent"):
+        build_tokenizer(str(tmp_path), family='auto')
 
 
 def emkum(path, tokenizer):

@@ -18,8 +18,8 @@ class EncodedGallery(NamedTuple):
     The texts of an image are adjacent, and in the order of the images.
 
     Attributes:
-        image_tokens: (K, L, D) of the images in ``image_rows``.
-        texts: word pieces or word embeddings of all texts.
+        image_tokens: (K, L, D) of the images in ``image_rows``; None where embeddings are enough.
+        texts: word pieces or word embeddings of all texts; None where embeddings are enough.
         image_embeddings: for ITC, (I, d) float32; None where a scorer does not need them.
         text_embeddings: for ITC, (T, d) float32; None where a scorer does not need them.
         text_counts: number of texts of each image, (I,) int64.
@@ -30,8 +30,8 @@ class EncodedGallery(NamedTuple):
         image_rows: rows of the images whose tokens this rank holds, (K,) int64; None for all.
     """
 
-    image_tokens: Tokens
-    texts: PackedTexts
+    image_tokens: Tokens | None
+    texts: PackedTexts | None
     image_embeddings: Tensor | None
     text_embeddings: Tensor | None
     text_counts: Tensor
@@ -46,8 +46,8 @@ class EncodedGallery(NamedTuple):
         cls,
         data_samples: Sequence[DataSample],
         image_names: list[str],
-        image_tokens: Tokens,
-        texts: PackedTexts,
+        image_tokens: Tokens | None,
+        texts: PackedTexts | None,
         image_embeddings: Tensor | None = None,
         text_embeddings: Tensor | None = None,
     ) -> 'EncodedGallery':
@@ -79,7 +79,7 @@ class EncodedGallery(NamedTuple):
         image_tokens, texts, *arrays, ids, names, captions, _ = zip(*parts, strict=True)
         return cls(
             None if image_tokens[0] is None else Tokens.join(image_tokens),
-            PackedTexts.join(texts),
+            None if texts[0] is None else PackedTexts.join(texts),
             *(None if array[0] is None else torch.cat(array) for array in arrays),
             *([item for items in lists for item in items] for lists in (ids, names, captions)),
         )
@@ -94,7 +94,7 @@ class EncodedGallery(NamedTuple):
         texts = run_indices(self.text_counts, rows)
         return EncodedGallery(
             None if self.image_tokens is None else self.image_tokens.select(rows),
-            self.texts.select(texts),
+            None if self.texts is None else self.texts.select(texts),
             None if self.image_embeddings is None else self.image_embeddings[rows],
             None if self.text_embeddings is None else self.text_embeddings[texts],
             self.text_counts[rows],
@@ -119,7 +119,8 @@ class EncodedGallery(NamedTuple):
         if get_world_size() == 1 and with_image_tokens:
             return self.in_dataset_order()
         tokens = self.image_tokens.to('cpu') if with_image_tokens else None
-        share = self._replace(image_tokens=tokens, texts=self.texts.to('cpu'))
+        texts = None if self.texts is None else self.texts.to('cpu')
+        share = self._replace(image_tokens=tokens, texts=texts)
         whole = EncodedGallery.join(all_gather_object(share)).in_dataset_order()
         if with_image_tokens:
             return whole

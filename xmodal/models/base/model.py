@@ -13,9 +13,12 @@ class CrossModalModel(BaseModel):
 
     Attributes:
         matching_head: the head that judges whether an image and a text match; None for none.
+        needs_checkpoint: whether a test needs the weights of a training. False in a model that has
+            all of its weights when it is built.
     """
 
     matching_head = None
+    needs_checkpoint = True
 
     def require_matching_head(self) -> None:
         """Refuses what needs an ITM head, if there is none.

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoTokenizer, BertTokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
+from xmodal.errors import ConfigError
 from xmodal.fields import shorten
 from xmodal.files import read_text
 from xmodal.weights import find_weights
@@ -20,7 +21,7 @@ _FILLED = 128
 
 
 def build_tokenizer(
-    pretrained: str, add_sep: bool = True, family: str = 'bert'
+    pretrained: str, add_sep: bool = True, family: str = 'bert', add_cls: bool = True
 ) -> PreTrainedTokenizerBase:
     """Builds a tokenizer.
 
@@ -29,10 +30,12 @@ def build_tokenizer(
             a source (:mod:`xmodal.weights`).
         add_sep: end a text with [SEP]. ALBEF's released weights were trained without it.
         family: 'bert', or 'roberta' for GPT-2's byte pairs, which data2vec 2.0 reads, or 'auto' for
-            whatever the directory has, for :class:`TransformersTextEncoder`. A tokenizer that puts
-            no token at the start of a text, as SigLIP's, then puts its last one there, too.
+            whatever the directory has, for :class:`TransformersTextEncoder`.
+        add_cls: with 'auto', a tokenizer that puts no token at the start of a text, as SigLIP's,
+            puts its last one there, too.
 
     Raises:
+        ConfigError: when a library is missing, or no first token can be put in.
         FileNotFoundError: when there is no such file and no such model.
         ValueError: for another family.
     """
@@ -46,6 +49,10 @@ def build_tokenizer(
     else:
         try:
             tokenizer = FAMILIES[family].from_pretrained(path if path.is_dir() else pretrained)
+        except ImportError as error:
+            raise ConfigError(
+                f"data_preprocessor.tokenizer.pretrained='{pretrained}': {error}"
+            ) from error
         except (OSError, ValueError) as error:  # ValueError: no architecture is named
             raise FileNotFoundError(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
@@ -58,13 +65,23 @@ def build_tokenizer(
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
         )
-    if family == 'auto':
-        _add_first_token(tokenizer)
+    if family == 'auto' and add_cls:
+        _add_first_token(tokenizer, pretrained)
     return tokenizer
 
 
-def _add_first_token(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Puts the token of the end at the start, where there is none for the summary of a text."""
+def _add_first_token(tokenizer: PreTrainedTokenizerBase, pretrained: str) -> None:
+    """Puts the token of the end at the start, where there is none for the summary of a text.
+
+    Raises:
+        ConfigError: when the tokenizer is one in Python, which cannot be changed.
+    """
+    if not tokenizer.is_fast:
+        raise ConfigError(
+            f"data_preprocessor.tokenizer.pretrained='{pretrained}' is a "
+            f'{type(tokenizer).__name__}, written in Python: expected a fast tokenizer, which has '
+            'a file tokenizer.json'
+        )
     if tokenizer('a').word_ids()[0] is not None:
         end = tokenizer.eos_token
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
@@ -144,12 +161,14 @@ def unknown_words(
     """The words of texts that became [UNK], in their order.
 
     Args:
-        tokenizer: of the texts. Byte pairs know all words.
+        tokenizer: of the texts. Byte pairs know all words. One in Python, which does not tell where
+            its pieces are from, names none.
         texts: T texts.
         input_ids: what the tokenizer made of them, (T, N).
     """
     unknown = tokenizer.unk_token_id
-    if unknown in (None, tokenizer.eos_token_id):  # CLIP's
+    has_unknown = unknown not in (None, tokenizer.eos_token_id)  # CLIP's is the latter
+    if not (has_unknown and tokenizer.is_fast):
         return []
     words = []
     for row in (input_ids == unknown).any(1).nonzero().flatten().tolist():

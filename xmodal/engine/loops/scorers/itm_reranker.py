@@ -28,7 +28,7 @@ class ITMReranker(Scorer):
 
     Embeddings and encoded words are gathered, without padding (1 GB for 25,000 texts of COCO at
     width 768). The image tokens stay on their rank, and each rank scores the pairs of its images. A
-    model without an ITM head is evaluated by ITC alone.
+    model without an ITM head is evaluated by ITC alone, for which no tokens are kept.
 
     Args:
         topk: k, number of candidates of each query that are re-ranked; 0 for ITC alone.
@@ -47,18 +47,26 @@ class ITMReranker(Scorer):
     def encode(
         self, model: nn.Module, inputs: ImageTextBatch, data_samples: list[DataSample]
     ) -> EncodedGallery:
-        """Keeps tokens and embeddings of images and texts, on the CPU."""
+        """Keeps the embeddings of images and texts, and tokens to re-rank by, on the CPU."""
         image = model.encode_image(inputs.images)
         text = self.encode_texts(model, inputs.input_ids, inputs.attention_mask)
-        words = PackedTexts.from_padded(text.tokens.embeddings, text.tokens.full_mask())
+        patches = words = None
+        if self.reranks(model):
+            patches = image.tokens.to('cpu')
+            words = PackedTexts.from_padded(text.tokens.embeddings, text.tokens.full_mask())
+            words = words.to('cpu')
         return EncodedGallery.from_samples(
             data_samples,
             [sample.image_path for sample in data_samples],
-            image.tokens.to('cpu'),
-            words.to('cpu'),
+            patches,
+            words,
             image.embedding.float().cpu(),
             text.embedding.float().cpu(),
         )
+
+    def reranks(self, model: nn.Module) -> bool:
+        """Whether there is a second stage."""
+        return bool(self.topk) and model.matching_head is not None
 
     def check(self, folds: Collection[int]) -> None:
         """Refuses metrics with different numbers of folds, and so different candidates."""
@@ -86,7 +94,7 @@ class ITMReranker(Scorer):
         """ITC scores, or those of both stages."""
         itc_scores = encoded.image_embeddings @ encoded.text_embeddings.T
         text_to_image = encoded.text_to_image
-        if not self.topk or model.matching_head is None:
+        if not self.reranks(model):
             return Gallery(itc_scores, text_to_image)
         text_candidates, image_candidates = find_candidates(
             itc_scores, text_to_image, self.topk, max(folds)

@@ -1,0 +1,64 @@
+"""Two models as they are: the interval is that of Student's paired t-test over the queries."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tools.analysis import compare
+from xmodal.ablation.paired import paired_difference
+from xmodal.ablation.verdict import judge
+from xmodal.evaluation.queries import QueryResults, write_queries
+
+
+def results(values, groups=None):
+    """Of queries that are independent, unless some are of one group."""
+    ids = np.array([str(index) for index in range(len(values))])
+    groups = ids if groups is None else np.array(groups)
+    return {
+        'q': QueryResults(ids, groups, {'m': np.array(values, float), 'rank': np.ones(len(ids))})
+    }
+
+
+@pytest.fixture
+def two():
+    draw = np.random.default_rng(0)
+    return [results(100 * (draw.random(300) < share)) for share in (0.7, 0.5)]
+
+
+def test_the_interval_is_that_of_the_paired_t_test(two):
+    model, reference = two
+    verdict = judge(paired_difference([model], [reference], ['m'])._replace(of_given=True))
+    values = [queries['q'].columns['m'] for queries in two]
+    interval = stats.ttest_rel(*values).confidence_interval(0.95)
+    mean = verdict.difference.mean
+    assert (mean - verdict.half_width, mean + verdict.half_width) == pytest.approx(interval)
+    assert str(verdict) == 'better'
+    same = judge(paired_difference([model], [model], ['m'])._replace(of_given=True))
+    assert str(same) == 'equivalent within 1'
+
+
+def test_captions_of_one_image_are_no_independent_queries():
+    twice = [results(np.repeat(x, 2), np.repeat(np.arange(6), 2)) for x in ([9, 0] * 3, [0] * 6)]
+    once = [results(x) for x in ([9, 0] * 3, [0] * 6)]
+    doubled, single = (
+        judge(paired_difference([a], [b], ['m'])._replace(of_given=True)) for a, b in (twice, once)
+    )
+    assert doubled.half_width == pytest.approx(single.half_width)
+    assert str(single) == 'undecided: a larger test set would decide'
+
+
+def test_the_tool_prints_both_figures_and_a_verdict(two, tmp_path, monkeypatch, capsys):
+    files = [tmp_path / 'model.json', tmp_path / 'reference.json']
+    for file, queries in zip(files, two, strict=True):
+        write_queries(file.with_name(f'{file.stem}.queries.npz'), queries)
+    monkeypatch.setattr(sys, 'argv', ['compare.py', *map(str, files)])
+    compare.main()
+    printed = capsys.readouterr().out
+    figures = [f'{queries["q"].columns["m"].mean():.2f}' for queries in two]
+    assert all(figure in printed for figure in figures) and 'better' in printed
+    assert 'rank' not in printed
+    monkeypatch.setattr(sys, 'argv', ['compare.py', *map(str, files), '--column', 'n'])
+    with pytest.raises(ValueError, match=r"--column: .*model\.json takes no key 'n'; it takes m"):
+        compare.main()
