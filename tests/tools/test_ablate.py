@@ -762,7 +762,10 @@ def test_without_pre_training_lxmert_is_trained_as_the_papers_baselines():
 
 def test_a_dry_run_lists_the_commands_and_runs_nothing(paper, capsys, monkeypatch):
     arguments = [f'{paper}/ablations/table.py', '--seeds', '1', '--dry-run', '--root']
+    made = []
+    monkeypatch.setattr(ablate, 'Plan', lambda *args: made.append(Plan(*args)) or made[-1])
     call(monkeypatch, ablate, *arguments, f'{paper}/runs')
+    assert len(made) == 1  # a second one is for --results alone
     printed = capsys.readouterr().out
     assert '# none, seed 0, pretrain\n' in printed
     assert f'tools/train.py {paper}/task.py --work-dir' in printed
