@@ -11,6 +11,7 @@ from tools.analysis.anchor_statistics import location_rows, next_of_another, pai
 from xmodal.apis.location import Location
 from xmodal.engine.errors import ConfigError
 from xmodal.engine.launch import build_runner
+from xmodal.models import AlbefPretrainer
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 
@@ -97,7 +98,12 @@ def test_the_tool_prints_the_statistics_of_a_trained_model(
     instances = ['--instances', f'{tiny_world}/coco/instances_test.json']
     arguments = [config, f'{runner.work_dir}/epoch_1.pth', *instances]
     monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
+    encoded, encode = [], AlbefPretrainer.encode_image
+    monkeypatch.setattr(
+        AlbefPretrainer, 'encode_image', lambda model, x: encoded.append(len(x)) or encode(model, x)
+    )
     anchor_statistics.main()
+    assert encoded == [10]  # each image once
     printed = capsys.readouterr().out
     for line in (
         'anchor share',
