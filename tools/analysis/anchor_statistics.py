@@ -70,8 +70,8 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     position = model.backbone.position
     relation = model.relate(image, text)
     first = int(model.backbone.image_encoder.has_cls)
-    regions = None if first else image.full_mask()
-    statistics = position.statistics(relation, text.attention_mask, regions)
+    patches = image.content_mask(bool(first))
+    statistics = position.statistics(relation, text.attention_mask, patches)
     if relation.distance is None:
         return statistics
     distance = relation.distance[:, first:, 1:]
