@@ -5,6 +5,7 @@ import copy
 import gc
 import json
 import os
+import shutil
 import sys
 
 # Before torch or transformers are imported: no hub, and no threads that fight over few cores.
@@ -24,6 +25,7 @@ from mmengine.config import Config
 from robustness.families import FAMILIES
 
 from xmodal.datasets.shapes import WorldSpec, build_world
+from xmodal.engine.launch import build_runner
 from xmodal.registry import register_all
 
 pytest_plugins = ['robustness.table']
@@ -152,6 +154,25 @@ def tiny_config(shrink) -> Config:
     config.custom_hooks = [dict(type='MomentumDistillationHook', alpha=0.4)]
     config.default_hooks.checkpoint.max_keep_ckpts = -1
     return config
+
+
+@pytest.fixture(scope='session')
+def first_epoch(tmp_path_factory) -> Path:
+    """The work dir of a run of one epoch, which the first test that needs it trains."""
+    return tmp_path_factory.mktemp('first_epoch') / 'run'
+
+
+@pytest.fixture
+def trained(tiny_config, first_epoch) -> Path:
+    """The checkpoint of the run of one epoch, in a copy of its work dir: a test may spoil it."""
+    if not (first_epoch / 'epoch_1.pth').exists():
+        config = copy.deepcopy(tiny_config)
+        config.train_cfg.max_epochs = 1
+        config.work_dir, config.experiment_name = str(first_epoch), 'first_epoch'
+        build_runner(config).train()
+    checkpoint = Path(shutil.copytree(first_epoch, tiny_config.work_dir), 'epoch_1.pth')
+    checkpoint.with_name('last_checkpoint').write_text(str(checkpoint))
+    return checkpoint
 
 
 @pytest.fixture

@@ -71,6 +71,12 @@ def test_errors_say_where_a_field_is():
         fields.number('number', 0, 1)
 
 
+@pytest.mark.parametrize('key', sorted(RECORD.keys() - {'texts', 'mixed', 'objects'}))
+def test_what_is_no_list_is_not_taken_for_an_empty_one(key):
+    with pytest.raises(ValueError, match='^it is .*, expected a list'):
+        list(as_objects(RECORD[key]))
+
+
 def test_a_template_takes_fields_that_are_texts_or_whole_numbers():
     fields = Fields(RECORD)
     assert fields.format('{split}/{number:03d}-{text}.png', split='dev') == 'dev/007-a dog.png'

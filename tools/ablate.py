@@ -163,13 +163,15 @@ def plot_verdicts(file: Path | None, found: list[tuple[str, Comparison]]) -> Non
     print(f'{file}: the differences' if is_drawn else f'{file} is not drawn: no verdict yet')
 
 
-def results_of(plans: Iterable[Plan], args: argparse.Namespace) -> AbstractContextManager[Path]:
-    """The folder that has the results of plans, with those of ``--results`` meanwhile."""
+def results_of(
+    tables: Iterable[tuple[Table, int]], args: argparse.Namespace
+) -> AbstractContextManager[Path]:
+    """The folder with the results of tables and their seeds, also those of ``--results``."""
     if args.results is None:
         return nullcontext(args.root)
-    runs = list({run.folder: run for plan in plans for run in plan.runs}.values())
+    runs = {run.folder: run for table, n in tables for run in Plan(table, n, args.root).runs}
     share = unpacked_results if args.dry_run else shared_results
-    return share(runs, args.root, *args.results)
+    return share(list(runs.values()), args.root, *args.results)
 
 
 def run_until_decided(
@@ -192,8 +194,8 @@ def run_tournament(args: argparse.Namespace) -> None:
     """Every plug-in in every family, the cheapest open question first."""
     looks = range(args.seeds, (args.until_decided or args.seeds) + 1)
     cells, commands = read_cells(), Commands(args.gpus)
-    plans = (Plan(cell.table, (cell.looks or looks)[-1], args.root) for cell in cells)
-    with results_of(plans, args) as results:
+    tables = ((cell.table, (cell.looks or looks)[-1]) for cell in cells)
+    with results_of(tables, args) as results:
         tournament = Tournament(cells, looks, args.root, commands, args.margin, results)
         if args.dry_run:
             tournament.look()
@@ -209,14 +211,13 @@ def run_tournament(args: argparse.Namespace) -> None:
 
 def run_table(table: Table, results: Path, args: argparse.Namespace) -> None:
     """Runs what is left of a table, and prints it."""
-    plan = Plan(table, args.seeds, args.root, results)
-    commands = Commands(args.gpus)
-    runner = TableRunner(plan, commands)
-    columns = chosen_columns(table, args.column)
-    reference = reference_row(plan, args.compare)  # a wrong name is told before hours of training
+    columns, commands = chosen_columns(table, args.column), Commands(args.gpus)
     if args.until_decided:
         run_until_decided(table, columns, commands, args)
         return
+    plan = Plan(table, args.seeds, args.root, results)
+    runner = TableRunner(plan, commands)
+    reference = reference_row(plan, args.compare)  # a wrong name is told before hours of training
     if args.dry_run:
         list_commands(plan, commands)
         list_missing(plan)
@@ -224,8 +225,7 @@ def run_table(table: Table, results: Path, args: argparse.Namespace) -> None:
         runner.run()
     print_figures(plan, args.markdown)
     if len(table.rows) > 1 and any(run.metrics() for run in plan.runs):
-        found = compare(plan, reference, columns, args.margin)
-        print_verdicts(found, reference, args)
+        print_verdicts(compare(plan, reference, columns, args.margin), reference, args)
     if left := sum(not run.is_done for run in plan.runs):
         print(f'{left} of {len(plan.runs)} runs are left; the same command continues them')
     if runner.failed:
@@ -242,7 +242,7 @@ def main() -> None:
         print_row_config(f'{args.table}:{args.print_config}', args.preset)
         return
     table = read_table(find_table(args.table), args.preset, args.only)
-    with results_of([Plan(table, args.until_decided or args.seeds, args.root)], args) as results:
+    with results_of([(table, args.until_decided or args.seeds)], args) as results:
         run_table(table, results, args)
 
 

@@ -9,8 +9,10 @@ Usage::
 
 import argparse
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
 
 
 def parse_args() -> argparse.Namespace:
@@ -50,7 +52,12 @@ def main() -> None:
     if args.to != 'hub' and Path(args.out).is_dir() and any(Path(args.out).iterdir()):
         raise FileExistsError(f'--out {args.out} has files already: give another folder')
     # These take seconds to import; a wrong command line is told at once.
-    from xmodal.export.run import read_run
+    with quick_imports():
+        import torch
+
+        from xmodal.apis import push_to_hub, save_pretrained
+        from xmodal.engine.sources import custom_modules
+        from xmodal.export.run import read_run
 
     run = read_run(args.run, args.checkpoint, args.metrics)
     if args.to == 'onnx':
@@ -59,14 +66,6 @@ def main() -> None:
         for file in export_onnx(run.model, args.out, args.int8):
             print(f'{file}: {file.stat().st_size / 1e6:.1f} MB')
         return
-
-    from tempfile import TemporaryDirectory
-
-    import torch
-
-    from xmodal.apis import push_to_hub, save_pretrained
-    from xmodal.engine.sources import custom_modules
-
     dtype = torch.float16 if args.half else None
     if args.to == 'folder':
         folder = save_pretrained(run.model, run.config, args.out, dtype, run.card)

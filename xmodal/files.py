@@ -25,6 +25,8 @@ from xmodal.expansion import require_json_fits
 
 LFS_POINTER = 'version https://git-lfs'
 LFS_HINT = 'it is a Git LFS pointer: get the file itself with `git lfs pull` where it was cloned'
+#: What separates the cells of a table, by the suffix of its name.
+SEPARATORS = {'.csv': ',', '.tsv': '\t'}
 #: What reading unknown content may raise.
 CONTENT_ERRORS = (
     LookupError,

@@ -9,6 +9,7 @@ import torch
 from xmodal.apis.location import MIDDLE, measure_location
 from xmodal.datasets.collate import stack_images
 from xmodal.engine.errors import ConfigError
+from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.evaluation.location import read_objects
 from xmodal.registry import DATASETS, MODELS
 from xmodal.visualization.grad_cam import grad_cam
@@ -56,6 +57,11 @@ def prepared(relocated, tiny_world):
     return prepare
 
 
+def locate(model, dataset, rows, *instances):
+    captions = encode_first_captions(model, dataset, rows, stack_images)
+    return measure_location(model, captions, instances)
+
+
 @torch.no_grad()
 def encode(model, sample):
     image = model.data_preprocessor(stack_images([sample]), False)['inputs'].images
@@ -67,7 +73,7 @@ def encode(model, sample):
 
 def test_the_true_box_of_an_expression_is_looked_for_without_instances(prepared):
     model, dataset = prepared('grounding_shapes')
-    location = measure_location(model, dataset, stack_images, range(SAMPLES))
+    location = locate(model, dataset, range(SAMPLES))
     literal = {name: [] for name in (SIMILARITY, 'group 1', NEARNESS, 'first', 'last', MIDDLE)}
     among = []
     for sample in map(dataset.__getitem__, range(SAMPLES)):
@@ -111,7 +117,7 @@ def test_with_instances_the_objects_of_words_are_looked_for(prepared, tiny_world
     model, dataset = prepared('pretrain_shapes')
     model.backbone.position.delta = 0.05
     file = tiny_world / 'coco/instances_test.json'
-    location = measure_location(model, dataset, stack_images, range(len(dataset)), [file])
+    location = locate(model, dataset, range(len(dataset)), file)
     objects, areas, among, on, off = read_objects(file), [], [], [], []
     from_middle = [-math.dist((x, y), (1.5, 1.5)) for y in range(4) for x in range(4)]
     for sample in map(dataset.__getitem__, range(len(dataset))):
@@ -156,7 +162,7 @@ def test_nothing_to_find_is_an_error(prepared, tiny_world):
     for sample in samples:
         sample['data_samples'].box = [0.0, 0.0, 1.0, 1.0]
     with pytest.raises(ConfigError, match='no box of an expression has the centre of a patch'):
-        measure_location(model, samples, stack_images, range(2))
+        locate(model, samples, range(2))
     other = tiny_world / 'coco/instances_val.json'
     with pytest.raises(ConfigError, match='instances_val.json: no word of the captions names an'):
-        measure_location(*prepared('pretrain_shapes'), stack_images, range(10), [other])
+        locate(*prepared('pretrain_shapes'), range(10), other)

@@ -17,14 +17,13 @@ TASKS = ['snli_ve', 'nlvr2']
 
 @pytest.mark.parametrize('task', TASKS)
 def test_a_pre_trained_model_is_fine_tuned_and_tested_by_its_config(
-    shrink, tiny_config, tmp_path, task
+    shrink, trained, tmp_path, task
 ):
-    pretrained = train(tiny_config, **{'train_cfg.max_epochs': 1})
     file = tmp_path / 'predictions'
     config = shrink(f'configs/acerpe/{task}_shapes.py')
     config.train_cfg.max_epochs = 1
     config.work_dir = str(tmp_path / 'fine')
-    config.load_from = f'{pretrained.work_dir}/epoch_1.pth'
+    config.load_from = str(trained)
     config.test_evaluator.save_predictions = str(file)
     runner = train(config)
     assert list(Path(config.work_dir).glob('best_accuracy_epoch_*.pth'))
@@ -39,11 +38,10 @@ def test_a_pre_trained_model_is_fine_tuned_and_tested_by_its_config(
             assert len(list(csv.reader(lines))) == count
 
 
-def test_training_starts_from_the_pre_trained_weights(shrink, tiny_config, tmp_path):
-    pretrained = train(tiny_config, **{'train_cfg.max_epochs': 1})
+def test_training_starts_from_the_pre_trained_weights(shrink, trained, tmp_path):
     config = shrink('configs/acerpe/nlvr2_shapes.py')
     config.model.momentum = 0.9
-    config.load_from = f'{pretrained.work_dir}/epoch_1.pth'
+    config.load_from = str(trained)
     config.work_dir = str(tmp_path / 'fine')
     config.experiment_name = 'starts'
     runner = build_runner(config)

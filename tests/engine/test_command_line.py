@@ -29,11 +29,11 @@ def test_spaces_in_a_path_stay():
     parser.add_argument('--cfg-options', nargs='+', action=Options)
     given = ['a.b=/My Disk/a.pth', "c='x y'", 'd=1e-3', 'e=[1, 2]', 'f=None', 'g=(a,b)', 'h=True']
     given += ['i=runs (old)/a.pth', 'j=a, b', 'k=["x y.json", "b (c), d"]', 'l=[(1,2),[a, b]]']
-    given += ["m='[None, 1e-3]'", 'n=(1)', 'o=1,2']
+    given += ["m='[None, 1e-3]'", 'n=(1)', 'o=1,2', "p='a, b'", 'q="it\'s, 1"', "r='a','b'"]
     found = parser.parse_args(['--cfg-options', *given]).cfg_options
     assert found == {
         'a.b': '/My Disk/a.pth', 'c': 'x y', 'd': 0.001, 'e': [1, 2], 'f': None, 'g': ('a', 'b'),
         'h': True, 'i': 'runs (old)/a.pth', 'j': ['a', 'b'],
         'k': ['x y.json', 'b (c), d'], 'l': [(1, 2), ['a', 'b']], 'm': [None, 0.001],
-        'n': (1,), 'o': [1, 2],
+        'n': (1,), 'o': [1, 2], 'p': 'a, b', 'q': "it's, 1", 'r': ['a', 'b'],
     }  # fmt: skip

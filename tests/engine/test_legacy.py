@@ -2,7 +2,6 @@
 
 import re
 from collections import OrderedDict
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,18 +20,17 @@ def renamed(monkeypatch):
 
 
 @pytest.fixture
-def former(tiny_config, renamed):
+def former(trained, renamed):
     """A checkpoint with the former names, and the checkpoint it was made of."""
-    file = Path(train(tiny_config, **{'train_cfg.max_epochs': 1}).work_dir, 'epoch_1.pth')
-    content = load(file)
+    content = load(trained)
     content['state_dict'] = OrderedDict(
         (re.sub(r'^backbone\.image_encoder\.', 'former.body.', name), value)
         for name, value in content['state_dict'].items()
     )
     assert any(name.startswith('former.body.') for name in content['state_dict'])
-    path = file.with_name('former.pth')
+    path = trained.with_name('former.pth')
     torch.save(content, path)
-    return path, file
+    return path, trained
 
 
 def test_names_change_one_rule_after_another_and_keep_their_order(renamed):

@@ -1,7 +1,6 @@
 """A run is resumed whole, or not at all; a new run says what it takes from other weights."""
 
 import os
-import shutil
 from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
@@ -58,22 +57,6 @@ TEACHERS = f'teacher.module.{MATRIX}'
 def runner(tiny_config):
     """After one epoch."""
     return train(tiny_config, **{'train_cfg.max_epochs': 1})
-
-
-@pytest.fixture(scope='module')
-def first_epoch(tmp_path_factory):
-    """The work dir of a run of one epoch, which the first test that needs it trains."""
-    return tmp_path_factory.mktemp('first_epoch') / 'run'
-
-
-@pytest.fixture
-def trained(tiny_config, first_epoch):
-    """The checkpoint of the run of one epoch, in a copy of its work dir: a test may spoil it."""
-    if not first_epoch.exists():
-        train(tiny_config, work_dir=str(first_epoch), **{'train_cfg.max_epochs': 1})
-    checkpoint = Path(shutil.copytree(first_epoch, tiny_config.work_dir), 'epoch_1.pth')
-    checkpoint.with_name('last_checkpoint').write_text(str(checkpoint))
-    return checkpoint
 
 
 def cut_matrix(content):

@@ -23,10 +23,9 @@ def tiny_vqa(shrink, tiny_world, tmp_path):
 
 
 def test_a_pre_trained_model_is_fine_tuned_tested_and_submits(
-    tiny_config, tiny_vqa, tiny_world, tmp_path
+    trained, tiny_vqa, tiny_world, tmp_path
 ):
-    pretrained = train(tiny_config, **{'train_cfg.max_epochs': 1})
-    tiny_vqa.load_from = f'{pretrained.work_dir}/epoch_1.pth'
+    tiny_vqa.load_from = str(trained)
     file = tmp_path / 'answers.json'
     tiny_vqa.test_evaluator.save_predictions = str(file)
     metrics = train(tiny_vqa).test()
@@ -37,16 +36,14 @@ def test_a_pre_trained_model_is_fine_tuned_tested_and_submits(
     assert {item['answer'] for item in submission} <= set(answer_list())
 
 
-def test_a_pre_training_is_no_tested_vqa_model(tiny_config, tiny_vqa):
-    pretrained = train(tiny_config, **{'train_cfg.max_epochs': 1})
-    tiny_vqa.load_from = f'{pretrained.work_dir}/epoch_1.pth'
+def test_a_pre_training_is_no_tested_vqa_model(trained, tiny_vqa):
+    tiny_vqa.load_from = str(trained)
     with pytest.raises(ValueError, match='has no weights of decoder, so it is no AlbefVQA'):
         build_runner(tiny_vqa).test()
 
 
-def test_training_starts_from_the_pre_trained_weights(tiny_config, tiny_vqa):
-    pretrained = train(tiny_config, **{'train_cfg.max_epochs': 1})
-    tiny_vqa.load_from = f'{pretrained.work_dir}/epoch_1.pth'
+def test_training_starts_from_the_pre_trained_weights(trained, tiny_vqa):
+    tiny_vqa.load_from = str(trained)
     tiny_vqa.experiment_name = 'starts'
     runner = build_runner(tiny_vqa)
     runner.load_or_resume()

@@ -11,13 +11,6 @@ from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError
 
 
-@pytest.fixture
-def trained(tiny_config):
-    """A checkpoint, and the config that made it."""
-    runner = train(tiny_config, **{'train_cfg.max_epochs': 1})
-    return Path(runner.work_dir, 'epoch_1.pth'), tiny_config
-
-
 def changed(file, change):
     content = load(file)
     state = content['state_dict']
@@ -36,15 +29,15 @@ def changed(file, change):
     ],
     ids=['in part', 'another shape', 'nothing'],
 )
-def test_a_test_needs_weights_for_the_whole_model(trained, change, message):
-    file, config = trained
+def test_a_test_needs_weights_for_the_whole_model(trained, tiny_config, change, message):
+    file, config = trained, tiny_config
     config.load_from, config.experiment_name = changed(file, change), 'foreign'
     with pytest.raises(ValueError, match=rf'(?s)other\.pth .*{message}'):
         build_runner(config).test()
 
 
-def test_training_begins_with_the_weights_that_fit_and_needs_some(trained):
-    file, config = trained
+def test_training_begins_with_the_weights_that_fit_and_needs_some(trained, tiny_config):
+    file, config = trained, tiny_config
     config.load_from = changed(file, lambda k, v: (k if 'fusion' not in k else None, v))
     assert train(config, **{'train_cfg.max_epochs': 1}).iter == 4
     config.load_from = changed(file, lambda k, v: (f'encoder.{k}', v))
@@ -61,8 +54,8 @@ def test_training_begins_with_the_weights_that_fit_and_needs_some(trained):
     ],
     ids=['empty', 'pointer', 'cut short'],
 )
-def test_a_file_that_is_no_checkpoint_is_named(trained, content, message):
-    file, config = trained
+def test_a_file_that_is_no_checkpoint_is_named(trained, tiny_config, content, message):
+    file, config = trained, tiny_config
     broken = file.with_name('broken.pth')
     broken.write_bytes(file.read_bytes()[:1000] if content is None else content)
     config.load_from = str(broken)

@@ -18,8 +18,15 @@ from xmodal.evaluation.task import TaskMetric
 
 def test_accuracy_is_computed_overall_and_for_each_class_that_occurs():
     pairs = zip([0, 0, 2, 0, 2], [0, 0, 0, 2, 2], strict=True)
-    records = [{'predicted': predicted, 'label': label} for predicted, label in pairs]
-    actual = EntailmentMetric().compute_metrics(records)
+    metric = EntailmentMetric()
+    metric.process(
+        {},
+        [
+            {'sample_index': i, 'pair_id': f'{i}', 'predicted': predicted, 'label': label}
+            for i, (predicted, label) in enumerate(pairs)
+        ],
+    )
+    actual = metric.evaluate(5)
     first, _, last = (f'accuracy_{name}' for name in ENTAILMENT_CLASSES)
     assert actual == {'accuracy': 60, first: pytest.approx(200 / 3), last: 50}
 

@@ -192,6 +192,16 @@ def test_several_metrics_of_one_loop_keep_the_results_of_all():
     assert queries['samples'].columns.keys() == {*alone['samples'].columns, 'pair_id'}
 
 
+def test_each_record_is_scored_once(monkeypatch):
+    calls, score = [], GroundingMetric.query_columns
+    monkeypatch.setattr(
+        GroundingMetric, 'query_columns', lambda *args: calls.append(args) or score(*args)
+    )
+    metrics, queries = evaluated(GroundingMetric(), SAMPLES['grounding'][1])
+    assert 'testA/accuracy' in metrics and 'score' in queries['samples'].columns
+    assert len(calls) == 1
+
+
 class WronglyScored(PluginMetric):
     """A figure of 50 per cent whose records say something else."""
 

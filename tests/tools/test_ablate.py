@@ -433,6 +433,24 @@ def test_another_test_may_have_a_config_of_its_own(paper):
     assert Commands().test(dev)[2:4] == [f'{paper}/probe.py', f'{task.folder}/epoch_1.pth']
 
 
+def test_a_test_whose_config_has_another_training_or_none_takes_the_model_of_its_training(paper):
+    add_test(paper)
+    (paper / 'probe.py').write_text("""
+model = dict(position=dict(type='ace'))
+train_dataloader = dict(dataset=[dict(a=1)])
+""")
+    table = paper / 'ablations/table.py'
+    changes = """options=dict(
+        model=dict(size=2), optim_wrapper=dict(dtype='bfloat16'), train_cfg=dict(max_epochs=1),
+        train_dataloader=dict(dataset={'0.a': 2, '1.a': 2}))"""
+    text = table.read_text().replace('options=dict(train_cfg=dict(max_epochs=1))', changes)
+    table.write_text(text.replace("tests='task',", f"tests='task', config='{paper}/probe.py',"))
+    config = make_plan(paper, only=['none']).runs[-1].config
+    assert config.model == dict(size=2, split='dev', position=dict(type='none'))
+    assert config.train_dataloader == dict(dataset=[dict(a=2)])
+    assert 'train_cfg' not in config and 'optim_wrapper' not in config
+
+
 def test_the_best_checkpoint_of_a_training_is_what_another_test_takes(paper):
     add_test(paper)
     plan = make_plan(paper, only=['none'])
@@ -762,7 +780,10 @@ def test_without_pre_training_lxmert_is_trained_as_the_papers_baselines():
 
 def test_a_dry_run_lists_the_commands_and_runs_nothing(paper, capsys, monkeypatch):
     arguments = [f'{paper}/ablations/table.py', '--seeds', '1', '--dry-run', '--root']
+    made = []
+    monkeypatch.setattr(ablate, 'Plan', lambda *args: made.append(Plan(*args)) or made[-1])
     call(monkeypatch, ablate, *arguments, f'{paper}/runs')
+    assert len(made) == 1  # a second one is for --results alone
     printed = capsys.readouterr().out
     assert '# none, seed 0, pretrain\n' in printed
     assert f'tools/train.py {paper}/task.py --work-dir' in printed

@@ -37,7 +37,10 @@ def convert(tmp_path, monkeypatch, capsys):
         albef.main()
         model = MODELS.build(Config.fromfile(config).model).eval()
         load_weights(model, out)  # refuses a checkpoint that lacks weights
-        return model, capsys.readouterr().out
+        report = capsys.readouterr().out
+        tensors = torch.load(out, weights_only=True)['state_dict']
+        assert f'{out}: {len(tensors)} tensors\n' in report
+        return model, report
 
     return make
 

@@ -10,7 +10,7 @@ from tools.analysis import anchor_statistics
 from tools.analysis.anchor_statistics import location_rows, next_of_another, pair_statistics
 from xmodal.apis.location import Location
 from xmodal.engine.errors import ConfigError
-from xmodal.engine.launch import build_runner
+from xmodal.models import AlbefPretrainer
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 
@@ -87,17 +87,19 @@ def test_one_image_has_no_mismatched_pair():
 
 
 def test_the_tool_prints_the_statistics_of_a_trained_model(
-    tiny_config, tiny_world, tmp_path, monkeypatch, capsys
+    tiny_config, trained, tiny_world, tmp_path, monkeypatch, capsys
 ):
-    tiny_config.train_cfg.max_epochs = 1
-    runner = build_runner(tiny_config)
-    runner.train()
     config = f'{tmp_path}/config.py'
     tiny_config.dump(config)
     instances = ['--instances', f'{tiny_world}/coco/instances_test.json']
-    arguments = [config, f'{runner.work_dir}/epoch_1.pth', *instances]
+    arguments = [config, str(trained), *instances]
     monkeypatch.setattr(sys, 'argv', ['anchor_statistics.py', *arguments])
+    encoded, encode = [], AlbefPretrainer.encode_image
+    monkeypatch.setattr(
+        AlbefPretrainer, 'encode_image', lambda model, x: encoded.append(len(x)) or encode(model, x)
+    )
     anchor_statistics.main()
+    assert encoded == [10]  # each image once
     printed = capsys.readouterr().out
     for line in (
         'anchor share',

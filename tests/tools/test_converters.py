@@ -31,10 +31,17 @@ def load(path):
     return json.loads(path.read_text())
 
 
-def test_a_table_becomes_a_list_with_one_item_per_image(tmp_path, monkeypatch):
+@pytest.mark.parametrize(('suffix', 'separator'), [('csv', ','), ('TSV', '\t'), ('txt', ',')])
+def test_a_table_becomes_a_list_with_one_item_per_image(tmp_path, monkeypatch, suffix, separator):
     touch(tmp_path, 'a/1.jpg', '2.jpg')
-    table = tmp_path / 'captions.csv'
-    table.write_text('image,caption\na/1.jpg,"one, two"\n2.jpg,three\na/./1.jpg,four\n')
+    table = tmp_path / f'captions.{suffix}'
+    rows = (
+        ('image', 'caption'),
+        ('a/1.jpg', '"one, two"'),
+        ('2.jpg', 'three'),
+        ('a/./1.jpg', 'four'),
+    )
+    table.write_text(''.join(f'{separator.join(row)}\n' for row in rows))
     out = tmp_path / 'train.json'
     run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
     assert load(out) == [

@@ -9,7 +9,6 @@ import torch
 from tools.analysis import deletion_curves
 from tools.analysis.deletion_curves import area, deletion_curve, interval
 from xmodal.engine.errors import ConfigError
-from xmodal.engine.launch import build_runner
 from xmodal.registry import DATASETS, MODELS
 
 
@@ -38,13 +37,12 @@ def test_patches_get_the_mean_colour_in_the_order_that_is_given():
     assert float(area(curve)[1]) == pytest.approx(float(sum(steps)))
 
 
-def test_the_tool_prints_the_areas_of_a_trained_model(tiny_config, tmp_path, monkeypatch, capsys):
-    tiny_config.train_cfg.max_epochs = 1
-    runner = build_runner(tiny_config)
-    runner.train()
+def test_the_tool_prints_the_areas_of_a_trained_model(
+    tiny_config, trained, tmp_path, monkeypatch, capsys
+):
     config = f'{tmp_path}/config.py'
     tiny_config.dump(config)
-    arguments = [config, f'{runner.work_dir}/epoch_1.pth', '--images', '6', '--steps', '4']
+    arguments = [config, str(trained), '--images', '6', '--steps', '4']
     monkeypatch.setattr(sys, 'argv', ['deletion_curves.py', *arguments])
     deletion_curves.main()
     printed = capsys.readouterr().out

@@ -16,6 +16,7 @@ from xmodal.apis.location import measure_location
 from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError
+from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.registry import DATASETS
 from xmodal.visualization.charts import read_scalars, select_curves
 
@@ -115,7 +116,8 @@ def test_it_shows_how_well_maps_find_the_objects_of_words(run, few_curves, tiny_
     dataset = DATASETS.build(config.test_dataloader.dataset)
     file = tiny_world / 'coco/instances_test.json'
     rows = range(len(dataset))
-    location = measure_location(inferencer.model, dataset, stack_images, rows, [file])
+    captions = encode_first_captions(inferencer.model, dataset, rows, stack_images)
+    location = measure_location(inferencer.model, captions, [file])
     assert location.among
     named = {f'{name},\namong named objects': aucs for name, aucs in location.among.items()}
     shown = re.findall(r'<tr><td>([^<]+)</td><td>([\d.]+)</td><td>([\d. ]*)</td></tr>', page)

@@ -162,6 +162,24 @@ def test_a_cache_that_cannot_be_written_serves_what_it_has(server, tmp_path, mon
             download(server.url, type(file)('/proc/xmodal/weights.pth'), HASH)
 
 
+@pytest.mark.parametrize('name', ['weights.pth.part', 'weights.pth.part.tag'])
+def test_what_another_user_has_left_of_a_file_is_named(server, tmp_path, monkeypatch, name):
+    server.lengths = [1000] * 4
+    with pytest.raises(ConnectionError):
+        download(server.url, tmp_path / 'weights.pth', HASH)
+
+    def refuse(file, *args, **kwargs):  # as the system does, but not to root
+        if Path(file).name == name:
+            raise PermissionError(13, 'Permission denied', str(file))
+        return open(file, *args, **kwargs)
+
+    monkeypatch.setattr(module, 'open', refuse, raising=False)
+    monkeypatch.setattr(Path, 'open', refuse)
+    with pytest.raises(PermissionError, match=f'/{name} was left by .*: delete it, or .*XMODAL_HO'):
+        download(server.url, tmp_path / 'weights.pth', HASH)
+    assert (tmp_path / 'weights.pth.part').stat().st_size == 4000
+
+
 def test_of_two_processes_one_downloads(server, tmp_path):
     code = (
         'import sys; from pathlib import Path; from xmodal.zoo.download import download;'

@@ -157,8 +157,15 @@ def test_the_card_of_a_run_shows_its_training(trained, tmp_path):
         (run / f'test/{time}/{time}.json').write_text(json.dumps(metrics))
         config.load_from = str(run / f'epoch_{tested}.pth')
         config.dump(run / f'test/{time}/vis_data/config.py')
+    broken = "_base_ = 'moved.py'"
+    (run / 'test/0/vis_data').mkdir(parents=True)
+    (run / 'test/0/0.json').write_text('{}')
+    (run / 'test/0/vis_data/config.py').write_text(broken)  # earlier than the one that it takes
     exported = read_run(str(run))
     assert exported.card['metrics'] == {'rsum': 300}
+    given = run / 'test/2/2.json'
+    (given.parent / 'vis_data/config.py').write_text(broken)
+    assert read_run(str(run), metrics_file=given).card['metrics'] == {'rsum': 200}
     axes = exported.card['figures']['Training'].axes
     drawn = {a.get_title('left'): a.lines[0].get_ydata() for a in axes if a.get_visible()}
     assert drawn.keys() == {'loss', 'lr'} and list(drawn['loss']) == [9, 8, 7, 6, 5]

@@ -20,14 +20,13 @@ Without all of the test set, images are spread evenly over it.
 """
 
 import argparse
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import torch
 from rich.console import Console
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 
 from xmodal.apis import load_model
 from xmodal.apis.location import Location, measure_location
@@ -38,7 +37,7 @@ from xmodal.datasets.referring import ReferringDataset
 from xmodal.engine.command_line import Options, at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import merge_options, read_config
-from xmodal.evaluation.first_captions import encode_first_captions
+from xmodal.evaluation.first_captions import EncodedCaptions, encode_first_captions
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Tokens
 from xmodal.visualization.anchors import find_position
@@ -71,8 +70,8 @@ def pair_statistics(model: nn.Module, image: Tokens, text: Tokens) -> dict[str, 
     position = model.backbone.position
     relation = model.relate(image, text)
     first = int(model.backbone.image_encoder.has_cls)
-    regions = None if first else image.full_mask()
-    statistics = position.statistics(relation, text.attention_mask, regions)
+    patches = image.content_mask(bool(first))
+    statistics = position.statistics(relation, text.attention_mask, patches)
     if relation.distance is None:
         return statistics
     distance = relation.distance[:, first:, 1:]
@@ -109,22 +108,34 @@ def next_of_another(image_ids: Tensor) -> Tensor:
     return steps.masked_fill(is_same.cpu(), len(rows)).argmin(1)
 
 
-@torch.no_grad()
-def pair_means(
-    model: nn.Module, dataset: Dataset, collate: Callable, rows: Sequence[int]
-) -> dict[str, dict[str, float]]:
-    """Means of the statistics over matched and over mismatched pairs of some samples, by name."""
-    sums = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
-    for batch, _, image, text in encode_first_captions(model, dataset, rows, collate, 'images'):
-        others = text.select(next_of_another(batch.image_ids))
-        for kind, paired in (('matched', text), ('mismatched', others)):
-            for name, values in pair_statistics(model, image, paired).items():
-                sums[kind][name].append(values)
-    return {
-        # A pair that no anchor reaches has no P.
-        kind: {name: float(torch.cat(parts).nanmean()) for name, parts in statistics.items()}
-        for kind, statistics in sums.items()
-    }
+class PairMeans:
+    """Means of the statistics over matched and over mismatched pairs.
+
+    Args:
+        model: in eval mode, with ACE-RPE.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self._values = {kind: defaultdict(list) for kind in ('matched', 'mismatched')}
+
+    @torch.no_grad()
+    def counting(self, captions: Iterable[EncodedCaptions]) -> Iterator[EncodedCaptions]:
+        """Passes images and captions on, and counts their pairs."""
+        for encoded in captions:
+            others = encoded.text.select(next_of_another(encoded.batch.image_ids))
+            for kind, text in (('matched', encoded.text), ('mismatched', others)):
+                for name, values in pair_statistics(self.model, encoded.image, text).items():
+                    self._values[kind][name].append(values)
+            yield encoded
+
+    def means(self) -> dict[str, dict[str, float]]:
+        """By the kind of pairs and the name of the statistic."""
+        return {
+            # A pair that no anchor reaches has no P.
+            kind: {name: float(torch.cat(parts).nanmean()) for name, parts in statistics.items()}
+            for kind, statistics in self._values.items()
+        }
 
 
 def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], Location | None]:
@@ -146,11 +157,13 @@ def measure(args: argparse.Namespace) -> tuple[dict[str, dict[str, float]], Loca
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     rows = evenly_spaced(range(len(dataset)), args.images)
-    samples = model, dataset, collate, rows
-    location = None
+    pairs, location = PairMeans(model), None
+    captions = pairs.counting(encode_first_captions(model, dataset, rows, collate, 'images'))
     if args.instances or isinstance(dataset, ReferringDataset):
-        location = measure_location(*samples, args.instances)
-    return pair_means(*samples), location
+        location = measure_location(model, captions, args.instances)
+    else:
+        deque(captions, maxlen=0)
+    return pairs.means(), location
 
 
 def location_rows(location: Location, targets: str) -> Iterator[tuple[str, str]]:

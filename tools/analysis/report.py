@@ -30,6 +30,7 @@ from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.errors import ConfigError
+from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.registry import DATASETS, FUNCTIONS, LOOPS
@@ -141,7 +142,8 @@ def measure_aucs(
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     rows = evenly_spaced(range(len(dataset)), IMAGES)
-    location = measure_location(model, dataset, collate, rows, instances)
+    captions = encode_first_captions(model, dataset, rows, collate, 'maps')
+    location = measure_location(model, captions, instances)
     among = {f'{name},\n{location.scope}': values for name, values in location.among.items()}
     return {name: values.tolist() for name, values in (location.aucs | among).items()}
 

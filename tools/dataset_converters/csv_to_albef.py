@@ -21,7 +21,7 @@ from xmodal.datasets.albef_writer import write_albef_json
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
 from xmodal.fields import shorten
-from xmodal.files import FileError, reads, require_new
+from xmodal.files import SEPARATORS, FileError, reads, require_new
 
 _MAX_ROW = 1 << 20  # characters: a table whose quotes never close is one row
 
@@ -75,7 +75,8 @@ def gather(
     """
     captions: dict[str, list[str]] = {}
     lines_without: list[int] = []
-    delimiter, name = ('\t', 'tab') if table.suffix == '.tsv' else (',', 'comma')
+    delimiter = SEPARATORS.get(table.suffix.lower(), ',')
+    name = 'tab' if delimiter == '\t' else 'comma'
     with open(table, newline='', encoding='utf-8-sig') as file:
         lines = _Lines(file)
         # Strict: a quote that is never closed would make all rows that follow one caption.

@@ -16,10 +16,12 @@ the checkpoint is loaded.
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
 from xmodal.files import require_new
 
 
@@ -45,18 +47,12 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     # These take seconds to import; a wrong command line is told at once.
-    from xmodal.converters.albef import convert_file
-    from xmodal.engine.launch import read_config
-    from xmodal.registry import MODELS, register_all
+    with quick_imports():
+        from xmodal.converters.albef import convert_file
+        from xmodal.converters.converted import convert_for_config
 
-    register_all()
-    model = MODELS.build(read_config(args.config, 'model').model)
-    converted = convert_file(args.source, model, args.image_blocks)
-    converted.write(args.out, args.source)
-    idle = len(list(converted.reports.values())[-1])
-    print(f'{args.source}: {converted.description}')
-    print(f'{args.out}: {len(converted.state_dict) - idle} tensors')
-    print(converted.report())
+    convert = partial(convert_file, image_blocks=args.image_blocks)
+    convert_for_config(convert, args.source, args.out, args.config)
 
 
 if __name__ == '__main__':

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from xmodal.engine.command_line import ShowDefaults, at_least
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
 from xmodal.files import require_new
 
 
@@ -36,7 +37,8 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     # This takes seconds to import; a wrong command line is told at once.
-    from xmodal.converters.data2vec2 import convert_file
+    with quick_imports():
+        from xmodal.converters.data2vec2 import convert_file
 
     print(*convert_file(args.source, args.out, args.heads), sep='\n')
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
+from xmodal.files import require_new
 
 
 def parse_args() -> argparse.Namespace:
@@ -27,18 +29,18 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Writes the final weights."""
     args = parse_args()
-    # These take seconds to import; a wrong command line is told at once.
-    import torch
-
-    from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
-    from xmodal.engine.checkpoint import load_weights
-    from xmodal.engine.hooks.weight_ema import KEY
-    from xmodal.engine.launch import read_config
-    from xmodal.files import require_new
-    from xmodal.lora import merge_lora
-    from xmodal.registry import MODELS, register_all
-
     require_new('out', args.out)
+    # These take seconds to import; a wrong command line is told at once.
+    with quick_imports():
+        import torch
+
+        from xmodal.checkpoint_file import read_checkpoint, write_checkpoint
+        from xmodal.engine.checkpoint import load_weights
+        from xmodal.engine.hooks.weight_ema import KEY
+        from xmodal.engine.launch import read_config
+        from xmodal.lora import merge_lora
+        from xmodal.registry import MODELS, register_all
+
     register_all()
     model = MODELS.build(read_config(args.config, 'model').model)
     load_weights(model, args.checkpoint)

@@ -15,6 +15,7 @@ import argparse
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
 from xmodal.files import require_new
 
 
@@ -38,24 +39,20 @@ def main() -> None:
     args = parse_args()
     require_new('out', args.out)
     # These take seconds to import; a wrong command line is told at once.
-    from xmodal.checkpoint_file import write_checkpoint
-    from xmodal.converters import lxmert
-    from xmodal.engine.launch import read_config
-    from xmodal.files import explain_errors
-    from xmodal.registry import MODELS, register_all
+    with quick_imports():
+        from xmodal.checkpoint_file import write_checkpoint
+        from xmodal.converters import lxmert
+        from xmodal.converters.converted import convert_for_config
+        from xmodal.files import explain_errors
 
-    if args.export:
-        weights = lxmert.read_weights(args.source)
-        with explain_errors(args.source, lxmert.LAYOUT):
-            content, unused = lxmert.export(weights, args.export)
-        write_checkpoint(args.out, content)
-        print(f'not exported, no such name in LXMERT: {len(unused)}', *unused, sep='\n  ')
-    else:
-        register_all()
-        model = MODELS.build(read_config(args.config, 'model').model)
-        converted = lxmert.convert_file(args.source, model)
-        converted.write(args.out, args.source)
-        print(f'{args.out}: {len(converted.state_dict)} tensors', converted.report(), sep='\n')
+    if args.config:
+        convert_for_config(lxmert.convert_file, args.source, args.out, args.config)
+        return
+    weights = lxmert.read_weights(args.source)
+    with explain_errors(args.source, lxmert.LAYOUT):
+        content, unused = lxmert.export(weights, args.export)
+    write_checkpoint(args.out, content)
+    print(f'not exported, no such name in LXMERT: {len(unused)}', *unused, sep='\n  ')
 
 
 if __name__ == '__main__':

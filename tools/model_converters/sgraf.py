@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 
 from xmodal.engine.errors import run_or_explain
+from xmodal.engine.imports import quick_imports
 from xmodal.files import require_new
 
 
@@ -27,19 +28,15 @@ def parse_args() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Converts a file."""
+    """Converts a file and reports."""
     args = parse_args()
     require_new('out', args.out)
     # These take seconds to import; a wrong command line is told at once.
-    from xmodal.converters.sgraf import convert_file
-    from xmodal.engine.launch import read_config
-    from xmodal.registry import MODELS, register_all
+    with quick_imports():
+        from xmodal.converters.converted import convert_for_config
+        from xmodal.converters.sgraf import convert_file
 
-    register_all()
-    model = MODELS.build(read_config(args.config, 'model').model)
-    converted = convert_file(args.source, model)
-    converted.write(args.out, args.source)
-    print(f'{args.out}: {len(converted.state_dict)} tensors')
+    convert_for_config(convert_file, args.source, args.out, args.config)
 
 
 if __name__ == '__main__':

@@ -8,6 +8,8 @@ from mmengine.config import Config
 
 from xmodal.engine.launch import read_config
 
+_OF_TRAINING = ('train_', 'val_', 'optim_wrapper', 'param_scheduler')  # how their keys begin
+
 
 class Override(NamedTuple):
     """Changes to the configs of stages.
@@ -64,8 +66,19 @@ class Stage(NamedTuple):
         return {key: value for key, value in override.changes.items() if self.takes_key(key)}
 
     def options_with(self, override: Override) -> dict[str, object]:
-        """What an override and the table change in the config of this stage."""
-        return self.taken(override) | self.options
+        """What an override and the table change in the config of this stage.
+
+        A test has what its training has, for their models must be equal; but its config may have no
+        training, or another one.
+        """
+        options = self.taken(override) | self.options
+        if not self.tests_only:
+            return options
+        return {
+            key: value
+            for key, value in options.items()
+            if not key.startswith(_OF_TRAINING) or _has_section(self.merged({}), key)
+        }
 
     def merged(self, options: dict[str, object]) -> Config:
         """The config with options merged into it as tools/train.py does. Not to be changed."""
@@ -160,6 +173,16 @@ def needed_stages(stages: dict[str, Stage], columns: list[Column]) -> dict[str, 
         needed.add(name)
         waiting += stages[name].needs
     return {name: stage for name, stage in stages.items() if name in needed}
+
+
+def _has_section(config: Config, key: str) -> bool:
+    """Whether a config has the dict or the list whose item a dotted key is."""
+    section = config
+    for name in key.split('.')[:-1]:
+        if isinstance(section, list):
+            section = {str(index): item for index, item in enumerate(section)}
+        section = section.get(name) if isinstance(section, dict | Config) else None
+    return section is not None
 
 
 @cache

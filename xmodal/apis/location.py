@@ -1,17 +1,16 @@
 """Whether the maps of a model find what words name and what expressions refer to."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 
 from xmodal import functional as F
 from xmodal.errors import ConfigError
-from xmodal.evaluation.first_captions import EncodedCaptions, encode_first_captions
+from xmodal.evaluation.first_captions import EncodedCaptions
 from xmodal.evaluation.location import (
     NamedBox,
     map_aucs,
@@ -65,19 +64,14 @@ class Location(NamedTuple):
 
 
 def measure_location(
-    model: nn.Module,
-    dataset: Dataset,
-    collate: Callable,
-    rows: Sequence[int],
-    instances: Sequence[Path] = (),
+    model: nn.Module, captions: Iterable[EncodedCaptions], instances: Sequence[Path] = ()
 ) -> Location:
     """Measures the maps of words against the objects that they name, or of expressions.
 
     Args:
         model: in eval mode; relates images and texts, as AlbefPretrainer.
-        dataset: images with their captions; without instances a ``ReferringDataset`` in test mode.
-        collate: makes a batch of samples.
-        rows: indices of the samples; of an image only the first caption is read.
+        captions: images with their first captions (:func:`encode_first_captions`); without
+            instances those of a ``ReferringDataset`` in test mode.
         instances: files of COCO's instances of the images; without them the true box of each
             expression is looked for, by the mean of the maps of its words.
 
@@ -92,7 +86,7 @@ def measure_location(
                 objects[image] += boxes
     aucs, among, shares = [], [], []
     delta = getattr(find_position(model), 'delta', None)
-    for maps, on_object, on_others in _targets(model, dataset, collate, rows, objects):
+    for maps, on_object, on_others in _targets(model, captions, objects):
         aucs.append(map_aucs(maps, on_object))
         on_one = on_object ^ on_others  # tokens on both are left out
         if (on_object & on_one).any() and (on_others & on_one).any():
@@ -123,10 +117,10 @@ def _means(aucs: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def _targets(
-    model: nn.Module, dataset: Dataset, collate: Callable, rows: Sequence[int], objects: dict | None
+    model: nn.Module, captions: Iterable[EncodedCaptions], objects: dict | None
 ) -> Iterator[Target]:
     """The targets of some samples, batch by batch."""
-    for encoded in encode_first_captions(model, dataset, rows, collate, 'maps'):
+    for encoded in captions:
         if objects is not None:
             yield from _words(model, encoded, objects)
         else:

@@ -3,11 +3,14 @@
 import argparse
 import ast
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mmengine.config import DictAction
+
+_QUOTED = re.compile(r"""(['"])((?!\1).)*\1""")
 
 
 class ShowDefaults(argparse.ArgumentDefaultsHelpFormatter):
@@ -76,8 +79,8 @@ class Options(DictAction):
 def read_value(text: str) -> Any:
     """The value that a text stands for on a command line: ``1e-3``, ``a b``, ``1,2``, ``["a b"]``.
 
-    A list or tuple is read as Python does, or else as MMEngine does, which needs no quotes but
-    deletes all spaces.
+    A text with commas is a list, unless it is in quotes: ``'a,b'``. What is in brackets is read as
+    Python does, or else as MMEngine does, which needs no quotes but deletes all spaces.
     """
     bare = text.strip('\'"')
     if bare.startswith(('(', '[')):
@@ -87,7 +90,7 @@ def read_value(text: str) -> Any:
             value = None
         if isinstance(value, list | tuple):
             return value
-    elif ',' not in text:
+    elif ',' not in text or _QUOTED.fullmatch(text):
         return DictAction._parse_int_float_bool(bare)
     return DictAction._parse_iterable(text)
 

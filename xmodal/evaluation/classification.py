@@ -103,7 +103,7 @@ class ReasoningMetric(TaskMetric):
         return {'accuracy': in_percent([r['predicted'] == r['label'] for r in records])}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """``accuracy`` and, if the annotations have groups, ``consistency``, in percent.
+        """``consistency`` in percent, if the annotations have groups.
 
         Raises:
             ValueError: when two samples have the same identifier.
@@ -117,11 +117,9 @@ class ReasoningMetric(TaskMetric):
                 f'{len(records)} samples have {len(labels)} different identifiers: does '
                 'dataset.ann_file name a file twice?'
             )
-        hits = [predicted[identifier] == label for identifier, label in labels.items()]
-        metrics = {'accuracy': percentage(hits)}
-        if all(groups.values()):
-            metrics['consistency'] = consistency(predicted, labels, groups)
-        return metrics
+        if not all(groups.values()):
+            return {}
+        return {'consistency': consistency(predicted, labels, groups)}
 
     def submission(self, records: list[dict]) -> str:
         """One line per prediction."""

@@ -66,11 +66,10 @@ class SkillMetric(MinimalPairMetric):
         self.ceilings, self.min_count = dict(ceilings or {}), min_count
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """The figures by way, and chance."""
+        """Chance, by skill and over all of them."""
         chances = self._chances(records)
         named = {f'chance/{skill}': value for skill, value in chances.items()}
-        named['chance/mean'] = fmean(chances.values())
-        return super().compute_metrics(records) | named
+        return named | {'chance/mean': fmean(chances.values())}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether the true text is chosen, over the samples of each skill."""
@@ -129,9 +128,8 @@ class WinogroundMetric(MinimalPairMetric):
         return {**record, 'query_group': record['group']}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """The three scores by way, and chance."""
-        chance = {'chance/text': 25.0, 'chance/image': 25.0, 'chance/group': 100 / 6}
-        return super().compute_metrics(records) | chance
+        """Chance."""
+        return {'chance/text': 25.0, 'chance/image': 25.0, 'chance/group': 100 / 6}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The scores of the example of each sample.
@@ -171,10 +169,9 @@ class StatementMetric(MinimalPairMetric):
     """
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """Accuracy and AUC by way, and chance."""
+        """AUC by way, and chance."""
         labels = np.array([record['label'] for record in records])
-        metrics = super().compute_metrics(records)
-        metrics['chance/accuracy'] = float(100 * max(labels.mean(), 1 - labels.mean()))
+        metrics = {'chance/accuracy': float(100 * max(labels.mean(), 1 - labels.mean()))}
         if 0 < labels.mean() < 1:
             from scipy.stats import mannwhitneyu  # takes half a second, which other runs save
 

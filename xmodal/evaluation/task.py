@@ -83,15 +83,15 @@ class TaskMetric(BaseMetric):
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The results of each record, by name of the metric (:class:`QueryResults`).
 
-        A verdict takes the higher figure for the better one, and its margin is in points: give
-        shares in percent, and an error as its negative.
+        Their means, without rank and score, are figures of the metric. A verdict takes the higher
+        one for the better one, and its margin is in points: give shares in percent, and an error as
+        its negative.
         """
         return {}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
-        """The figures: the means of ``query_columns`` without its rank and score."""
-        columns = self.query_columns(records)
-        return means({name: columns[name] for name in columns if name not in DETAILS})
+        """The figures that are no means of ``query_columns``."""
+        return {}
 
     def process(self, data_batch: dict | None, data_samples: Sequence[dict]) -> None:
         """Keeps the records of a batch.
@@ -133,15 +133,19 @@ class TaskMetric(BaseMetric):
             content = self.submission(records)
             with atomic_open(Path(self.save_predictions)) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
-        metrics = self.compute_metrics(records)
+        columns = self.query_columns(records)
+        figures = {name: column for name, column in columns.items() if name not in DETAILS}
+        metrics = means(figures) | self.compute_metrics(records)
         if self.keeps_queries:
-            self.queries = self._query_results(records, metrics)
+            self.queries = self._query_results(records, columns, metrics)
         return add_prefix(metrics, self.prefix)
 
-    def _query_results(self, records: list[dict], metrics: dict[str, float]) -> Queries:
-        columns = {k: np.array(v, dtype=float) for k, v in self.query_columns(records).items()}
+    def _query_results(
+        self, records: list[dict], columns: dict[str, list[float]], metrics: dict[str, float]
+    ) -> Queries:
         if not columns:
             return {}
+        columns = {name: np.array(values, dtype=float) for name, values in columns.items()}
         self._check_columns(columns, len(records), metrics)
         ids, groups = (
             np.array([str(record[name]) for record in records])
@@ -182,8 +186,12 @@ def in_percent(hits: Sequence[float]) -> list[float]:
 
 
 def means(columns: dict[str, Sequence[float]]) -> dict[str, float]:
-    """The figures that results query by query come to: the means over the queries that count."""
-    return {name: fmean(x for x in column if not isnan(x)) for name, column in columns.items()}
+    """The figures that results query by query come to: the means over the queries that count.
+
+    A column of which no query counts has no figure.
+    """
+    counted = {name: [x for x in column if not isnan(x)] for name, column in columns.items()}
+    return {name: fmean(values) for name, values in counted.items() if values}
 
 
 def where(values: Sequence[float], counts: Sequence[bool]) -> list[float]:

@@ -50,8 +50,9 @@ def read_run(name: str, checkpoint: Path | None = None, metrics_file: Path | Non
     if folder.is_dir() and not is_exported:
         config_file, checkpoint = config_and_checkpoint(folder, checkpoint)
         config = read_config(str(config_file))
-        tests = [x for x in sorted(folder.glob('test/*/*.json')) if _tests(x, checkpoint)]
-        metrics_file = metrics_file or (tests[-1] if tests else None)
+        if metrics_file is None:
+            latest_first = sorted(folder.glob('test/*/*.json'), reverse=True)
+            metrics_file = next((x for x in latest_first if _tests(x, checkpoint)), None)
         card = _describe(config, checkpoint)
         if any(folder.glob('*/vis_data/scalars.json')):
             curves = select_curves(read_scalars(folder))

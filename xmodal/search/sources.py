@@ -14,11 +14,10 @@ from xmodal.datasets.region_store import RegionStore, open_stores
 from xmodal.datasets.transforms.regions import is_crop
 from xmodal.errors import FileError
 from xmodal.fields import Fields, as_objects
-from xmodal.files import read_json, reads
+from xmodal.files import SEPARATORS, read_json, reads
 from xmodal.structures import Regions
 
-TABLES = {'.csv': ',', '.tsv': '\t'}  # what separates their cells
-LISTS = (*TABLES, '.json')
+LISTS = (*SEPARATORS, '.json')
 _MISSING = -1  # in the place of the size and the time of a file that is not there
 
 
@@ -196,7 +195,7 @@ def _shard_entries(file: Path) -> Iterator[Entry]:
 @reads("a table in UTF-8 whose header has a column 'image'")
 def _table_names(file: Path) -> list[str]:
     with open(file, newline='', encoding='utf-8-sig') as table:
-        rows = csv.DictReader(table, delimiter=TABLES[file.suffix.lower()])
+        rows = csv.DictReader(table, delimiter=SEPARATORS[file.suffix.lower()])
         return [Fields(row, f'line {rows.line_num}').name('image') for row in rows]
 
 

@@ -140,6 +140,12 @@ class Tokens(NamedTuple):
         first = int(has_cls)
         return self.embeddings[:, first:], self.full_mask()[:, first:]
 
+    def content_mask(self, has_cls: bool = True) -> Tensor:
+        """Tokens that are neither padding nor [CLS], which regions do not have, (B, L) bool."""
+        mask = self.full_mask().clone()
+        mask[:, : int(has_cls)] = False
+        return mask
+
     def require_places(self) -> None:
         """Refuses the tokens of an image that are nowhere.
 

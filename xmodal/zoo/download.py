@@ -56,7 +56,8 @@ def download(url: str, file: Path, sha256: str | None = None) -> Path:
         FileNotFoundError: when the server has no such file.
         ConnectionError: when the server cannot be reached, or the connection breaks again and
             again.
-        PermissionError: when the cache cannot be written to.
+        PermissionError: when the cache, or what another user has left of the file, cannot be
+            written to.
         ValueError: when the file has another hash.
     """
     return once(file, lambda: _download(url, file, sha256))
@@ -70,6 +71,12 @@ def _download(url: str, file: Path, sha256: str | None) -> None:
             break
         except HTTPError as error:
             _raise_refusal(url, error)
+        except PermissionError as error:  # the folder has been written to
+            raise PermissionError(
+                f'{error.filename} was left by a download that ended early, perhaps of another '
+                f'user, and cannot be continued ({error.strerror}): delete it, or name another '
+                'folder by the environment variable XMODAL_HOME'
+            ) from error
         except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
             size = part.stat().st_size if part.exists() else 0
             if attempt + 1 == _ATTEMPTS:

@@ -275,6 +275,15 @@ def test_mlm_and_mim_overfit_a_few_pairs(build, batch):
         )
 
     assert is_done(overfit(model, data, 100, is_done))
+    head, colours = model.heads['mim'], data.images[:, :, 0, 0]  # each image is of one
+    with torch.no_grad():
+        mask = head.mask_patches(data.images)
+        image = model.backbone.image_tokens(data.images, mask, head.mask_token)
+        text = model.encode_text(data.input_ids, data.attention_mask).tokens
+        pixels = head.decoder(model.fuse(image, text).image_tokens[:, 1:]).unflatten(2, (3, -1))
+    error = (pixels - colours[:, None, :, None]).abs()[mask].mean()
+    blind = (colours[0] - colours[1]).abs().mean() / 2  # of the best constant
+    assert error < 0.3 * blind
 
 
 def test_the_anchor_loss_overfits_a_few_pairs(build, batch):

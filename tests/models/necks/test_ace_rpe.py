@@ -152,35 +152,30 @@ def test_the_uniform_position_does_not_depend_on_tokens(tokens, build_position):
 
 
 @pytest.mark.parametrize('name', ['ace_rpe', 'uniform'])
-def test_statistics_are_shares_of_real_pairs(tokens, build_position, name):
-    image, text = tokens(batch=3)
+@pytest.mark.parametrize('has_cls', [True, False])
+def test_statistics_are_shares_of_real_pairs(build_position, name, has_cls):
+    first = int(has_cls)  # a grid after [CLS], or regions, both padded
+    image_mask = torch.tensor([[True] * (first + 9), [True] * (first + 5) + [False] * 4])
+    text_mask = torch.tensor([[True] * 5, [True, True, True, False, False]])
+    where = dict(grid_size=(3, 3)) if has_cls else dict(boxes=torch.rand(2, 9, 4))
+    image = Tokens(torch.randn(2, first + 9, 32), image_mask, **where)
+    text = Tokens(torch.randn(2, 5, 32), text_mask)
     position = build_position(name)
     relation = position.relate(image, text)
-    actual = position.statistics(relation, text.attention_mask)
-    for b in range(3):
-        words = int(text.attention_mask[b].sum())
-        masked = relation.distance[b, 1:, 1:words].isinf().float().mean()
-        torch.testing.assert_close(actual['masked_share'][b], masked)
-        if name == 'ace_rpe':
-            anchors = (relation.similarity[b, 1:, 1:words] >= 0.05).float().mean()
-            torch.testing.assert_close(actual['anchor_share'][b], anchors)
+    actual = position.statistics(relation, text_mask, image.content_mask(has_cls))
     assert ('anchor_share' in actual) == (name == 'ace_rpe')
-
-
-def test_statistics_of_regions_leave_out_padded_regions(build_position):
-    boxes = torch.rand(2, 4, 4)
-    image_mask = torch.tensor([[True] * 4, [True, True, False, False]])
-    text_mask = torch.tensor([[True] * 5, [True, True, True, False, False]])
-    image = Tokens(torch.randn(2, 4, 32), image_mask, boxes=boxes)
-    text = Tokens(torch.randn(2, 5, 32), text_mask)
-    position = build_position('ace_rpe')
-    relation = position.relate(image, text)
-    actual = position.statistics(relation, text_mask, image_mask)
-    for b, (regions, words) in enumerate([(4, 5), (2, 3)]):
-        masked = relation.distance[b, :regions, 1:words].isinf().float().mean()
-        anchors = (relation.similarity[b, :regions, 1:words] >= 0.05).float().mean()
-        torch.testing.assert_close(actual['masked_share'][b], masked)
-        torch.testing.assert_close(actual['anchor_share'][b], anchors)
+    for b, (patches, words) in enumerate([(9, 5), (5, 3)]):
+        pairs = [
+            (b, first + patch, word, group)
+            for patch in range(patches)
+            for word in range(1, words)
+            for group in range(position.groups)
+        ]
+        masked = sum(math.isinf(relation.distance[pair]) for pair in pairs)
+        assert actual['masked_share'][b] == pytest.approx(masked / len(pairs))
+        if name == 'ace_rpe':
+            anchors = sum(float(relation.similarity[pair]) >= 0.05 for pair in pairs)
+            assert actual['anchor_share'][b] == pytest.approx(anchors / len(pairs))
 
 
 def test_a_text_without_words_has_no_share_of_anchors(build_position):
@@ -188,7 +183,7 @@ def test_a_text_without_words_has_no_share_of_anchors(build_position):
     image = Tokens(torch.randn(2, 10, 32), grid_size=(3, 3))
     text_mask = torch.tensor([[True] * 4, [True, False, False, False]])
     relation = position.relate(image, Tokens(torch.randn(2, 4, 32), text_mask))
-    for share in position.statistics(relation, text_mask).values():
+    for share in position.statistics(relation, text_mask, image.content_mask()).values():
         assert share.isfinite().all() and share[1] == 0
 
 

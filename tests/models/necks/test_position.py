@@ -23,7 +23,7 @@ def test_a_plug_in_that_overrides_nothing_changes_nothing(tokens, build_position
     assert position.relate(image, text) is None
     assert position.self_bias(0, text) is None
     assert all(term is None for term in position.cross_terms(0, None, 'text'))
-    assert position.statistics(None, text.attention_mask) == {}
+    assert position.statistics(None, text.attention_mask, image.content_mask()) == {}
 
 
 @pytest.mark.parametrize('name', ['ape', 'rpe', 'ape+rpe', 'ace_rpe', 'anchor_ape'])

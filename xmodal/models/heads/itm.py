@@ -77,10 +77,8 @@ class ITMHead(PretrainHead):
         values = self.classification_loss(self(fused.text_tokens), labels, weights)
         image, text, pairs = request.image, request.text, request.pairs
         words = text.full_mask()[pairs[:, 1]]
-        regions = None  # whose positions are in the relation from the first on, without [CLS]
-        if not model.backbone.image_encoder.has_cls:
-            regions = image.full_mask()[pairs[:, 0]]
-        figures = model.backbone.position.statistics(fused.relation, words, regions)
+        patches = image.content_mask(model.backbone.image_encoder.has_cls)[pairs[:, 0]]
+        figures = model.backbone.position.statistics(fused.relation, words, patches)
         return values | by_match(figures, labels.bool(), weights > 0)
 
     def sample_pairs(self, logits: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor]:

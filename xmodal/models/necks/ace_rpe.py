@@ -156,24 +156,19 @@ class AnchorRelativePosition(NoPosition):
 
     @torch.no_grad()
     def statistics(
-        self, relation: Relation, text_mask: Tensor, image_mask: Tensor | None = None
+        self, relation: Relation, text_mask: Tensor, image_mask: Tensor
     ) -> dict[str, Tensor]:
         """Shares of each pair of image and text, (B,); they show a collapse of the anchors.
 
         ``anchor_share``: pairs of a patch and a word that are anchors; ``masked_share``: pairs that
         no anchor reaches; both without [CLS] and padding, over all groups.
         """
-        real = text_mask[:, None, 1:, None]
-        first = 1 if image_mask is None else 0  # patches come after [CLS], regions have none
-        if image_mask is None:
-            real = real.expand(-1, relation.distance.shape[1] - 1, -1, -1)
-        else:
-            real = real & image_mask[:, :, None, None]
+        real = image_mask[:, :, None, None] & text_mask[:, None, 1:, None]
         count = (real.sum((1, 2, 3)) * self.groups).clamp(min=1)
-        masked = relation.distance[:, first:, 1:].isinf() & real
+        masked = relation.distance[:, :, 1:].isinf() & real
         shares = {'masked_share': masked.sum((1, 2, 3)) / count}
         if relation.similarity is not None:
-            anchors = F.anchor_mask(relation.similarity[:, first:, 1:], self.delta) & real
+            anchors = F.anchor_mask(relation.similarity[:, :, 1:], self.delta) & real
             shares['anchor_share'] = anchors.sum((1, 2, 3)) / count
         return shares
 

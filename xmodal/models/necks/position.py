@@ -55,14 +55,14 @@ class NoPosition(nn.Module):
         return CrossTerms()
 
     def statistics(
-        self, relation: Relation | None, text_mask: Tensor, image_mask: Tensor | None = None
+        self, relation: Relation | None, text_mask: Tensor, image_mask: Tensor
     ) -> dict[str, Tensor]:
         """Figures of each pair for the log, (B,) by name; none by default.
 
         Args:
             relation: of the pairs.
             text_mask: True for words, (B, 1 + N) bool.
-            image_mask: True for regions, (B, R) bool; None where an image is patches after [CLS].
+            image_mask: True for patches, not for [CLS], (B, 1 + M) bool; or for regions, (B, R).
         """
         return {}
 
