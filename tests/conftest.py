@@ -23,6 +23,7 @@ import torch
 from mmengine.config import Config
 from robustness.families import FAMILIES
 
+from xmodal.datasets.seeding import seed_torch
 from xmodal.datasets.shapes import WorldSpec, build_world
 from xmodal.registry import register_all
 
@@ -87,7 +88,7 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     """Lets every test draw the same numbers in any order: one that fails fails again."""
-    torch.manual_seed(0)
+    seed_torch(0)
 
 
 @pytest.fixture(scope='session')
