@@ -21,6 +21,7 @@ import pytest
 import timm
 import torch
 from mmengine.config import Config
+from mmengine.visualization import Visualizer
 from robustness.families import FAMILIES
 
 from xmodal.datasets.seeding import seed_torch
@@ -52,6 +53,15 @@ def _plain_configs() -> Iterator[None]:
     """Saves the configs of runs without layout, which takes longer than a tiny run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('mmengine.config.config.FormatCode', lambda code, **_: (code, True))
+        yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _one_canvas() -> Iterator[None]:
+    """Makes MMEngine's canvas for images once for all runners: none of them draws on it."""
+    canvas = Visualizer._initialize_fig(None, {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Visualizer, '_initialize_fig', lambda *_: canvas)
         yield
 
 
