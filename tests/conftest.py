@@ -5,6 +5,7 @@ import copy
 import gc
 import json
 import os
+import re
 import sys
 
 # Before torch or transformers are imported: no hub, and no threads that fight over few cores.
@@ -115,11 +116,11 @@ def relocated() -> Callable[[str | Path, Path], Config]:
 
     def read(file: str | Path, world: Path) -> Config:
         content = json.dumps(Config.fromfile(file).to_dict()).replace('data/shapes', str(world))
+        # At any depth: a zero-shot test has a loader of its own.
+        content = re.sub(r'"num_workers": \d+', '"num_workers": 0', content)
+        content = content.replace('"persistent_workers": true', '"persistent_workers": false')
         config = Config(json.loads(content), filename=str(file))
         config.load_from = None
-        for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
-            if config.get(name):
-                config[name].update(num_workers=0, persistent_workers=False)
         return config
 
     return read
