@@ -22,6 +22,7 @@ import pytest
 import timm
 import torch
 from mmengine.config import Config
+from mmengine.utils.dl_utils import collect_env
 from mmengine.visualization import Visualizer
 from robustness.families import FAMILIES
 
@@ -58,11 +59,15 @@ def _plain_configs() -> Iterator[None]:
 
 
 @pytest.fixture(scope='session', autouse=True)
-def _one_canvas() -> Iterator[None]:
-    """Makes MMEngine's canvas for images once for all runners: none of them draws on it."""
-    canvas = Visualizer._initialize_fig(None, {})
+def _cheap_runners() -> Iterator[None]:
+    """Does once what MMEngine does for every runner, and what no test depends on.
+
+    It makes a canvas for images, on which no run draws, and asks the C compiler for its version.
+    """
+    canvas, environment = Visualizer._initialize_fig(None, {}), collect_env()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Visualizer, '_initialize_fig', lambda *_: canvas)
+        patch.setattr('mmengine.runner.runner.collect_env', lambda: dict(environment))
         yield
 
 
