@@ -52,7 +52,7 @@ def test_the_interpreter_agrees():
 @pytest.mark.skipif(not ON_GPU and not IS_INTERPRETED, reason='needs a GPU or the interpreter')
 def test_scores_are_those_of_the_literal_loop(build, device, dtype, reasoning, pooling):
     module = build(reasoning, pooling, width=WIDTH)
-    images, captions = token_sets([REGIONS] * 2, WIDTH), token_sets([1, 4, 4, 19], WIDTH)
+    images, captions = token_sets([REGIONS] * 2, WIDTH), token_sets([1, 4, 4, 4, 19], WIDTH)
     expected = literal_logits(module, images, captions)
     actual = score_all_pairs(
         module.to(device), Tokens(torch.stack(images)), PackedTexts.from_list(captions), dtype=dtype
