@@ -5,6 +5,7 @@ Imports are read from the source, also those inside of functions; nothing is imp
 
 import ast
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -94,7 +95,12 @@ def read_imports(file, modules):
 
 
 MODULES = find_modules(ROOT)
-IMPORTS = {name: read_imports(file, MODULES) for name, file in MODULES.items()}
+
+
+@cache
+def all_imports():
+    """The imports of each module; not read by the processes that run none of these tests."""
+    return {name: read_imports(file, MODULES) for name, file in MODULES.items()}
 
 
 def package_of(module):
@@ -115,7 +121,7 @@ def violations(is_allowed):
     """The imports, module by module, that a rule on importer and imported does not allow."""
     return [
         f'{module} imports {imported}'
-        for module, imports in IMPORTS.items()
+        for module, imports in all_imports().items()
         for imported in sorted(imports)
         if not is_allowed(module, imported)
     ]
@@ -165,7 +171,7 @@ def test_nothing_in_the_package_imports_the_tools():
 
 
 def test_no_modules_import_each_other_in_a_cycle():
-    graph = {module: imports - {module} for module, imports in IMPORTS.items()}
+    graph = {module: imports - {module} for module, imports in all_imports().items()}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -71,6 +71,7 @@ def read_config(photographs, tiny_world, tmp_path):
             elif 'extractor' in load:
                 load.extractor.update(arch='test_convnext', image_size=64, pretrained=False)
         config.train_dataloader.global_batch_size = 6
+        config.default_hooks.checkpoint.interval = 100  # beside the last one
         config.work_dir = str(tmp_path / 'run')
         return config
 

@@ -1,6 +1,7 @@
 """What the trials share."""
 
 import tempfile
+from functools import cache
 
 import pytest
 from damages import write
@@ -31,11 +32,16 @@ def trials(request):
 
 @pytest.fixture(scope='session')
 def folders(tmp_path_factory):
-    """A folder with the right files of a reader."""
+    """A folder with the right files of a reader, whatever the trials before it have left there."""
 
-    def make(reader):
+    @cache
+    def make_own(name):
         folder = tmp_path_factory.mktemp('reader')
         make_folder(folder)
+        return folder
+
+    def make(reader):
+        folder = make_own(reader.name)
         for name, content in {**reader.others, reader.file: reader.content}.items():
             dump = to_pickle if name.endswith('.p') else to_json
             dump = reader.dump if name == reader.file else dump

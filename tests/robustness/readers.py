@@ -111,16 +111,17 @@ def regions(folder):
 def make_folder(folder):
     """The images and the region store that the files of all readers name."""
     pixels = np.zeros((4, 4, 3), np.uint8)
+    images = {suffix: cv2.imencode(f'.{suffix}', pixels)[1].tobytes() for suffix in ('png', 'jpg')}
     names = ['0', '1', 'val2014/COCO_val2014_000000000001', 'val2014/COCO_val2014_000000000002']
     names += ['VG_100K/1', 'VG_100K/2', 'images/train/3/train-1-0-img0']
     names += ['images/train/3/train-1-0-img1', 'images/train/3/train-2-0-img0']
     names += ['images/train/3/train-2-0-img1', 'classes/a/x', 'classes/b/x']
     names += [f'nlvr/images/3/nlvr-{n}-0-{order}' for n in (1, 2) for order in range(6)]
     for name in names:
-        for suffix in ('png', 'jpg'):
+        for suffix, content in images.items():
             file = folder / f'{name}.{suffix}'
             file.parent.mkdir(parents=True, exist_ok=True)
-            cv2.imwrite(str(file), pixels)
+            file.write_bytes(content)
     with RegionStoreWriter(folder / 'store', 'test') as writer:
         for name in ('0', '1'):
             writer.append(DetectedImage(name, 4, 4, np.ones((2, 3), np.float32)))

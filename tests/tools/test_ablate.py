@@ -33,7 +33,7 @@ from xmodal.ablation import (
 from xmodal.ablation.remaining import remaining_seconds
 from xmodal.ablation.runner import _lock
 from xmodal.ablation.runs import RECORD
-from xmodal.ablation.table import _variants
+from xmodal.ablation.table import Stage, _variants
 from xmodal.engine.checkpoint import load_start_weights
 from xmodal.engine.command_line import add_common_arguments
 from xmodal.engine.errors import ConfigError
@@ -963,3 +963,11 @@ def test_a_printed_config_is_the_rows(tmp_path, monkeypatch, capsys):
     assert list(printed['model']['heads']) == list(config['model']['heads'])
     assert printed['model']['backbone']['position']['delta'] == 0.1
     assert printed['load_from'] == 'work_dirs/rows/acerpe_4m/delta_0.1/pretrain/epoch_30.pth'
+
+
+def test_options_leave_the_configs_of_other_options_as_they_are():
+    stage = Stage('pretrain', 'configs/acerpe/pretrain_shapes.py', ())
+    before = deepcopy(stage.content({}))
+    changed = stage.merged({'param_scheduler.0.end': 7, 'model.queue_length': 7})
+    assert changed.param_scheduler[0].end == changed.model.queue_length == 7
+    assert stage.merged({}).to_dict() == before == stage.content({})

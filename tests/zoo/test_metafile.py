@@ -15,7 +15,8 @@ from xmodal.zoo.metafile import CONFIGS, find_entry, no_model, read_entries
 from xmodal.zoo.table import DOCUMENTS, insert
 
 METAFILES = sorted(Path('configs').glob('*/metafile.yml'))
-MODELS = [model for file in METAFILES for model in yaml.safe_load(file.read_text())['Models']]
+LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)  # of C, ten times as fast
+MODELS = [model for file in METAFILES for model in yaml.load(file.read_text(), LOADER)['Models']]
 
 
 def test_every_model_of_the_metafiles_is_listed():

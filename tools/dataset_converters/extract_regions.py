@@ -85,7 +85,7 @@ class Images(Dataset):
         height, width = results['img'].shape[1:]
         image_id = view_id(path.stem, view)
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive_seed(image_id))
+            torch.random.default_generator.manual_seed(derive_seed(image_id))
             image = self._crop(results) if view else self.resize(results)
         return {'image_id': image_id, 'size': (width, height), 'img': image['img']}
 

@@ -178,13 +178,13 @@ class Run:
         Raises:
             ValueError: names the keys of the configs that differ.
         """
-        if not self._record() and any(self.folder.glob('*.pth')):
+        record, settings = self._record(), self.settings
+        if not record and any(self.folder.glob('*.pth')):
             raise ValueError(
                 f'{self.folder} holds checkpoints, and no {RECORD} that says what they were made '
                 'with: move the folder away'
             )
-        settings = self.settings
-        if changed := differences(self._record().get('settings', settings), settings):
+        if changed := differences(record.get('settings', settings), settings):
             raise ValueError(
                 f'{self.folder} was made with other settings:\n  '
                 + '\n  '.join(changed[:8])
@@ -202,7 +202,8 @@ class Run:
     @cached_property
     def settings(self) -> dict:
         """What determines the run's outcome, as JSON gives it back."""
-        content = {k: v for k, v in self.config.to_dict().items() if k not in _WITHOUT_EFFECT}
+        content = self.stage.content(self.options)
+        content = {k: v for k, v in content.items() if k not in _WITHOUT_EFFECT}
         keeps = self.config.get('default_hooks', {}).get('checkpoint') or {}
         if keeps.get('save_best'):
             content[BEST] = [keeps.save_best, keeps.get('rule')]

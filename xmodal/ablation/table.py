@@ -84,14 +84,18 @@ class Stage(NamedTuple):
         """The config with options merged into it as tools/train.py does. Not to be changed."""
         variants, key = _variants(self.config), repr(options)
         if key not in variants:  # a tournament asks for each many times
-            config = copy.deepcopy(variants[repr({})])
+            config = copy.copy(variants[repr({})])  # merging copies the parts that it changes
             config.merge_from_dict(dict(options))
             variants[key] = config
         return variants[key]
 
+    def content(self, options: dict[str, object]) -> dict:
+        """What is in the config with options merged into it. Not to be changed."""
+        return _content(self.merged(options))
+
     def are_equal(self, one: dict[str, object], other: dict[str, object]) -> bool:
         """Whether options make the same config: a default may be given or left out."""
-        return one == other or self.merged(one).to_dict() == self.merged(other).to_dict()
+        return one == other or self.content(one) == self.content(other)
 
 
 class Column(NamedTuple):
@@ -189,3 +193,9 @@ def _has_section(config: Config, key: str) -> bool:
 def _variants(file: str) -> dict[str, Config]:
     """A config without changes, and with those that were asked for before, by their text."""
     return {repr({}): read_config(file)}
+
+
+@cache
+def _content(config: Config) -> dict:
+    """A merged config as a dict, of which a tournament asks for each many times, too."""
+    return config.to_dict()

@@ -3,12 +3,11 @@
 import random
 
 import numpy as np
-import torch
 from mmengine.dist import get_rank
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
-from xmodal.datasets.seeding import derive_seed
+from xmodal.datasets.seeding import derive_seed, seed_torch
 from xmodal.registry import HOOKS
 
 
@@ -36,7 +35,7 @@ class IterationSeedHook(Hook):
         seed = derive_seed(runner.seed, runner.iter, get_rank())
         random.seed(seed)
         np.random.seed(seed % 2**32)
-        torch.manual_seed(seed)
+        seed_torch(seed)
         if runner.iter % 100 == 0:
             for buffer in runner.message_hub.log_scalars.values():
                 buffer.max_length = self.history
