@@ -188,6 +188,14 @@ def test_a_missing_library_of_a_tokenizer_is_a_sentence(monkeypatch, tmp_path):
         build_tokenizer(str(tmp_path), family='auto')
 
 
+@pytest.mark.parametrize('family', ['auto', 'bert', 'roberta'])
+def test_a_folder_of_a_model_without_its_tokenizer_is_a_sentence(tmp_path, family):
+    """Transformers makes a tokenizer of the special words."""
+    CLIPConfig().save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match=r"pretrained='.*' has no tokenizer, .*: save the files"):
+        build_tokenizer(str(tmp_path), family=family)
+
+
 def emkum(path, tokenizer):
     """A model with an encoder and a tokenizer."""
     return dict(

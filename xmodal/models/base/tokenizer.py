@@ -35,7 +35,8 @@ def build_tokenizer(
             puts its last one there, too.
 
     Raises:
-        ConfigError: when a library is missing, or no first token can be put in.
+        ConfigError: when a library is missing, a directory has no files of a tokenizer, or no first
+            token can be put in.
         FileNotFoundError: when there is no such file and no such model.
         ValueError: for another family.
     """
@@ -61,6 +62,12 @@ def build_tokenizer(
                 '`python tools/make_shapes.py --out data/shapes`; for real text put '
                 'bert-base-uncased (its vocab.txt is enough) where the config says.'
             ) from error
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):
+            raise ConfigError(
+                f"data_preprocessor.tokenizer.pretrained='{pretrained}' has no tokenizer, of which "
+                'transformers makes one that knows special words alone: save the files of the '
+                "model's tokenizer there, too"
+            )
     if not add_sep:
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
