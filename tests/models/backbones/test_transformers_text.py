@@ -20,6 +20,7 @@ from transformers import (
 from xmodal.errors import ConfigError
 from xmodal.models.base import build_tokenizer, check_vocabulary
 from xmodal.models.base import tokenizer as tokenizer_module
+from xmodal.models.base.tokenizer import fills_table
 from xmodal.registry import MODELS
 
 WORDS = [f'w{i}' for i in range(20)]
@@ -228,6 +229,19 @@ def test_a_tokenizer_of_another_encoder_is_a_sentence(folder, tmp_path):
     MPNetConfig(**SMALL, vocab_size=500, pad_token_id=1).save_pretrained(tmp_path / 'wide')
     with pytest.raises(ValueError, match='has 24 words and the text encoder 500'):
         MODELS.build(emkum(str(tmp_path / 'wide'), roberta))
+
+
+@pytest.mark.parametrize(
+    'words, rows, fits',
+    [
+        (151_665, 151_936, True),  # Qwen 2.5
+        (28_996, 30_522, False),  # BERT cased and uncased
+        (49_408, 50_265, False),  # CLIP and RoBERTa
+        (30_527, 30_522, False),  # MPNet and BERT
+    ],
+)
+def test_published_tables_have_rows_to_spare(words, rows, fits):
+    assert fills_table(words, rows) == fits
 
 
 def test_wrong_configurations_and_weights_are_sentences(folder, tmp_path):
