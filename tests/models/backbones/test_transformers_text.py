@@ -252,6 +252,8 @@ def test_wrong_configurations_and_weights_are_sentences(folder, tmp_path):
         MODELS.build({**encoder, 'config': dict(model_type='perceptron')})
     with pytest.raises(ValueError, match="is a 'vit', expected a text encoder"):
         MODELS.build({**encoder, 'config': dict(model_type='vit')})
+    with pytest.raises(ValueError, match="is a 't5', an encoder with a decoder"):
+        MODELS.build({**encoder, 'config': dict(model_type='t5')})
     path, _ = folder('mpnet')
     wrong = MODELS.build({**encoder, 'config': path, 'num_layers': 3, 'pretrained': path})
     with pytest.raises(ValueError, match=r'lacks 16 weights of a MPNetModel .*layer\.2'):
