@@ -69,7 +69,7 @@ def main() -> None:
     else:
         config = read_config(args.config)
     config = apply_arguments(config, args)
-    if args.amp:
+    if args.amp and config.get('optim_wrapper'):  # without one it is refused below
         config.optim_wrapper.dtype = 'bfloat16'
     with work_dir_lock(config.work_dir, args.launcher), closing_processes(), signals_restored():
         # Until the training saves at Ctrl-C (PreemptionHook), it ends the process: if Python raised

@@ -12,6 +12,7 @@ from transformers import AutoConfig, AutoImageProcessor, CLIPModel, PreTrainedCo
 
 from xmodal.errors import ConfigError
 from xmodal.models.base import CrossModalModel, ImageTextPreprocessor
+from xmodal.models.base.tokenizer import fills_table
 from xmodal.models.layers.bert import read_pretrained
 from xmodal.registry import MODELS, TRANSFORMS
 from xmodal.structures import Encoded
@@ -58,7 +59,7 @@ class CLIPPreprocessor(ImageTextPreprocessor):
             max_length=config.text_config.max_position_embeddings,
         )
         words = config.text_config.vocab_size
-        if not words - 128 < self.vocab_size <= words:  # a vocabulary may be filled up
+        if not fills_table(self.vocab_size, words):
             raise ConfigError(
                 f"model.pretrained='{pretrained}': its tokenizer has {self.vocab_size} words and "
                 f'its text encoder {words}: save the tokenizer of the model there, too'

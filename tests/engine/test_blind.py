@@ -5,12 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.model import BaseDataPreprocessor
 from runs import RUN_NUMBERS
+from torch.utils.data import DataLoader
 
 from tools import test as test_tool
 from xmodal.datasets.collate import stack_images, stack_regions
 from xmodal.engine.blind import BlindCollate, blind
 from xmodal.engine.launch import build_runner
+from xmodal.errors import ConfigError
 from xmodal.evaluation import ReasoningMetric
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Regions
@@ -112,6 +115,15 @@ def test_samples_of_one_image_are_refused_to_be_shuffled():
     collate.dataset = [{'inputs': None, 'data_samples': one}] * 3
     with pytest.raises(ValueError, match='have the same image'):
         collate(samples)
+
+
+def test_pixels_of_a_preprocessor_without_a_mean_have_no_colour():
+    loop = SimpleNamespace(dataloader=DataLoader(Planted(2), collate_fn=stack_images))
+    with pytest.raises(
+        ConfigError, match=r'data_preprocessor\.mean, which BaseDataPreprocessor doe'
+    ):
+        blind(loop, 'image', BaseDataPreprocessor())
+    blind(loop, 'shuffle', BaseDataPreprocessor())
 
 
 def test_hidden_regions_say_nothing_of_their_number_and_place():

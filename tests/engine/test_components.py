@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Optional, Union
 
+import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
@@ -86,6 +87,13 @@ def test_a_wrong_value_is_named_by_its_dotted_key_before_anything_is_built():
         check_components(Config(dict(test_dataloader=dict(num_workers=1.5))))
     with pytest.raises(ConfigError, match=r': randomness\.deterministic=1, expected True or'):
         check_components(Config(dict(randomness=dict(deterministic=1))))
+
+
+@pytest.mark.parametrize('array', [np.zeros(2), torch.zeros(2)])
+def test_an_array_is_named_since_a_config_is_saved_as_text(array):
+    config = Config(dict(model=dict(type='ImageTextPreprocessor', mean=array)))
+    with pytest.raises(ConfigError, match=r': model\.mean is a .*: write a list'):
+        check_components(config)
 
 
 @pytest.mark.parametrize(

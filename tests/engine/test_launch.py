@@ -12,6 +12,7 @@ from mmengine.device import utils as devices
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.launch import build_runner, load_config, read_config
 from xmodal.engine.work_dir import config_and_checkpoint
+from xmodal.errors import ConfigError
 
 
 def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
@@ -59,6 +60,19 @@ def test_a_module_named_on_the_command_line_is_imported(tmp_path, monkeypatch):
         )
     )
     assert sys.modules.pop('my_other_plugin').value == 4
+
+
+def test_the_launcher_is_no_option_of_a_config(tmp_path, monkeypatch):
+    """It was accepted, and ``--launcher`` took its place."""
+    monkeypatch.setenv('LOCAL_RANK', '0')
+    (tmp_path / 'config.py').write_text("launcher = 'none'\n")  # as the config of a run
+    with pytest.raises(ConfigError, match='--cfg-options launcher=pytorch: .* --launcher'):
+        load_config(
+            SimpleNamespace(
+                config=str(tmp_path / 'config.py'), cfg_options={'launcher': 'pytorch'},
+                launcher='none', local_rank=0, work_dir=None,
+            )
+        )  # fmt: skip
 
 
 def test_help_shows_the_defaults_that_there_are():

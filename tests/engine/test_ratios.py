@@ -6,6 +6,7 @@ from mmengine.config import Config, ConfigDict
 from runs import assert_same_end, call_at, load, stop, train
 from torch import nn
 
+from xmodal.engine.optim import AlbefLR
 from xmodal.engine.optim.ratios import keep_ratios
 from xmodal.errors import ConfigError
 
@@ -47,6 +48,14 @@ def test_ratios_are_kept_and_those_of_a_resumed_run_too(tiny_config, tmp_path, s
     assert_same_end(*files)
     ends = [group['lr'] for group in load(files[0])['optimizer']['param_groups']]
     assert max(ends) / min(ends) > 40
+
+
+@pytest.mark.parametrize('kind', ['AlbefLR', 'xmodal.AlbefLR', AlbefLR])
+def test_a_schedule_with_shares_of_its_own_is_left_as_it_is(kind):
+    optimizer = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=1.0)
+    optimizer.param_groups[0]['lr_scale'] = 0.5
+    schedule = dict(type=kind, eta_min=0.1)
+    assert keep_ratios(schedule, optimizer) == schedule
 
 
 @pytest.mark.parametrize(

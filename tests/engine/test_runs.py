@@ -160,7 +160,7 @@ def test_heads_begin_when_the_config_says(tiny_config):
 
 @pytest.mark.parametrize('start', [0, 1, 2])
 def test_heads_that_begin_after_the_end_of_a_run_are_named(start):
-    """Also of a loop over iterations, to MMEngine one epoch; a head that is off is not missed."""
+    """A head that is off is not missed."""
     heads = dict(itc={}, itm={}, mlm=None)
     model = SimpleNamespace(heads={'itc': 1, 'itm': 1})
     logger, cfg = MagicMock(), Config(dict(model=dict(heads=heads)))

@@ -29,6 +29,7 @@ def test_the_configs_that_come_with_the_package_pass(file):
     'key, values, expected',
     [
         ('train_cfg.max_epochs', [0, -1, 1.5, '3', None, True], 'a whole number of at least 1'),
+        ('train_cfg.max_iters', [100], "max_epochs and type='ResumableEpochTrainLoop'"),
         ('train_cfg.val_interval', [0, 'x'], 'a whole number of at least 1'),
         ('train_dataloader.global_batch_size', [None, 0, '64'], 'a whole number of at least 1'),
         ('val_dataloader.batch_size', [0, [100]], 'a whole number of at least 1'),

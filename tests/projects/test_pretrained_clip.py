@@ -249,6 +249,12 @@ def test_what_is_no_clip_is_a_sentence(read, folder, kind, tmp_path):
     BertConfig().save_pretrained(tmp_path / 'bert')
     with pytest.raises(ConfigError, match=r"bert' is a 'bert', expected a CLIPModel or a Siglip"):
         build(tmp_path / 'bert')
+    bare = shutil.copytree(folder[kind], tmp_path / 'bare')
+    (bare / 'model.safetensors').unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r'name that\. A part of a model that is to be train'
+    ):
+        build(bare)  # pretrained=None is no choice of this model
     part = shutil.copytree(folder[kind], tmp_path / 'part')
     config = json.loads((part / 'config.json').read_text())
     config['text_config']['vocab_size'] += 200

@@ -103,6 +103,15 @@ def test_a_missing_config_and_checkpoint_are_named(config_file, tmp_path, capsys
     assert status == 2 and f'checkpoint {tmp_path} is a folder: give a file in it' in printed
 
 
+def test_amp_without_an_optimizer_is_the_sentence_about_the_optimizer(
+    config_file, tmp_path, capsys, monkeypatch
+):
+    arguments = config_file, '--work-dir', tmp_path / 'run', '--amp'
+    none = '--cfg-options', 'optim_wrapper=None'
+    status, printed = call(capsys, monkeypatch, 'train', *arguments, *none)
+    assert status == 2 and 'train_cfg without optim_wrapper: give all three or none' in printed
+
+
 @pytest.mark.parametrize('option', ['--resume', '--cfg-options=load_from'])
 def test_a_checkpoint_that_is_a_web_page_is_called_one(
     config_file, tmp_path, capsys, monkeypatch, option

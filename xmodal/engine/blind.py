@@ -8,6 +8,7 @@ from mmengine.runner import BaseLoop
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from xmodal.errors import ConfigError
 from xmodal.structures import Regions
 
 
@@ -19,10 +20,19 @@ def blind(loop: BaseLoop, way: str, preprocessor: BaseDataPreprocessor) -> None:
         way: 'text': every text is empty; 'image': every image has one colour, or one region
             without features; 'shuffle': every sample has the image of another one.
         preprocessor: of the model; pixels get the mean that it subtracts.
+
+    Raises:
+        ConfigError: when there are pixels and no mean.
     """
+    pixels = getattr(preprocessor, 'mean', None)
     for dataloader in set(_dataloaders(loop)):
         collate = dataloader.collate_fn
-        pixels = getattr(preprocessor, 'mean', None)
+        has_no_colour = way == 'image' and pixels is None
+        if has_no_colour and isinstance(dataloader.dataset[0]['inputs'], Tensor):
+            raise ConfigError(
+                '--blind image gives images the colour data_preprocessor.mean, which '
+                f'{type(preprocessor).__name__} does not have: give it a mean, (3, 1, 1) in 0…255'
+            )
         dataloader.collate_fn = BlindCollate(collate, dataloader.dataset, way, pixels)
         if way == 'text' and hasattr(dataloader.dataset, 'class_names'):  # texts of zero-shot tests
             dataloader.dataset.class_names = [''] * len(dataloader.dataset.class_names)

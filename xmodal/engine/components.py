@@ -41,8 +41,14 @@ def check_components(config: Config) -> None:
         if not isinstance(name, str) and not callable(name) and path:
             raise ConfigError(f'{config.filename}: {path}.type={shortened(name)}, expected a name')
         for key, value in section.items():
+            dotted = f'{path}.{key}'.lstrip('.')
+            if getattr(value, 'ndim', 0):
+                raise ConfigError(
+                    f'{config.filename}: {dotted} is a {type(value).__name__}, which cannot be '
+                    'saved with the config: write a list'
+                )
             if value != value:
-                raise ConfigError(f'{config.filename}: {path}.{key}=nan, expected a number')
+                raise ConfigError(f'{config.filename}: {dotted}=nan, expected a number')
         readers = [_READERS[path]] if path in _READERS else registered.get(_plain(name), [])
         problems = [_problem(reader, path, section) for reader in readers]
         if problems and all(problems):  # a name may be registered for several purposes

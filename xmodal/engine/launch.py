@@ -65,7 +65,13 @@ def apply_arguments(config: Config, args: argparse.Namespace) -> Config:
     """
     # A launcher that starts this process gives its rank in the environment.
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-    merge_options(config, args.cfg_options or {})
+    options = args.cfg_options or {}
+    if 'launcher' in options:
+        raise ConfigError(
+            f'--cfg-options launcher={options["launcher"]}: it is an argument of its own, '
+            f'--launcher {options["launcher"]}'
+        )
+    merge_options(config, options)
     config.launcher = args.launcher
     if args.work_dir:
         config.work_dir = args.work_dir

@@ -123,7 +123,9 @@ _RULES = {
     'model_wrapper_cfg': _SECTION,
     'train_cfg': _SECTION,
     'train_cfg.max_epochs': _whole(1),
-    'train_cfg.max_iters': _whole(1),
+    'train_cfg.max_iters': Rule(  # of MMEngine's IterBasedTrainLoop, in which the epoch stays 0
+        lambda value: False, "max_epochs and type='ResumableEpochTrainLoop': hooks count epochs"
+    ),
     'train_cfg.val_begin': _whole(0),
     'train_cfg.val_interval': _whole(1),
     **{

@@ -375,13 +375,17 @@ def test_an_unusable_answer_list_is_an_error(config, tmp_path, content, error, m
         MODELS.build({**base, **options})
 
 
-def test_beside_a_frozen_text_encoder_and_fusion_the_decoder_learns(config):
+@pytest.mark.parametrize('frozen', [True, ['bert.embeddings', 'bert.encoder']])
+def test_beside_a_frozen_text_encoder_and_fusion_the_decoder_learns(config, frozen):
     base = config()
-    for part in ('text_encoder', 'fusion'):
-        base['backbone'][part]['frozen'] = True
-    model = AlbefVQA(base['data_preprocessor'], base['backbone'])
-    assert not any(x.requires_grad for x in model.backbone.text_encoder.parameters())
+    base['backbone']['fusion']['frozen'] = True
+    base['backbone']['text_encoder']['frozen'] = frozen
+    model = AlbefVQA(base['data_preprocessor'], base['backbone']).train()
+    encoder = model.backbone.text_encoder
+    assert not any(x.requires_grad for x in encoder.parameters())
+    assert not encoder.bert.embeddings.dropout.training
     assert all(x.requires_grad for x in model.decoder.parameters())
+    assert all(x.training for x in model.decoder.modules())  # with dropout
 
 
 @pytest.mark.skipif(not find_spec('peft'), reason='LoRA needs the extra lora')

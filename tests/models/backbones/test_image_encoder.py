@@ -209,6 +209,11 @@ def test_a_transformer_of_other_parts_is_an_error(arch):
 
 
 @torch.no_grad()
+def test_a_cnn_is_an_error_that_names_the_encoder_of_cnns():
+    with pytest.raises(ValueError, match=r"arch='resnet18' takes no img_size.*TimmImageEncoder"):
+        ViTImageEncoder(arch='resnet18', image_size=32)
+
+
 def test_the_grid_is_that_of_patches_made_by_a_cnn():
     encoder = ViTImageEncoder('vit_tiny_r_s16_p8_224', image_size=64, depth=1).eval()
     tokens = encoder(torch.randn(1, 3, 64, 64))

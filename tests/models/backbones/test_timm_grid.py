@@ -86,6 +86,21 @@ def test_wrong_names_and_stages_are_errors():
         TimmGrid('test_convnext', 64, stage=9)
 
 
+@pytest.mark.parametrize(
+    'arch', ['volo_d1_224', 'pit_ti_224', 'coat_lite_tiny', 'crossvit_tiny_240']
+)
+def test_class_tokens_that_timm_does_not_tell_from_cells_are_refused(arch):
+    """They were cells, or all of them; of CrossViT the first step failed."""
+    with pytest.raises(ValueError, match=rf"features of '{arch}' have class tokens .*stage=-1"):
+        TimmGrid(arch, timm.get_pretrained_cfg(arch).input_size[-1])
+
+
+def test_a_stage_of_such_a_model_is_a_grid():
+    grid = TimmGrid('pit_ti_224', 224, stage=-1).eval()
+    with torch.no_grad():
+        assert grid(torch.randn(1, 3, 224, 224)).shape == (1, 7**2, 256)
+
+
 def test_the_extractor_normalises_as_the_weights_expect_and_gives_cells_as_boxes():
     torch.manual_seed(0)
     extractor = MODELS.build(

@@ -4,6 +4,7 @@ import pytest
 import timm
 import torch
 
+from xmodal.errors import ConfigError
 from xmodal.models.backbones import TimmImageEncoder
 from xmodal.registry import MODELS
 
@@ -101,6 +102,12 @@ def test_rates_are_those_of_timms_layers():
         else:
             assert steps == 0, name
     assert len(set(make('cnn').layer_distances().values())) > 3
+
+
+def test_layers_that_timm_does_not_know_have_no_rates():
+    encoder = TimmImageEncoder('poolformer_s12', 32)
+    with pytest.raises(ConfigError, match=r"arch='poolformer_s12', which layer_decay needs: leave"):
+        encoder.layer_distances()
 
 
 def test_weights_of_another_size_of_images_are_resampled(tmp_path):

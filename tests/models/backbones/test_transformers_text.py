@@ -20,6 +20,7 @@ from transformers import (
 from xmodal.errors import ConfigError
 from xmodal.models.base import build_tokenizer, check_vocabulary
 from xmodal.models.base import tokenizer as tokenizer_module
+from xmodal.models.base.tokenizer import fills_table
 from xmodal.registry import MODELS
 
 WORDS = [f'w{i}' for i in range(20)]
@@ -188,6 +189,14 @@ def test_a_missing_library_of_a_tokenizer_is_a_sentence(monkeypatch, tmp_path):
         build_tokenizer(str(tmp_path), family='auto')
 
 
+@pytest.mark.parametrize('family', ['auto', 'bert', 'roberta'])
+def test_a_folder_of_a_model_without_its_tokenizer_is_a_sentence(tmp_path, family):
+    """Transformers makes a tokenizer of the special words."""
+    CLIPConfig().save_pretrained(tmp_path)
+    with pytest.raises(ConfigError, match=r"pretrained='.*' has no tokenizer, .*: save the files"):
+        build_tokenizer(str(tmp_path), family=family)
+
+
 def emkum(path, tokenizer):
     """A model with an encoder and a tokenizer."""
     return dict(
@@ -222,6 +231,19 @@ def test_a_tokenizer_of_another_encoder_is_a_sentence(folder, tmp_path):
         MODELS.build(emkum(str(tmp_path / 'wide'), roberta))
 
 
+@pytest.mark.parametrize(
+    'words, rows, fits',
+    [
+        (151_665, 151_936, True),  # Qwen 2.5
+        (28_996, 30_522, False),  # BERT cased and uncased
+        (49_408, 50_265, False),  # CLIP and RoBERTa
+        (30_527, 30_522, False),  # MPNet and BERT
+    ],
+)
+def test_published_tables_have_rows_to_spare(words, rows, fits):
+    assert fills_table(words, rows) == fits
+
+
 def test_wrong_configurations_and_weights_are_sentences(folder, tmp_path):
     encoder = dict(type='TransformersTextEncoder')
     with pytest.raises(FileNotFoundError, match=r"text_encoder\.config='.*nowhere' is neither"):
@@ -230,6 +252,8 @@ def test_wrong_configurations_and_weights_are_sentences(folder, tmp_path):
         MODELS.build({**encoder, 'config': dict(model_type='perceptron')})
     with pytest.raises(ValueError, match="is a 'vit', expected a text encoder"):
         MODELS.build({**encoder, 'config': dict(model_type='vit')})
+    with pytest.raises(ValueError, match="is a 't5', an encoder with a decoder"):
+        MODELS.build({**encoder, 'config': dict(model_type='t5')})
     path, _ = folder('mpnet')
     wrong = MODELS.build({**encoder, 'config': path, 'num_layers': 3, 'pretrained': path})
     with pytest.raises(ValueError, match=r'lacks 16 weights of a MPNetModel .*layer\.2'):

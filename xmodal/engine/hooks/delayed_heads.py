@@ -39,7 +39,7 @@ class DelayedHeadsHook(Hook):
         if late := sorted(name for name in trained if self.epochs.get(name, 0) >= end):
             runner.logger.warning(
                 f'the heads {late} are not trained: DelayedHeadsHook.epochs starts them after the '
-                f'end of the run, which has {end} epoch(s); one that counts iterations has 1'
+                f'end of the run, which has {end} epoch(s)'
             )
 
     def before_train_epoch(self, runner: Runner) -> None:

@@ -27,17 +27,17 @@ def keep_ratios(schedule: dict, optimizer: Optimizer) -> dict:
     given = [key for key in ('eta_min', 'eta_max') if schedule.get(key)]
     if not given or not any(SCALE in group for group in groups):
         return schedule
-    known = accepted_parameters(find_component(schedule['type'], PARAM_SCHEDULERS))[0]
-    if 'eta_min_ratio' in known:
+    kind = find_component(schedule['type'], PARAM_SCHEDULERS)
+    if 'eta_min_ratio' in accepted_parameters(kind)[0]:
         rate = groups[0].get('initial_lr', groups[0]['lr']) / groups[0].get(SCALE, 1.0)
         changed = {key: value for key, value in schedule.items() if key != 'eta_min'}
         return {**changed, 'eta_min_ratio': schedule['eta_min'] / rate}
-    if schedule['type'] == 'AlbefLR':  # it has shares itself
+    if kind.__name__ == 'AlbefLR':  # it has shares itself
         return schedule
     advice = "take type='LinearLR' and type='CosineAnnealingLR', which keep their ratios"
     if given == ['eta_min']:
         advice = f'set eta_min=0, or {advice}'
     raise ConfigError(
-        f'param_scheduler: {schedule["type"]} has one {given[0]} for all parameters, whose rates '
+        f'param_scheduler: {kind.__name__} has one {given[0]} for all parameters, whose rates '
         f'optim_wrapper.paramwise_cfg sets apart: {advice}'
     )

@@ -19,6 +19,7 @@ from xmodal.structures import Tokens
 from xmodal.weights import find_weights
 
 _KEY = 'image_encoder.pretrained'
+_ADVICE = 'take a TimmImageEncoder for other models of timm'
 
 
 @MODELS.register_module()
@@ -67,16 +68,24 @@ class ViTImageEncoder(Encoder):
             overrides |= dict(block_fn=PostNormBlock, pre_norm=True, final_norm=False)
         self.arch, self.pretrained, self.image_size = arch, pretrained, image_size
         self.options = dict(num_classes=0, global_pool='', **overrides)
-        self.vit = timm.create_model(arch, img_size=image_size, **self.options)
+        try:
+            self.vit = timm.create_model(arch, img_size=image_size, **self.options)
+        except TypeError as error:
+            if "'img_size'" not in str(error):
+                raise
+            raise ValueError(  # a CNN
+                f"image_encoder.arch='{arch}' takes no img_size, expected a VisionTransformer: "
+                f'{_ADVICE}'
+            ) from error
         if not isinstance(self.vit, VisionTransformer):  # BEiT's parts have other names
             raise ValueError(
                 f"image_encoder.arch='{arch}' is a {type(self.vit).__name__}, expected a "
-                'VisionTransformer: take a TimmImageEncoder for other models of timm'
+                f'VisionTransformer: {_ADVICE}'
             )
         if self.vit.num_prefix_tokens != 1:
             raise ValueError(
                 f"image_encoder.arch='{arch}' has {self.vit.num_prefix_tokens} tokens before the "
-                'patches, expected [CLS] alone: take a TimmImageEncoder for other models of timm'
+                f'patches, expected [CLS] alone: {_ADVICE}'
             )
         if conv_stem:
             self.vit.patch_embed = ConvStem(self.patch_size, self.embed_dims, image_size)

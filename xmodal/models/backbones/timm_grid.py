@@ -39,7 +39,8 @@ class TimmGrid(nn.Module):
         (B, 3, H, W) normalised pixels to (B, M, F), row after row.
 
     Raises:
-        ValueError: when timm has no such model, or the model no such stage.
+        ValueError: when timm has no such model, the model no such stage, or its last features are
+            no grid.
     """
 
     def __init__(
@@ -65,6 +66,11 @@ class TimmGrid(nn.Module):
         if stage is not None and not -len(stages) <= stage < len(stages):
             raise ValueError(
                 f"stage={stage}, and '{arch}' has {len(stages)} stages: 0 to {len(stages) - 1}"
+            )
+        if stage is None and _hides_class_tokens(self.model):
+            raise ValueError(
+                f"the features of '{arch}' have class tokens whose number timm does not tell, or "
+                'are of several grids: choose a stage, such as stage=-1'
             )
         width = self.model.num_features if stage is None else stages[stage]['num_chs']
         self.feature_dims = width
@@ -153,6 +159,12 @@ class TimmGrid(nn.Module):
         name = 'pos_embed'
         if name in known and weights[name].shape != known[name].shape:
             weights[name] = resample_position(weights[name], self.model)
+
+
+def _hides_class_tokens(model: nn.Module) -> bool:
+    """Whether a model does not tell its class tokens from cells (VOLO, CoaT, CrossViT, PiT)."""
+    names = (name for name, _ in model.named_parameters())
+    return not hasattr(model, 'num_prefix_tokens') and any('cls_token' in name for name in names)
 
 
 @MODELS.register_module()

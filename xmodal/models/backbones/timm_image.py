@@ -3,6 +3,7 @@
 from timm.models import group_parameters
 from torch import Tensor, cat, nn
 
+from xmodal.errors import ConfigError
 from xmodal.models.backbones.encoder import Encoder, require_image_size
 from xmodal.models.backbones.timm_grid import TimmGrid
 from xmodal.registry import MODELS
@@ -75,10 +76,19 @@ class TimmImageEncoder(Encoder):
         return tokens
 
     def layer_distances(self) -> dict[str, int]:
-        """See :class:`Encoder`; of other models than ViTs, timm knows the layers."""
+        """See :class:`Encoder`; of other models than ViTs, timm knows the layers.
+
+        Raises:
+            ConfigError: when it does not.
+        """
         model = self.grid.model
         if hasattr(model, 'blocks') and hasattr(model, 'patch_embed'):
             return super().layer_distances()
+        if not hasattr(model, 'group_matcher'):
+            raise ConfigError(
+                f"timm does not know the layers of image_encoder.arch='{self.grid.arch}', which "
+                'layer_decay needs: leave it out of optim_wrapper.paramwise_cfg'
+            )
         layers = group_parameters(model, model.group_matcher(coarse=False), reverse=True)
         above = max(layers.values()) + 1
         distances = {f'grid.model.{name}': above - layer for name, layer in layers.items()}

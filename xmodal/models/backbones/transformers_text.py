@@ -179,6 +179,11 @@ def _read_config(config: dict | str) -> PreTrainedConfig:
             "'clip_text_model', 'siglip_text_model', …)"
         ) from error
     found = found.get_text_config()
+    if found.is_encoder_decoder:
+        raise ValueError(
+            f"{key}={config!r} is a '{found.model_type}', an encoder with a decoder: expected a "
+            'text encoder, or a language model'
+        )
     if getattr(found, 'vocab_size', None) is None or not hasattr(found, 'hidden_size'):
         raise ValueError(f"{key}={config!r} is a '{found.model_type}', expected a text encoder")
     if found.model_type.startswith('siglip') and found.projection_size != found.hidden_size:

@@ -16,8 +16,6 @@ from xmodal.weights import find_weights
 
 _SPECIAL = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 FAMILIES = {'bert': BertTokenizer, 'roberta': RobertaTokenizer, 'auto': AutoTokenizer}
-# Published vocabularies are filled up to a multiple of this.
-_FILLED = 128
 
 
 def build_tokenizer(
@@ -35,7 +33,8 @@ def build_tokenizer(
             puts its last one there, too.
 
     Raises:
-        ConfigError: when a library is missing, or no first token can be put in.
+        ConfigError: when a library is missing, a directory has no files of a tokenizer, or no first
+            token can be put in.
         FileNotFoundError: when there is no such file and no such model.
         ValueError: for another family.
     """
@@ -61,6 +60,12 @@ def build_tokenizer(
                 '`python tools/make_shapes.py --out data/shapes`; for real text put '
                 'bert-base-uncased (its vocab.txt is enough) where the config says.'
             ) from error
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):
+            raise ConfigError(
+                f"data_preprocessor.tokenizer.pretrained='{pretrained}' has no tokenizer, of which "
+                'transformers makes one that knows special words alone: save the files of the '
+                "model's tokenizer there, too"
+            )
     if not add_sep:
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
             single='[CLS] $A', special_tokens=[('[CLS]', tokenizer.cls_token_id)]
@@ -208,7 +213,7 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
     if tokenizer is None or not getattr(text_encoder, 'is_named', False):
         return
     advice = 'name the tokenizer that belongs to the text encoder (data_preprocessor.tokenizer)'
-    if known - words >= _FILLED:
+    if not fills_table(words, known):
         raise ValueError(f'the tokenizer has {words} words and the text encoder {known}: {advice}')
     ids = tokenizer.pad_token_id, text_encoder.config.pad_token_id
     # CLIP's configuration names a [PAD] that its tokenizer does not have.
@@ -216,6 +221,14 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
         raise ValueError(
             f"the tokenizer's [PAD] is word {ids[0]} and the text encoder's word {ids[1]}: {advice}"
         )
+
+
+def fills_table(words: int, rows: int) -> bool:
+    """Whether a vocabulary may be that of a table of word vectors.
+
+    Published tables have rows to spare, up to a multiple of 128 or 1 % of them.
+    """
+    return 0 <= rows - words < max(128, rows // 100)
 
 
 def _num_positions(text_encoder: nn.Module) -> int | None:

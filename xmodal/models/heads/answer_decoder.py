@@ -83,6 +83,8 @@ class AnswerDecoder(nn.Module):
             )
         # They learn, as the layers do, beside a text encoder that is frozen or has LoRA.
         self.embeddings = deepcopy(text_encoder.bert.embeddings).requires_grad_()
+        for part in self.embeddings.modules():
+            part.is_frozen = False
         with torch.device('meta'):  # without random numbers
             layers = [AnswerDecoderLayer(**fusion.layer_options) for _ in fusion.layers]
         self.layers = nn.ModuleList(layers)

@@ -5,6 +5,8 @@ from transformers import BertConfig, PreTrainedModel
 
 from xmodal.weights import find_weights
 
+_RANDOM = 'A part of a model that is to be trained may start from random weights: pretrained=None.'
+
 
 def read_pretrained(
     kind: type[PreTrainedModel], pretrained: str, key: str, **options
@@ -29,14 +31,12 @@ def read_pretrained(
         raise FileNotFoundError(
             f"{key}='{pretrained}' is neither a directory with a {kind.__name__} (config.json, "
             f'model.safetensors, its tokenizer) nor reachable on the hub: {error}\n'
-            'Put a copy of the model in a directory and name that, or set pretrained=None to '
-            'start from random weights.'
+            f'Put a copy of the model in a directory and name that. {_RANDOM}'
         ) from error
     if missing := sorted(report['missing_keys']):
         raise ValueError(
             f"{key}='{pretrained}' lacks {len(missing)} weights of a {kind.__name__} "
-            f'({", ".join(missing[:3])}, …): name one that has them, or set pretrained=None to '
-            'start from random weights'
+            f'({", ".join(missing[:3])}, …): name one that has them. {_RANDOM}'
         )
     return model
 
