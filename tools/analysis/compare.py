@@ -16,7 +16,7 @@ from rich.table import Table
 
 from xmodal.ablation.paired import paired_difference
 from xmodal.ablation.verdict import MARGIN, judge
-from xmodal.engine.command_line import ShowDefaults, positive
+from xmodal.engine.command_line import ShowDefaults, not_negative
 from xmodal.engine.errors import run_or_explain
 from xmodal.errors import ConfigError, no_key
 from xmodal.evaluation.queries import DETAILS, Queries, figure, queries_file, read_queries
@@ -33,7 +33,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('reference', type=Path, help='that of the model to compare with')
     parser.add_argument('--column', nargs='+', help='names of metrics (default: all)')
     parser.add_argument(
-        '--margin', type=positive, default=MARGIN, help='points within which models are equivalent'
+        '--margin',
+        type=not_negative,
+        default=MARGIN,
+        help='points within which models are equivalent',
     )
     return parser.parse_args()
 
