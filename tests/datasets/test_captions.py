@@ -119,6 +119,16 @@ def test_an_id_may_repeat_with_the_same_image_but_not_with_another(write, test_m
         AlbefJsonDataset(test_mode=test_mode, **write(items))
 
 
+def test_a_training_warns_of_an_image_with_two_ids(write, logged):
+    items = [{'image': f'{n}.png', 'caption': 'a', 'image_id': 7 + n} for n in (0, 1, 0)]
+    AlbefJsonDataset(**write(items))
+    assert not [line for line in logged if 'negatives' in line]
+    items[2]['image_id'] = 9  # the number of the caption
+    AlbefJsonDataset(**write(items))
+    (warning,) = (line for line in logged if 'negatives' in line)
+    assert 'list.json: 0.png has the image_id 7 and 9: its captions' in warning
+
+
 def test_two_images_with_the_same_id_in_a_coco_file_are_named(write):
     images = [{'id': 7, 'file_name': '0.png'}, {'id': 7, 'file_name': '1.png'}]
     cfg = write({'images': images, 'annotations': [{'image_id': 7, 'caption': 'a'}]})
