@@ -690,7 +690,7 @@ def test_a_mistake_in_a_declaration_is_named(paper, old, new, message):
 
 
 def test_a_row_may_have_strings_with_spaces_which_the_tools_read_as_they_are(paper):
-    heads = {'file': 'my data/a.pth', 'files': ['b c.json', 'd.json']}
+    heads = {'file': 'my data/a.pth', 'files': ['b c.json', 'd.json'], 'text': "a dog's, 1"}
     add_rows(paper, {'spaces': {'override': {'model': {'position': heads}}}})
     run, _ = make_plan(paper, only=['spaces']).runs
     command = Commands().train(run)
