@@ -676,6 +676,11 @@ def test_the_time_left_follows_from_what_is_done(paper):
             'heads=dict(ace=float)',
             r"row 'none': model\.heads\.ace=<class 'float'> has no form on a command line",
         ),
+        (
+            'heads=dict(ace=None)',
+            'heads=dict(ace={})',
+            r"row 'none': model\.heads\.ace={} has no form on a command line",
+        ),
         ("title = 'A table'", '', "has no 'title'"),
     ],
 )

@@ -225,7 +225,7 @@ def _flat_options(where: str, nested: dict) -> dict[str, object]:
 
 def _flatten(nested: dict, prefix: str = '') -> Iterable[tuple[str, object]]:
     for key, value in nested.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from _flatten(value, f'{prefix}{key}.')
         else:
             yield f'{prefix}{key}', value
