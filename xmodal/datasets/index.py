@@ -51,9 +51,10 @@ class Entry(NamedTuple):
             raise ValueError(f'the captions of {self.image} are {self.captions!r}, expected a list')
         if invalid := [text for text in self.captions if not isinstance(text, str)]:
             raise ValueError(f'a caption of {self.image} is {invalid[0]!r}, expected a text')
-        if self.image_id is not None and not -(2**63) <= self.image_id < 2**63:
+        # A negative id marks an empty entry of a queue.
+        if self.image_id is not None and not 0 <= self.image_id < 2**63:
             raise ValueError(
-                f'the id of {self.image} is {self.image_id}, expected a 64-bit integer'
+                f'the id of {self.image} is {self.image_id}, expected an integer from 0 to 2^63 - 1'
             )
 
 
