@@ -840,7 +840,7 @@ def test_a_row_without_the_anchor_loss_keeps_the_schedule_that_names_it(tiny_con
     model = MODELS.build(tiny_config.model)
     assert set(model.heads) == {'itc', 'itm', 'mlm', 'mim'}
     hook = DelayedHeadsHook(epochs=dict(ace=1, itm=1))
-    runner = SimpleNamespace(cfg=tiny_config, model=model, epoch=0)
+    runner = SimpleNamespace(cfg=tiny_config, model=model, epoch=0, max_epochs=2)
     hook.before_train(runner)
     hook.before_train_epoch(runner)
     assert model.heads.active == {'itc', 'mlm', 'mim'}
