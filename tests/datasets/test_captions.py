@@ -16,6 +16,7 @@ from xmodal.datasets.captions import AlbefJsonDataset, CocoCaptionDataset, Karpa
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.datasets.text import clean_caption
 from xmodal.datasets.transforms import BrokenImageError
+from xmodal.structures import EMPTY
 
 PIPELINE = [dict(type='LoadImage'), dict(type='PackImageText')]
 AUGMENTED = [dict(type='LoadImage'), dict(type='AlbefAugment', size=16), dict(type='PackImageText')]
@@ -117,6 +118,22 @@ def test_an_id_may_repeat_with_the_same_image_but_not_with_another(write, test_m
     items[2]['image'] = '2.png'
     with pytest.raises(ValueError, match=r'list\.json: image_id 7 belongs to 0\.png and to 2\.png'):
         AlbefJsonDataset(test_mode=test_mode, **write(items))
+
+
+def test_a_training_warns_of_an_image_with_two_ids(write, logged):
+    items = [{'image': f'{n}.png', 'caption': 'a', 'image_id': 7 + n} for n in (0, 1, 0)]
+    AlbefJsonDataset(**write(items))
+    assert not [line for line in logged if 'negatives' in line]
+    items[2]['image_id'] = 9  # the number of the caption
+    AlbefJsonDataset(**write(items))
+    (warning,) = (line for line in logged if 'negatives' in line)
+    assert 'list.json: 0.png has the image_id 7 and 9: its captions' in warning
+
+
+def test_an_id_that_marks_an_empty_entry_of_a_queue_is_refused(write):
+    items = [{'image': f'{n}.png', 'caption': 'a', 'image_id': n} for n in (0, EMPTY)]
+    with pytest.raises(ValueError, match=r'list\.json.* the id of -1\.png is -1, expected an int'):
+        AlbefJsonDataset(**write(items))
 
 
 def test_two_images_with_the_same_id_in_a_coco_file_are_named(write):

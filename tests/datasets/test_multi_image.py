@@ -69,6 +69,13 @@ def test_windows_are_evenly_spaced_from_edge_to_edge(parts, share, starts, width
         assert window[0, 0].tolist() == list(range(first, first + width))
 
 
+@pytest.mark.parametrize('width', [1, 2])
+def test_windows_of_a_narrow_image_have_a_pixel(width):
+    windows = SplitImage(3, 0.25)({'img': torch.arange(width).expand(3, 10, width)})['img']
+    assert windows.shape == (3, 3, 10, 1)
+    assert windows[0, 0, 0] == 0 and windows[2, 0, 0] == width - 1
+
+
 def test_regions_go_to_the_window_of_their_centre():
     # Three windows of 100 pixels in an image of 400; the third region lies between two of them.
     pixels = torch.tensor(

@@ -19,7 +19,7 @@ from xmodal.engine.launch import read_config
 # What the arguments of a launcher's script are of the tool that it starts.
 LAUNCHERS = {
     'dist_train.sh': ('train.py', lambda config, processes, *rest: [config, *rest]),
-    'dist_test.sh': ('test.py', lambda config, checkpoint, n, *rest: [config, checkpoint, *rest]),
+    'dist_test.sh': ('test.py', lambda *words: [word for word in words if not word.isdecimal()]),
     'slurm_train.sh': ('train.py', lambda partition, job, config, folder, *rest: [config, *rest]),
     'slurm_test.sh': ('test.py', lambda partition, job, *rest: rest),
 }

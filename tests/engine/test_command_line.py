@@ -1,10 +1,11 @@
 """What stands on a command line: numbers, and keys of a config with their values."""
 
 import argparse
+from pathlib import Path
 
 import pytest
 
-from xmodal.engine.command_line import Options, not_negative, positive
+from xmodal.engine.command_line import Options, not_negative, positive, read_value, write_value
 
 
 @pytest.mark.parametrize('text', ['a dog', 'nan', 'inf', '-1', '٣'])
@@ -37,3 +38,7 @@ def test_spaces_in_a_path_stay():
         'k': ['x y.json', 'b (c), d'], 'l': [(1, 2), ['a', 'b']], 'm': [None, 0.001],
         'n': (1,), 'o': [1, 2], 'p': 'a, b', 'q': "it's, 1", 'r': ['a', 'b'],
     }  # fmt: skip
+
+
+def test_a_path_with_a_comma_is_no_list():
+    assert read_value(write_value(Path('a, b/c.pth'))) == 'a, b/c.pth'

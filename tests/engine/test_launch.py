@@ -12,7 +12,7 @@ from mmengine.device import utils as devices
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.launch import build_runner, load_config, read_config
 from xmodal.engine.work_dir import config_and_checkpoint
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, FileError
 
 
 def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
@@ -45,6 +45,9 @@ def test_the_folder_of_a_run_has_its_config_as_python(tiny_config, tmp_path, for
     found = config_and_checkpoint(tmp_path / 'run')
     assert found == (tmp_path / 'run/mine.py', checkpoint)
     assert Config.fromfile(found[0]).model.to_dict() == tiny_config.model.to_dict()
+    tiny_config.dump(tmp_path / 'run/a_test.py')
+    with pytest.raises(FileError, match=r'run has several configs, a_test\.py, mine\.py: keep the'):
+        config_and_checkpoint(tmp_path / 'run')
 
 
 def test_a_module_named_on_the_command_line_is_imported(tmp_path, monkeypatch):

@@ -230,6 +230,14 @@ def test_columns_that_do_not_come_to_the_figures_are_named(column, message):
         evaluated(metric, SAMPLES['entailment'][1][:4])
 
 
+def test_a_column_lacks_no_record_in_a_validation():
+    metric = WronglyScored('label')
+    metric.column = [50.0] * 3
+    metric.process({}, SAMPLES['entailment'][1][:4])
+    with pytest.raises(ValueError, match=r"'hits' of WronglyScored\.query_columns has \(3,\) val"):
+        metric.evaluate(4)
+
+
 def test_queries_of_one_image_or_sentence_are_one_group():
     _, queries = evaluated(EntailmentMetric(), SAMPLES['entailment'][1])
     assert queries['samples'].groups.tolist() == ['0', '0', '1', '1', '2', '2', '3']

@@ -7,8 +7,10 @@ import torch
 from xmodal.apis import Inferencer
 from xmodal.datasets.region_store import RegionStore
 from xmodal.errors import FileError
+from xmodal.files import write_json
 from xmodal.registry import MODELS
 from xmodal.search import ImageIndex, Query
+from xmodal.search.manifest import MANIFEST, read_manifest
 from xmodal.search.model import fingerprint, query_vectors
 from xmodal.search.output import print_hits
 
@@ -89,6 +91,20 @@ def test_an_index_knows_the_weights_of_an_extractor_by_their_content(prepare, tm
         inferencer.pipeline.transforms[0].extractor_config = {'members': members}
         prints.append(fingerprint(inferencer))
     assert prints[0] == prints[1] != prints[2]
+
+
+def test_an_index_knows_how_its_images_are_normalised(prepare, tmp_path):
+    inferencer, source = prepare('emkum/tte_post_shapes')
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    index.prepare(source, None, None, {})
+    manifest = read_manifest(index.folder)
+    write_json(index.folder / MANIFEST, manifest | {'fingerprint': index.fingerprint[:16]})
+    for _ in range(2):  # one of an earlier version, without the normalisation, stays valid
+        ImageIndex(index.folder, inferencer)
+        index._write_manifest(None, source, 'float16', {})
+    inferencer.model.data_preprocessor.std *= 2
+    with pytest.raises(ValueError, match='was made with'):
+        ImageIndex(index.folder, inferencer)
 
 
 def test_emkum_searches_images_and_takes_captions(prepare, tmp_path):

@@ -676,6 +676,11 @@ def test_the_time_left_follows_from_what_is_done(paper):
             'heads=dict(ace=float)',
             r"row 'none': model\.heads\.ace=<class 'float'> has no form on a command line",
         ),
+        (
+            'heads=dict(ace=None)',
+            'heads=dict(ace={})',
+            r"row 'none': model\.heads\.ace={} has no form on a command line",
+        ),
         ("title = 'A table'", '', "has no 'title'"),
     ],
 )
@@ -690,7 +695,7 @@ def test_a_mistake_in_a_declaration_is_named(paper, old, new, message):
 
 
 def test_a_row_may_have_strings_with_spaces_which_the_tools_read_as_they_are(paper):
-    heads = {'file': 'my data/a.pth', 'files': ['b c.json', 'd.json']}
+    heads = {'file': 'my data/a.pth', 'files': ['b c.json', 'd.json'], 'text': "a dog's, 1"}
     add_rows(paper, {'spaces': {'override': {'model': {'position': heads}}}})
     run, _ = make_plan(paper, only=['spaces']).runs
     command = Commands().train(run)

@@ -289,18 +289,40 @@ def test_a_batch_that_does_not_divide_is_an_error(config_file, tmp_path):
         run_on_ranks('tools/train.py', *arguments, folder=tmp_path)
 
 
-@pytest.mark.parametrize('script', ['dist_train', 'dist_test'])
-def test_a_script_ends_as_its_launcher_does_in_any_folder(script, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    'script, given',
+    [
+        ('dist_train', ['config.py']),
+        ('dist_test', ['config.py', 'start.pth']),
+        ('dist_test', ['config.py']),  # of a model that has its weights
+    ],
+)
+def test_a_script_ends_as_its_launcher_does_in_any_folder(script, given, tmp_path, monkeypatch):
     python = tmp_path / 'python'
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n')
     python.chmod(0o755)
     monkeypatch.setenv('PYTHON', str(python))
-    arguments = ['config.py', *['start.pth'] * (script == 'dist_test'), 2, '--work-dir', 'a b']
+    arguments = [*given, 2, '--work-dir', 'a b']
     ended = run_script(f'tools/{script}.sh', *arguments, check=False, folder=tmp_path)
     assert ended.returncode == 3
     words = ended.stdout.splitlines()
-    assert Path(tmp_path, words[words.index('config.py') - 1]).samefile(f'tools/{script[5:]}.py')
-    assert words[-2:] == ['--work-dir', 'a b'] and words[-4:-2] == ['--launcher', 'pytorch']
+    first = words.index('config.py')
+    assert words[first - 2] == '--nproc_per_node=2'
+    assert Path(tmp_path, words[first - 1]).samefile(f'tools/{script[5:]}.py')
+    assert words[first:] == [*given, '--launcher', 'pytorch', '--work-dir', 'a b']
+
+
+@pytest.mark.parametrize('given', [['config.py'], ['config.py', 'start.pth']])
+def test_a_job_of_slurm_gets_all_arguments(given, tmp_path, monkeypatch):
+    srun = tmp_path / 'srun'
+    srun.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    srun.chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
+    arguments = ['partition', 'job', *given, '--work-dir', 'a b']
+    words = run_script('tools/slurm_test.sh', *arguments).stdout.splitlines()
+    first = words.index('config.py')
+    assert words[first - 1].endswith('tools/test.py')
+    assert words[first:] == [*given, '--work-dir', 'a b', '--launcher', 'slurm']
 
 
 def test_several_machines_must_say_which_they_are(config_file, monkeypatch):

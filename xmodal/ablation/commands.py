@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from xmodal.ablation.runs import METRICS, Run
+from xmodal.engine.command_line import write_value
 from xmodal.engine.work_dir import has_begun
 from xmodal.packaged import ROOT, near
 
@@ -73,4 +74,4 @@ class Commands:
 
 
 def _cfg_options(options: dict[str, object]) -> list[str]:
-    return ['--cfg-options', *(f'{key}={value}' for key, value in options.items())]
+    return ['--cfg-options', *(f'{key}={write_value(value)}' for key, value in options.items())]

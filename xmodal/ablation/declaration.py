@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xmodal.ablation.table import Column, Override, Row, Stage, Table, needed_stages
-from xmodal.engine.command_line import read_value
+from xmodal.engine.command_line import read_value, write_value
 from xmodal.engine.sources import read_sources
 from xmodal.errors import ConfigError, no_key
 from xmodal.packaged import ROOT, find_file
@@ -218,14 +218,14 @@ def _flat_options(where: str, nested: dict) -> dict[str, object]:
     """Values by dotted key; only those that ``--cfg-options`` can express."""
     options = dict(_flatten(nested))
     for key, value in options.items():
-        if read_value(str(value)) != value:
+        if read_value(write_value(value)) != value:
             raise ValueError(f'{where}: {key}={value!r} has no form on a command line')
     return options
 
 
 def _flatten(nested: dict, prefix: str = '') -> Iterable[tuple[str, object]]:
     for key, value in nested.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from _flatten(value, f'{prefix}{key}.')
         else:
             yield f'{prefix}{key}', value

@@ -28,7 +28,7 @@ from xmodal.evaluation.queries import Queries, QueryResults
 
 LEVEL = 0.05  # share of intervals that do not hold the true difference
 POWER = 0.8
-_AGAIN = 'rows are compared on one test set: delete metrics.json of both to test them again'
+_AGAIN = 'test both again on one test set (tools/ablate.py does so without their metrics.json)'
 
 
 class PairedDifference(NamedTuple):
@@ -154,8 +154,7 @@ def require_same_queries(results: Sequence[Queries], metrics: Sequence[str]) -> 
                 if not kinds or not found:
                     raise ValueError(
                         f"one result has no '{metric}' query by query, and another does: is it in "
-                        "query_columns of both rows' metrics? If so, delete metrics.json of both "
-                        'to test them again'
+                        f'query_columns of the metrics of both? If so, {_AGAIN}'
                     )
                 ours, theirs = (', '.join(one) for one in (kinds, found))
                 raise ValueError(

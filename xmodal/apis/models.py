@@ -56,7 +56,8 @@ def get_model(name: str, pretrained: bool | str | Path = True, device: str = 'cp
 
     Args:
         name: of the zoo (:func:`xmodal.list_models`), a folder that ``save_pretrained`` wrote,
-            ``user/name`` of one on the Hugging Face hub, or the folder of a trained run.
+            ``user/name`` of one on the Hugging Face hub, or the folder of a trained run, of which
+            it takes the latest checkpoint, not the best one.
         pretrained: False for random weights; or a file: a checkpoint, or the one that the authors
             of the model released.
         device: device of the model.

@@ -51,9 +51,10 @@ class Entry(NamedTuple):
             raise ValueError(f'the captions of {self.image} are {self.captions!r}, expected a list')
         if invalid := [text for text in self.captions if not isinstance(text, str)]:
             raise ValueError(f'a caption of {self.image} is {invalid[0]!r}, expected a text')
-        if self.image_id is not None and not -(2**63) <= self.image_id < 2**63:
+        # A negative id marks an empty entry of a queue.
+        if self.image_id is not None and not 0 <= self.image_id < 2**63:
             raise ValueError(
-                f'the id of {self.image} is {self.image_id}, expected a 64-bit integer'
+                f'the id of {self.image} is {self.image_id}, expected an integer from 0 to 2^63 - 1'
             )
 
 
@@ -214,17 +215,30 @@ def _build(folder: Path, files: list[Path], read: Callable[[Path], Iterable[Entr
 
 
 def _check_ids(ids: np.ndarray, path_hashes: array, folder: Path, file: Path) -> None:
-    """Checks that equal ids belong to the same image."""
-    order = np.argsort(ids, kind='stable')
-    values = np.frombuffer(path_hashes, np.int64)[order]
-    changes = np.flatnonzero((np.diff(ids[order]) == 0) & (values[1:] != values[:-1]))
-    if len(changes):
-        images = StringArray(folder / 'images')
-        first, second = (int(index) for index in order[changes[0] : changes[0] + 2])
+    """Checks that equal ids belong to the same image, and that an image has one id."""
+    images, paths = StringArray(folder / 'images'), np.frombuffer(path_hashes, np.int64)
+    remedy = 'or leave out all ids where they are optional'
+    if rows := _first_unlike(ids, paths):
+        first, second = rows
         raise ValueError(
             f'{file}: image_id {ids[first]} belongs to {images[first]} and to {images[second]}. '
-            'Give each image a different id, or leave out all ids where they are optional'
+            f'Give each image a different id, {remedy}'
         )
+    if rows := _first_unlike(paths, ids):
+        first, second = rows
+        print_log(
+            f'{file}: {images[first]} has the image_id {ids[first]} and {ids[second]}: its '
+            f'captions are negatives of each other in a training. Give an image one id, {remedy}',
+            'current',
+            logging.WARNING,
+        )
+
+
+def _first_unlike(keys: np.ndarray, values: np.ndarray) -> list[int]:
+    """The first two rows with the same key and other values; empty where there are none."""
+    order = np.argsort(keys, kind='stable')
+    unlike = np.flatnonzero((np.diff(keys[order]) == 0) & (np.diff(values[order]) != 0))
+    return order[unlike[0] : unlike[0] + 2].tolist() if len(unlike) else []
 
 
 def _enumerate_distinct(values: array) -> np.ndarray:

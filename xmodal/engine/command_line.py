@@ -95,6 +95,12 @@ def read_value(text: str) -> Any:
     return DictAction._parse_iterable(text)
 
 
+def write_value(value: Any) -> str:
+    """The text that :func:`read_value` reads as a value, if there is one."""
+    text = str(value)
+    return repr(text) if ',' in text and isinstance(value, str | Path) else text
+
+
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of MMEngine's tools."""
     parser.add_argument('--work-dir', help='folder for logs and checkpoints')

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from xmodal.checkpoint_file import expect_whole, find_damage
+from xmodal.errors import FileError
 from xmodal.files import atomic_open
 
 POINTER = 'last_checkpoint'
@@ -23,14 +24,22 @@ def has_begun(folder: str | Path) -> bool:
 def config_and_checkpoint(folder: Path, checkpoint: Path | None = None) -> tuple[Path, Path]:
     """The config of a run, and its latest checkpoint unless another one is given.
 
+    The latest, also where the run keeps a best one (``save_best``).
+
     Raises:
         FileNotFoundError: when there is no config or no checkpoint.
+        FileError: when there are several configs.
     """
     configs = sorted(folder.glob('*.py'))
     checkpoint = checkpoint or latest_checkpoint(folder)
     if not configs or not checkpoint:
         raise FileNotFoundError(
             f'{folder} has no config or no checkpoint: it must be the work_dir of a trained run'
+        )
+    if len(configs) > 1:
+        raise FileError(
+            f'{folder} has several configs, {", ".join(file.name for file in configs)}: keep the '
+            f'one that {checkpoint.name} was trained with there, and move the others away'
         )
     return configs[0], checkpoint
 

@@ -117,8 +117,8 @@ class TaskMetric(BaseMetric):
             size: number of samples of the data set.
 
         Raises:
-            ValueError: when samples are missing, or the results that are kept query by query do
-                not come to the figures.
+            ValueError: when samples are missing, a column has no value for each of them, or the
+                results that are kept query by query do not come to the figures.
         """
         gathered = [record for part in all_gather_object(self.results) for record in part]
         self.results = []
@@ -133,20 +133,31 @@ class TaskMetric(BaseMetric):
             content = self.submission(records)
             with atomic_open(Path(self.save_predictions)) as output:
                 output.write(content if isinstance(content, str) else json.dumps(content))
-        columns = self.query_columns(records)
+        columns = self._columns(records)
         figures = {name: column for name, column in columns.items() if name not in DETAILS}
         metrics = means(figures) | self.compute_metrics(records)
         if self.keeps_queries:
             self.queries = self._query_results(records, columns, metrics)
         return add_prefix(metrics, self.prefix)
 
+    def _columns(self, records: list[dict]) -> dict[str, np.ndarray]:
+        """``query_columns``, with a value for each record."""
+        columns = {}
+        for name, values in self.query_columns(records).items():
+            columns[name] = np.array(values, dtype=float)
+            if columns[name].shape != (len(records),):
+                raise ValueError(
+                    f'{self._column(name)} has {columns[name].shape} values for {len(records)} '
+                    'records, expected one each: NaN for a record that does not count'
+                )
+        return columns
+
     def _query_results(
-        self, records: list[dict], columns: dict[str, list[float]], metrics: dict[str, float]
+        self, records: list[dict], columns: dict[str, np.ndarray], metrics: dict[str, float]
     ) -> Queries:
         if not columns:
             return {}
-        columns = {name: np.array(values, dtype=float) for name, values in columns.items()}
-        self._check_columns(columns, len(records), metrics)
+        self._check_means(columns, metrics)
         ids, groups = (
             np.array([str(record[name]) for record in records])
             for name in (self.query_id, 'query_group')
@@ -154,25 +165,20 @@ class TaskMetric(BaseMetric):
         results = QueryResults(ids, groups, add_prefix(columns, self.prefix))
         return {self.prefix or 'samples': results}
 
-    def _check_columns(
-        self, columns: dict[str, np.ndarray], size: int, metrics: dict[str, float]
-    ) -> None:
-        """Checks that columns have a value for each record, and the figures for their means."""
+    def _check_means(self, columns: dict[str, np.ndarray], metrics: dict[str, float]) -> None:
+        """Checks that the figures are the means of the columns."""
         for name, values in columns.items():
-            column = f"the column '{name}' of {type(self).__name__}.query_columns"
-            if values.shape != (size,):
-                raise ValueError(
-                    f'{column} has {values.shape} values for {size} records, expected one each: '
-                    'NaN for a record that does not count'
-                )
             if name not in metrics or name in DETAILS or np.isnan(values).all():
                 continue
             mean = float(np.nanmean(values))
             if abs(mean - metrics[name]) > ROUNDING:
                 raise ValueError(
-                    f'{column} has the mean {mean:g}, and compute_metrics gives '
+                    f'{self._column(name)} has the mean {mean:g}, and compute_metrics gives '
                     f'{metrics[name]:g}: return the same figure in both, in percent'
                 )
+
+    def _column(self, name: str) -> str:
+        return f"the column '{name}' of {type(self).__name__}.query_columns"
 
 
 def percentage(hits: Sequence[float]) -> float:

@@ -54,7 +54,8 @@ class ImageIndex:
 
     def _require_model(self) -> None:
         manifest = read_manifest(self.folder)
-        if manifest['fingerprint'] != self.fingerprint:
+        # An earlier version did not write how images are normalised.
+        if manifest['fingerprint'] not in (self.fingerprint, self.fingerprint[:16]):
             former = manifest.get('config', 'the model of a script'), manifest.get('checkpoint')
             raise ValueError(
                 f'{self.folder} was made with {name_of(*former)} ({manifest["fingerprint"]}), and '

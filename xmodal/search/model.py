@@ -15,14 +15,21 @@ from xmodal.structures import Tokens
 
 
 def fingerprint(inferencer: Any) -> str:
-    """Identifies the weights and the preprocessing of a model: its vectors depend on both."""
+    """Identifies the weights and the preprocessing of a model: its vectors depend on both.
+
+    Mean and standard deviation, which normalise images, are no part of a state dict.
+    """
     transforms = [(type(t).__name__, _settings(vars(t))) for t in inferencer.pipeline.transforms]
     described = re.sub(r' at 0x[0-9a-f]+', '', repr(transforms))  # places in memory
     digest = hashlib.sha256(described.encode())
     for name, value in sorted(inferencer.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(value.cpu().contiguous().flatten().view(torch.uint8).numpy())
-    return digest.hexdigest()[:16]
+    buffers = dict(inferencer.model.data_preprocessor.named_buffers())
+    constants = [buffers[name].flatten().tolist() for name in ('mean', 'std') if name in buffers]
+    # Indices of earlier versions have the first 16 characters alone.
+    normalization = hashlib.sha256(repr(constants).encode()).hexdigest()[:8] if constants else ''
+    return digest.hexdigest()[:16] + normalization
 
 
 def _settings(value: Any) -> Any:

@@ -120,7 +120,7 @@ class SplitImage(BaseTransform):
     def transform(self, results: dict) -> dict:
         """Changes ``img``."""
         width = results['img'].shape[-1]
-        side = round(width * self.share)
+        side = max(round(width * self.share), 1)
         starts = torch.linspace(0, width - side, self.parts).round().int().tolist()
         results['img'] = torch.stack(
             [results['img'][..., start : start + side] for start in starts]
