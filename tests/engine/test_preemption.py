@@ -2,11 +2,15 @@
 
 import multiprocessing
 import os
+import select
 import signal
 import subprocess
+import threading
 
 import pytest
 from runs import assert_same_end, call_at, train
+
+from xmodal.engine.hooks import preemption
 
 
 def handlers():
@@ -106,3 +110,31 @@ def test_old_checkpoints_are_deleted_after_the_next_is_whole(tiny_config, tmp_pa
     train(tiny_config)
     assert seen == [['epoch_1.pth', 'epoch_2.pth']]
     assert names(tmp_path / 'cut') == ['epoch_2.pth', 'epoch_3.pth']
+
+
+def test_a_process_that_loads_data_ends_after_its_training_was_killed(monkeypatch):
+    monkeypatch.setattr(preemption, '_SECONDS', 0.1)
+    reader, writer = os.pipe()
+    training = os.fork()
+    if not training:
+        if not (worker := os.fork()):
+            preemption.leave_signals_to_training(0)
+            os.write(writer, b'ready')
+            threading.Event().wait()  # as one whose last batch nobody reads
+        os.write(writer, f' {worker} '.encode())
+        threading.Event().wait()
+    os.close(writer)
+    said = b''
+    while b'ready' not in said or said.count(b' ') < 2:
+        said += os.read(reader, 99)
+    worker = int(said.replace(b'ready', b''))
+    os.kill(worker, signal.SIGTERM)  # of a cluster, which the training answers for both
+    os.kill(training, signal.SIGKILL)
+    os.waitpid(training, 0)
+    try:
+        is_closed, *_ = select.select([reader], [], [], 20)
+        assert is_closed, 'the worker still lives'
+    finally:
+        if not is_closed:
+            os.kill(worker, signal.SIGKILL)
+        os.close(reader)

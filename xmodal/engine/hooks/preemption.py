@@ -20,6 +20,7 @@ from xmodal.registry import HOOKS
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: Where the message hub has the name of the checkpoint of a preemption, until one replaces it.
 PREEMPTED = 'preempted_ckpt'
+_SECONDS = 5  # after which a worker looks whether its training still lives
 
 
 @HOOKS.register_module()
@@ -114,17 +115,20 @@ def signals_restored() -> Iterator[None]:
 def leave_signals_to_training(worker_id: int) -> None:
     """Makes a process that loads data ignore SIGINT, and SIGTERM unless the training sends it.
 
-    A worker that dies of a signal would end the training as well. Where the sender of a signal is
-    unknown (macOS, Windows), nothing changes for SIGTERM.
+    A worker that dies of a signal would end the training as well. One whose training was killed
+    ends: by itself it would wait forever for its last batch to be read, and keep its files locked.
+    Where the sender of a signal is unknown (macOS, Windows), nothing changes for SIGTERM.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if not hasattr(signal, 'sigwaitinfo'):
+    if not hasattr(signal, 'sigtimedwait'):
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    training = os.getppid()
 
     def obey_training() -> None:
-        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
-            pass
+        received = None
+        while os.getppid() == training and (received is None or received.si_pid != training):
+            received = signal.sigtimedwait({signal.SIGTERM}, _SECONDS)
         os._exit(0)
 
     Thread(target=obey_training, daemon=True).start()
