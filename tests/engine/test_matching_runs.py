@@ -105,7 +105,6 @@ def test_the_report_of_matching_names_images_and_shows_sketches(
     ]
     runner = train(config)
     metrics = runner.test()
-    config.dump(f'{config.work_dir}/config.py')
     monkeypatch.setattr('sys.argv', ['report.py', config.work_dir])
     report.main()
     page = Path(config.work_dir, 'report.html').read_text()
