@@ -22,6 +22,13 @@ photographs = dict(
     against='none',
     columns=['re-ranked: mean recall'],
 )
+poolings = dict(
+    family='dual encoder, photographs',
+    table='temde/dual',
+    preset='flickr8k',
+    against='grid_mean',
+    columns=['mean recall'],
+)
 drawings = dict(
     family="LXMERT, NLVR's drawings", table='lxmert/nlvr1', against='none', columns=['accuracy']
 )
@@ -99,13 +106,8 @@ entries = [
         columns=['SAF rsum', 'SGR rsum', 'SGRAF rsum'],
         margin=6,
     ),
-    dict(
-        family='dual encoder, photographs',
-        table='temde/dual',
-        preset='flickr8k',
-        against='grid_mean',
-        columns=['mean recall'],
-    ),
+    dict(**poolings, rows=['grid_mean_max', 'grid_max', 'grid_temde']),
+    dict(**poolings, rows=['grid_gpo'], looks=[3, 8]),
     dict(
         family='SAF, SGR, SGRAF, photographs',
         table='temde/photographs',
