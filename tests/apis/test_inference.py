@@ -3,6 +3,7 @@
 import copy
 import pickle
 import weakref
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, current_thread
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.registry import DefaultScope
 from PIL import Image
 from safetensors.torch import load_file
 
@@ -258,11 +260,13 @@ class OwnPretrainer(AlbefPretrainer):
 
 
 @pytest.mark.parametrize('kind', ['AlbefPretrainer', 'OwnPretrainer'])
-def test_a_model_for_inference_has_no_teacher(shrink, tmp_path, kind):
+def test_a_model_for_inference_has_no_teacher(shrink, tmp_path, monkeypatch, kind):
     config = shrink('configs/acerpe/pretrain_shapes_paper.py')
     config.model.type = kind
     trained = build_runner(config).model
     torch.save(trained.state_dict(), tmp_path / 'trained.pth')
+    # As in a process that has read no config and built nothing before.
+    monkeypatch.setattr(DefaultScope, '_instance_dict', OrderedDict())
     model = load_model(config, tmp_path / 'trained.pth')
     assert trained.teacher and model.teacher is None
     expected = trained.backbone.state_dict()

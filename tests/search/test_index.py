@@ -335,8 +335,8 @@ def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_pat
     weight = next(inferencer.model.parameters()).data
     former = weight.clone()
     weight += 1
-    made = r'index was made with the model of a script \(\w{16}\)'
-    given = r'the model given now is \S+pretrain_shapes.py with \S+weights.pth \(\w{16}\)'
+    made = r'index was made with the model of a script \(\w{24}\)'
+    given = r'the model given now is \S+pretrain_shapes.py with \S+weights.pth \(\w{24}\)'
     with pytest.raises(ValueError, match=rf'{made}, and {given}: give the former \(--config'):
         make()
     weight.copy_(former)

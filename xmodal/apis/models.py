@@ -68,7 +68,6 @@ def get_model(name: str, pretrained: bool | str | Path = True, device: str = 'cp
     """
     config, checkpoint = locate(name, pretrained)
     if checkpoint is None:
-        register_all()
         return _build(config).to(device).eval()
     return load_model(config, checkpoint, device)
 
@@ -122,6 +121,7 @@ def method_of(model: nn.Module, name: str) -> Callable:
 
 def _build(config: Config) -> nn.Module:
     """The model of a config, without the momentum teacher."""
+    register_all()
     options = dict(config.model)
     parameters, _ = accepted_parameters(find_component(config.model.type, MODELS))
     if 'momentum' in parameters:
