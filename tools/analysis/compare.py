@@ -11,10 +11,10 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from xmodal.ablation.paired import paired_difference
+from xmodal.ablation.printing import wide_console
 from xmodal.ablation.verdict import MARGIN, judge
 from xmodal.engine.command_line import ShowDefaults, not_negative
 from xmodal.engine.errors import run_or_explain
@@ -52,10 +52,8 @@ def lines(
     for metric in metrics:
         difference = paired_difference([model], [reference], [metric])._replace(of_given=True)
         verdict = judge(difference, margin)
-        low, high = difference.mean - verdict.half_width, difference.mean + verdict.half_width
         figures = (f'{figure(queries, metric):.2f}' for queries in (model, reference))
-        interval = f'{low:+.2f} … {high:+.2f}'
-        yield [metric, *figures, f'{difference.mean:+.2f}', interval, str(verdict)]
+        yield [metric, *figures, f'{difference.mean:+.2f}', verdict.interval, str(verdict)]
 
 
 def main() -> None:
@@ -72,7 +70,7 @@ def main() -> None:
         table.add_column(heading, justify='right' if 0 < index < 5 else 'left')
     for line in lines(model, reference, args.column or known, args.margin):
         table.add_row(*line)
-    Console(width=140).print(table)
+    wide_console().print(table)
 
 
 if __name__ == '__main__':

@@ -44,13 +44,12 @@ class Comparison(NamedTuple):
         """The line to print, under ``HEADINGS``."""
         if self.verdict is None:
             return [self.row.label, self.column.heading, *['–'] * 4, self.reason]
-        difference, half_width = self.verdict.difference, self.verdict.half_width
-        interval = f'{difference.mean - half_width:+.2f} … {difference.mean + half_width:+.2f}'
+        difference = self.verdict.difference
         return [
             self.row.label,
             self.column.heading,
             f'{difference.mean:+.2f}',
-            interval,
+            self.verdict.interval,
             f'{self.verdict.detectable:.2f}',
             str(len(difference.by_seed)),
             str(self.verdict),

@@ -36,6 +36,12 @@ class Verdict(NamedTuple):
         """Whether it says more than 'undecided'."""
         return self.word != 'undecided'
 
+    @property
+    def interval(self) -> str:
+        """From where to where the interval reaches."""
+        mean = self.difference.mean
+        return f'{mean - self.half_width:+.2f} … {mean + self.half_width:+.2f}'
+
     def __str__(self) -> str:
         if self.word == 'equivalent':
             return f'equivalent within {self.margin:g}'
