@@ -39,7 +39,7 @@ def imported(folder):
 
 
 def test_every_package_that_is_imported_is_declared():
-    # The extras figures, onnx, gpu, lora, search and demo.
+    # The extras figures, onnx, gpu, lora, search, demo and parquet.
     optional = {
         'umap',
         'onnxscript',
@@ -49,6 +49,7 @@ def test_every_package_that_is_imported_is_declared():
         'faiss',
         'fastapi',
         'uvicorn',
+        'pyarrow',
     }
     packages = {*imported('xmodal'), *imported('tools')} - sys.stdlib_module_names - optional
     known = {line.split('>')[0] for line in declared(('options', 'install_requires'))}

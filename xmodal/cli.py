@@ -25,6 +25,7 @@ GROUPS = {
     'make and convert data': {
         'make-shapes': 'make_shapes.py',
         'csv-to-albef': 'dataset_converters/csv_to_albef.py',
+        'parquet-to-albef': 'dataset_converters/parquet_to_albef.py',
         'albef-paths': 'dataset_converters/albef_paths.py',
         'img2dataset': 'dataset_converters/img2dataset.py',
         'karpathy': 'dataset_converters/karpathy.py',

@@ -6,6 +6,7 @@ import io
 import sys
 from pathlib import Path
 
+import pyarrow
 import pytest
 import torch
 from damages import other_files
@@ -13,6 +14,8 @@ from mmengine.config import Config
 from trials import require_right
 
 from xmodal.engine.errors import run_or_explain
+
+pyarrow.array([1])  # reserves a gigabyte of addresses, once
 
 RECORDS = b'[{"image": "a.jpg", "caption": "a dog"}]'
 FILES = {
@@ -60,6 +63,7 @@ READERS = [
     ('dataset_converters.csv_to_albef', '{file} --root {folder} --out {out}', ''),
     ('dataset_converters.flickr8k', '{folder} --out {out}', 'Flickr8k.token.txt'),
     ('dataset_converters.img2dataset', '{folder} --root {folder} --out {out}', '0_stats.json'),
+    ('dataset_converters.parquet_to_albef', '{file} --root {folder} --out {out}', ''),
     ('dataset_converters.karpathy', '{file} --split val --root {folder} --out {out}', ''),
     ('dataset_converters.lxmert_answers', '{file} --out {out}', ''),
     ('dataset_converters.nlvr_boxes', '{file} --out {out}', ''),
