@@ -19,6 +19,7 @@ from xmodal.search import engine as engine_module
 from xmodal.search import index as index_module
 from xmodal.search import rerank as rerank_module
 from xmodal.search.engine import Engine
+from xmodal.search.manifest import read_manifest
 from xmodal.search.sources import find_entries
 from xmodal.search.vectors import VectorFile
 
@@ -253,6 +254,25 @@ def test_a_table_without_one_column_of_images_is_a_sentence(tmp_path, content, p
     (tmp_path / 'list.csv').write_text(content)
     with pytest.raises(FileError, match=rf'list\.csv{problem}'):
         find_entries(str(tmp_path / 'list.csv'))
+
+
+def test_another_source_without_any_of_the_images_empties_no_index(make, photos, tmp_path):
+    index, part = make(), photos / 'part'
+    part.mkdir()
+    files(photos)[0].rename(part / 'a.png')
+    index.update(photos, progress=False)
+    before, manifest = contents(index), read_manifest(index.folder)
+    shutil.copytree(photos, tmp_path / 'other')
+    message = f'has {len(before)} images of {photos}, such as .* and {tmp_path}/other has none'
+    with pytest.raises(ValueError, match=message):
+        index.update(tmp_path / 'other', progress=False, config='new name')
+    assert contents(index) == before
+    assert read_manifest(index.folder)['source'] == manifest['source']
+    index.update(part, progress=False)  # a part of the source may be meant
+    assert sorted(contents(index)) == [str(part / 'a.png')]
+    (part / 'a.png').rename(part / 'b.png')
+    index.update(part, progress=False)  # and so may new images of the same source
+    assert sorted(contents(index)) == [str(part / 'b.png')]
 
 
 def test_images_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_path):
