@@ -377,6 +377,9 @@ def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_pat
     for empty in (Query(), Query(''), Query(' '), Query(' and also '), Query(without='a')):
         with pytest.raises(ValueError, match='the query is empty: expected a text, an image'):
             index.search([Query('a ring'), empty])
+    for text in ('?!', 'a ring and not ...', 'a ring and also "'):
+        with pytest.raises(ValueError, match='in which there is no word'):
+            index.search([Query.parse(text)])
     before = contents(index)
     with pytest.raises(FileNotFoundError, match='no images'):
         index.update(tmp_path / 'nothing')

@@ -212,8 +212,9 @@ class ImageIndex:
                 alone.
 
         Raises:
-            ValueError: when a query has neither a text nor an image; when re-ranking is asked of a
-                query without a text, of a model without an ITM head, or of a region store.
+            ValueError: when a query has neither a text nor an image, or a text without a word;
+                when re-ranking is asked of a query without a text, of a model without an ITM head,
+                or of a region store.
         """
         if not queries:
             return []
