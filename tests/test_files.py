@@ -1,5 +1,6 @@
 """Reading JSON, refusing existing files, and writing files that are complete or absent."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 from filelock import FileLock, Timeout
 
+from xmodal.datasets.json_stream import stream_json_list
 from xmodal.files import (
     FileError,
     atomic_open,
@@ -78,12 +80,21 @@ def test_a_file_that_is_not_valid_json_is_named(tmp_path, content, message):
     [
         (b'"caf\xe9"', "can't decode byte 0xe9 at 4"),
         ('"é"'.encode('utf-16'), 'begins as UTF-16 does'),
+        (gzip.compress(b'[]', mtime=0), 'begins as a compressed file does; unpack it'),
     ],
 )
 def test_a_file_that_is_not_utf_8_is_named(tmp_path, content, message):
-    (tmp_path / 'file.json').write_bytes(content)
+    file = tmp_path / 'file.json'
+    file.write_bytes(content)
     with pytest.raises(FileError, match=rf'file\.json is not UTF-8: .*{message}'):
-        read_json(tmp_path / 'file.json')
+        read_json(file)
+    with pytest.raises(ValueError, match=rf'is not UTF-8 after byte 0: .*{message}'):
+        list(stream_json_list(file))
+    with (
+        pytest.raises(FileError, match=rf'it is not UTF-8: .*{message}.* Expected a table'),
+        explain_errors(file, 'a table'),
+    ):
+        file.read_text(encoding='utf-8')
 
 
 def test_an_object_with_a_key_twice_is_an_error(tmp_path):

@@ -46,6 +46,8 @@ _MAX_TEXT = 1 << 25  # more than any list of names or words, whose items are sma
 
 def content_error_message(error: Exception) -> str:
     """What is wrong with a file's content, from one of ``CONTENT_ERRORS``."""
+    if isinstance(error, UnicodeDecodeError):
+        return f'it is not UTF-8: {decode_error_message(error)}'
     message = f'key {error} is missing' if isinstance(error, KeyError) else str(error)
     return message if len(message) <= _MAX_MESSAGE else f'{message[:_MAX_MESSAGE]}…'
 
@@ -139,6 +141,8 @@ def decode_error_message(error: UnicodeDecodeError) -> str:
     byte = error.object[error.start]
     if error.object.startswith((b'\xff\xfe', b'\xfe\xff')):
         return 'it begins as UTF-16 does; save it as UTF-8'
+    if error.object.startswith((b'\x1f\x8b', b'PK\x03\x04', b'\xfd7zXZ')):  # gzip, zip, xz
+        return 'it begins as a compressed file does; unpack it'
     return f"can't decode byte 0x{byte:02x} at {error.start}; save it as UTF-8"
 
 

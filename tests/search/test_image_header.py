@@ -2,14 +2,21 @@
 
 import io
 
+import cv2
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps, features
 from PIL.PngImagePlugin import PngInfo
 
 from xmodal.datasets.image_file import decode_image
 from xmodal.search.build import _header
 
+AVIF = pytest.param(
+    'AVIF',
+    marks=pytest.mark.skipif(
+        not (features.check('avif') and cv2.haveImageWriter('1.avif')), reason='no AVIF here'
+    ),
+)
 PIXELS = np.arange(24 * 40 * 3, dtype=np.uint8).reshape(24, 40, 3)
 
 
@@ -74,11 +81,15 @@ def test_an_image_without_a_capture_time_has_its_size(form):
 
 
 @pytest.mark.parametrize('turned', range(1, 9))
-@pytest.mark.parametrize('form', ['JPEG', 'PNG', 'old PNG', 'WEBP', 'TIFF'])
+@pytest.mark.parametrize('form', ['JPEG', 'PNG', 'old PNG', 'WEBP', 'TIFF', AVIF])
 def test_the_size_is_that_of_the_image_as_it_is_decoded(form, turned):
     options = {'tiffinfo': {274: turned}} if form == 'TIFF' else {'exif': exif(274, turned)}
     is_old = form == 'old PNG'  # which is not turned
     content = old_png(options['exif']) if is_old else encoded(form, **options)
-    height, width, _ = decode_image(content, form).shape
+    decoded = decode_image(content, form)
+    height, width, _ = decoded.shape
     assert (width, height) == ((24, 40) if turned > 4 and not is_old else (40, 24))
     assert _header(content) == ((width, height), None)
+    if not is_old:
+        expected = ImageOps.exif_transpose(Image.open(io.BytesIO(content)))
+        np.testing.assert_allclose(decoded, np.asarray(expected).astype(int), atol=4)

@@ -19,6 +19,7 @@ from xmodal.search import engine as engine_module
 from xmodal.search import index as index_module
 from xmodal.search import rerank as rerank_module
 from xmodal.search.engine import Engine
+from xmodal.search.manifest import read_manifest
 from xmodal.search.sources import find_entries
 from xmodal.search.vectors import VectorFile
 
@@ -223,6 +224,57 @@ def test_an_update_that_ends_anywhere_goes_on_to_the_same_index(make, photos, mo
     assert paths(cut.search(query)[0]) == paths(whole.search(query)[0])
 
 
+@pytest.mark.parametrize(
+    ('rows', 'problem'),
+    [
+        ('1.png,"a dog\n2.png,a cat\n', r'row of line 2: .* is doubled'),
+        ('"1.png,a dog\n"2.png",a cat\n', r'row of line 2: .* is doubled'),
+        ('1.png,a dog\na cat, asleep,2.png\n', 'line 3 has 3 cells and the header 2'),
+        ('1.png,a dog\n,a cat\n', 'line 3 names no image'),
+    ],
+)
+def test_a_table_with_wrong_quotes_or_cells_leaves_no_image_out(tmp_path, rows, problem):
+    for name in ('1.png', '2.png'):
+        Image.new('RGB', (8, 8)).save(tmp_path / name)
+    table = tmp_path / 'list.csv'
+    table.write_text(f'image,caption\n{rows}')
+    with pytest.raises(FileError, match=rf'list\.csv, {problem}'):
+        find_entries(str(table))
+
+
+@pytest.mark.parametrize(
+    ('content', 'problem'),
+    [
+        ('image,image\n1.png,2.png\n', " has several columns 'image'"),
+        ('file\na.png\n', " has no column 'image', its header is .* rename that of the paths"),
+        ('caption,image\na ring,a.png\na disc\n', ', line 3 names no image'),
+    ],
+)
+def test_a_table_without_one_column_of_images_is_a_sentence(tmp_path, content, problem):
+    (tmp_path / 'list.csv').write_text(content)
+    with pytest.raises(FileError, match=rf'list\.csv{problem}'):
+        find_entries(str(tmp_path / 'list.csv'))
+
+
+def test_another_source_without_any_of_the_images_empties_no_index(make, photos, tmp_path):
+    index, part = make(), photos / 'part'
+    part.mkdir()
+    files(photos)[0].rename(part / 'a.png')
+    index.update(photos, progress=False)
+    before, manifest = contents(index), read_manifest(index.folder)
+    shutil.copytree(photos, tmp_path / 'other')
+    message = f'has {len(before)} images of {photos}, such as .* and {tmp_path}/other has none'
+    with pytest.raises(ValueError, match=message):
+        index.update(tmp_path / 'other', progress=False, config='new name')
+    assert contents(index) == before
+    assert read_manifest(index.folder)['source'] == manifest['source']
+    index.update(part, progress=False)  # a part of the source may be meant
+    assert sorted(contents(index)) == [str(part / 'a.png')]
+    (part / 'a.png').rename(part / 'b.png')
+    index.update(part, progress=False)  # and so may new images of the same source
+    assert sorted(contents(index)) == [str(part / 'b.png')]
+
+
 def test_images_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_path):
     index = make('folder')
     index.update(photos, progress=False)
@@ -286,9 +338,6 @@ def test_photographs_are_found_by_their_time_and_other_forms_of_it_are_refused(m
 @pytest.mark.parametrize(
     ('name', 'content', 'message'),
     [
-        ('a.csv', 'caption,image\na ring,a.png\na disc\n', 'line 3.image is None, expected a text'),
-        ('a.csv', 'image,caption\n,a disc\n', "line 2.image is '', expected a text"),
-        ('a.csv', 'file\na.png\n', "key 'image' is missing in line 2"),
         ('a.json', '[{"image": 3}]', r'\[0\].image is 3, expected a text'),
         ('a.json', '[{"image": ["a.png", "b.png"]}]', r"\[0\].image is \['a.png', 'b.png'\], exp"),
         ('a.json', '[{"images": "a.png"}]', r"key 'image' is missing in \[0\]"),
@@ -328,6 +377,9 @@ def test_what_goes_wrong_is_said_in_a_sentence(make, photos, inferencer, tmp_pat
     for empty in (Query(), Query(''), Query(' '), Query(' and also '), Query(without='a')):
         with pytest.raises(ValueError, match='the query is empty: expected a text, an image'):
             index.search([Query('a ring'), empty])
+    for text in ('?!', 'a ring and not ...', 'a ring and also "'):
+        with pytest.raises(ValueError, match='in which there is no word'):
+            index.search([Query.parse(text)])
     before = contents(index)
     with pytest.raises(FileNotFoundError, match='no images'):
         index.update(tmp_path / 'nothing')

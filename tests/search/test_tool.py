@@ -80,8 +80,10 @@ def test_a_table_has_whole_paths_and_no_empty_columns(indexed, call, photos, mon
     folder = Path('photos', 'long' * 20, '[red]')
     folder.mkdir(parents=True)
     Image.new('RGB', (32, 32), 'white').save(folder / 'd.png')
-    assert f' {folder} ' in call('index', str(folder), '--workers', '0')
-    plain = call('query', 'a red ring', '--path', 'd.png')
+    other = '--index', 'other'
+    model = '--config', 'tiny.py', '--checkpoint', 'weights.pth'
+    assert f' {folder} ' in call('index', str(folder), *other, *model, '--workers', '0')
+    plain = call('query', 'a red ring', '--path', 'd.png', *other)
     assert f' {folder}/d.png ' in plain
     assert 're-ranked' not in plain and 'taken' not in plain and 'cosine' in plain
     exif = Image.Exif()

@@ -87,9 +87,7 @@ def test_a_caption_with_a_comma_outside_of_quotes_is_refused(tmp_path, monkeypat
     touch(tmp_path, '1.jpg', '2.jpg')
     table, out = tmp_path / 'captions.csv', tmp_path / 'out.json'
     table.write_text('image,caption\n1.jpg,a dog\n2.jpg,a cat, asleep\n')
-    with pytest.raises(
-        ValueError, match=r"line 3 has 3 cells .* 2, .*\[' asleep'\]: quote captions"
-    ):
+    with pytest.raises(ValueError, match=r"line 3 has 3 cells .* 2, .*\[' asleep'\]: quote cells"):
         run(monkeypatch, csv_to_albef, table, '--root', tmp_path, '--out', out)
     assert not out.exists()
 

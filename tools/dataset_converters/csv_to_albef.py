@@ -12,18 +12,13 @@ Rows without a caption are dropped and counted.
 """
 
 import argparse
-import csv
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 from xmodal.datasets.albef_writer import write_albef_json
+from xmodal.datasets.image_table import read_rows
 from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
-from xmodal.fields import shorten
-from xmodal.files import SEPARATORS, FileError, reads, require_new
-
-_MAX_ROW = 1 << 20  # characters: a table whose quotes never close is one row
+from xmodal.files import FileError, reads, require_new
 
 
 def parse_args() -> argparse.Namespace:
@@ -41,87 +36,21 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class _Lines(Iterator[str]):
-    """The lines of a table, of which a row may take several; a row has a limit.
-
-    Args:
-        file: the table.
-
-    Attributes:
-        left: characters that are left to the row; set anew after each.
-    """
-
-    def __init__(self, file: TextIO) -> None:
-        self.file, self.left = file, _MAX_ROW
-
-    def __next__(self) -> str:
-        line = self.file.readline(self.left + 1)
-        if not line:
-            raise StopIteration
-        self.left -= len(line)
-        if self.left < 0:
-            raise FileError(f'{self.file.name} has a row of more than {_MAX_ROW} characters')
-        return line
-
-
 @reads('a table in UTF-8 with a header line')
 def gather(
     table: Path, image_column: str, caption_column: str
 ) -> tuple[dict[str, list[str]], list[int]]:
-    """Captions by image, in the order of the table, and the lines without a caption.
-
-    Raises:
-        ValueError: when a column is missing, or a row has too many cells or no image.
-    """
+    """Captions by image, in the order of the table, and the lines without a caption."""
     captions: dict[str, list[str]] = {}
     lines_without: list[int] = []
-    delimiter = SEPARATORS.get(table.suffix.lower(), ',')
-    name = 'tab' if delimiter == '\t' else 'comma'
-    with open(table, newline='', encoding='utf-8-sig') as file:
-        lines = _Lines(file)
-        # Strict: a quote that is never closed would make all rows that follow one caption.
-        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
-        for column in (image_column, caption_column):
-            if (reader.fieldnames or []).count(column) > 1:
-                raise FileError(f'{table} has several columns {column!r}: rename all but one')
-            if column not in (reader.fieldnames or ()):
-                raise FileError(
-                    f'{table} has no column {column!r}, its header is '
-                    f'{shorten(reader.fieldnames)}: name the columns with --image-column and '
-                    f'--caption-column, and separate cells by a {name}'
-                )
-        for row in _rows(reader, table):
-            lines.left = _MAX_ROW
-            if None in row:  # where the reader puts cells beyond the header
-                raise FileError(
-                    f'{table}, line {reader.line_num} has {len(row) - 1 + len(row[None])} cells '
-                    f'and the header {len(reader.fieldnames)}, beyond it {shorten(row[None])}: '
-                    f'quote captions that contain a {name}, "like{delimiter} this"'
-                )
-            if not row[image_column]:
-                raise FileError(f'{table}, line {reader.line_num} names no image')
-            if row[caption_column] and row[caption_column].strip():
-                path = Path(row[image_column]).as_posix()  # a/./1.jpg is a/1.jpg
-                captions.setdefault(path, []).append(row[caption_column])
-            else:
-                lines_without.append(reader.line_num)
+    advice = 'name the columns with --image-column and --caption-column'
+    for line, row in read_rows(table, image_column, caption_column, advice=advice):
+        if row[caption_column] and row[caption_column].strip():
+            path = Path(row[image_column]).as_posix()  # a/./1.jpg is a/1.jpg
+            captions.setdefault(path, []).append(row[caption_column])
+        else:
+            lines_without.append(line)
     return captions, lines_without
-
-
-def _rows(reader: csv.DictReader, table: Path) -> Iterator[dict]:
-    """The rows of a table; errors say where one begins that has wrong quotes."""
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise FileError(
-                f'{table}, row of line {line}: {error}. A cell that begins with a quote ends with '
-                'the next one, unless that is doubled: "a ""good"" dog"'
-            ) from error
-        yield row
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from tqdm import tqdm
 from xmodal.datasets.image_file import BrokenImageError, header_size
 from xmodal.datasets.transforms import PackRegionText
 from xmodal.search.catalogue import Catalogue, IndexedImage, Seen
+from xmodal.search.manifest import read_manifest
 from xmodal.search.sources import Entry
 from xmodal.search.vectors import VectorFile
 
@@ -214,3 +216,18 @@ def changed(entries: Sequence[Entry], seen: Seen) -> tuple[list[Entry], list[str
     paths = {entry.path for entry in entries}
     new = [entry for entry in entries if not is_known(entry)]
     return new, [path for path in seen if path not in paths]
+
+
+def require_kept(folder: Path, source: str | Path, seen: Seen, gone: Sequence[str]) -> None:
+    """Refuses another source that has none of the images of an index: all would be forgotten.
+
+    Raises:
+        ValueError: names the source that the index was made of.
+    """
+    former, source = read_manifest(folder).get('source', str(source)), str(source)
+    whole = {path for path, (_, _, digest) in seen.items() if digest is not None}
+    if former != source and whole and whole.issubset(gone):
+        raise ValueError(
+            f'{folder} has {len(whole)} images of {former}, such as {min(whole)}, and {source} has '
+            f'none of them: give {former} again, or another --index for {source}'
+        )

@@ -9,7 +9,7 @@ import numpy as np
 
 from xmodal.errors import FileError
 from xmodal.files import atomic_write, exclusive_dir, write_json
-from xmodal.search.build import changed, encode_entries
+from xmodal.search.build import changed, encode_entries, require_kept
 from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 from xmodal.search.engine import Engine, import_faiss
 from xmodal.search.manifest import MANIFEST, read_manifest
@@ -94,13 +94,15 @@ class ImageIndex:
             FileNotFoundError: when the source has no images, or none of its files is there; the
                 index stays as it is.
             RuntimeError: when another process updates it.
-            ValueError: for another dtype than the index has.
+            ValueError: for another dtype than the index has; for another source that has none of
+                its images.
         """
         entries = find_entries(str(source), root)
         with exclusive_dir(self.folder):
             self.prepare(source, engine, dtype, about)
             seen = self.catalogue.seen()
             new, gone = changed(entries, seen)
+            require_kept(self.folder, source, seen, gone)
             target = self.catalogue, self.vectors
             encode_entries(self.inferencer, new, seen, *target, batch_size, workers, progress)
             self.catalogue.remove(gone)
@@ -119,7 +121,8 @@ class ImageIndex:
         self._require_dtype(dtype)
         manifest = read_manifest(self.folder)
         if not about.items() <= manifest.items():  # its model has another name now
-            self._write_manifest(manifest['engine'], str(source), self.dtype, about)
+            former = manifest.get('source', str(source))
+            self._write_manifest(manifest['engine'], former, self.dtype, about)
         self.catalogue.create()
 
     def _require_dtype(self, dtype: str | None) -> None:
@@ -209,8 +212,9 @@ class ImageIndex:
                 alone.
 
         Raises:
-            ValueError: when a query has neither a text nor an image; when re-ranking is asked of a
-                query without a text, of a model without an ITM head, or of a region store.
+            ValueError: when a query has neither a text nor an image, or a text without a word;
+                when re-ranking is asked of a query without a text, of a model without an ITM head,
+                or of a region store.
         """
         if not queries:
             return []

@@ -11,7 +11,7 @@ import numpy as np
 import torch.distributed as dist
 
 from xmodal.files import exclusive_dir
-from xmodal.search.build import changed, encode_entries
+from xmodal.search.build import changed, encode_entries, require_kept
 from xmodal.search.catalogue import Catalogue
 from xmodal.search.engine import Engine, choose_kind, fill, finish, train
 from xmodal.search.index import CATALOGUE, ImageIndex
@@ -56,6 +56,8 @@ def update_on_ranks(
         if rank == 0:
             index.prepare(source, engine, dtype, about)
             join_parts(index)
+            seen = index.catalogue.seen()
+            require_kept(index.folder, source, seen, changed(entries, seen)[1])
         dist.barrier()
         touched = _encode_share(index, entries, batch_size, workers)
         of_ranks = [None] * dist.get_world_size() if rank == 0 else None

@@ -1,6 +1,5 @@
 """Where the images of an index are: folders, patterns, tables, lists, tar shards, region stores."""
 
-import csv
 import glob
 import os
 import tarfile
@@ -10,10 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError, read_image_bytes
+from xmodal.datasets.image_table import read_rows
 from xmodal.datasets.region_store import RegionStore, open_stores
 from xmodal.datasets.transforms.regions import is_crop
 from xmodal.errors import FileError
-from xmodal.fields import Fields, as_objects
+from xmodal.fields import as_objects
 from xmodal.files import SEPARATORS, read_json, reads
 from xmodal.structures import Regions
 
@@ -194,9 +194,7 @@ def _shard_entries(file: Path) -> Iterator[Entry]:
 
 @reads("a table in UTF-8 whose header has a column 'image'")
 def _table_names(file: Path) -> list[str]:
-    with open(file, newline='', encoding='utf-8-sig') as table:
-        rows = csv.DictReader(table, delimiter=SEPARATORS[file.suffix.lower()])
-        return [Fields(row, f'line {rows.line_num}').name('image') for row in rows]
+    return [row['image'] for _, row in read_rows(file, 'image', advice='rename that of the paths')]
 
 
 @reads("a list of objects with the key 'image'")
