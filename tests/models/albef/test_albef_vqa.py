@@ -280,6 +280,15 @@ def test_answers_are_generated_word_by_word_up_to_sep(make_model, question_batch
         assert sample.top_answers == [(sample.predicted, pytest.approx(probability, rel=1e-3))]
 
 
+@torch.no_grad()
+def test_a_generated_answer_has_no_spaces_beside_marks(make_model, question_batch, monkeypatch):
+    model = make_model(max_answer_length=2).eval()
+    data = question_batch(model, [('word1',)])
+    tokenizer = model.data_preprocessor.tokenizer
+    monkeypatch.setattr(tokenizer, 'batch_decode', lambda ids, **_: ['10 : 30'] * len(ids))
+    assert [sample.predicted for sample in model(**data, mode='predict')] == ['10:30']
+
+
 @pytest.mark.parametrize('answers', [ANSWERS, None])
 def test_weights_that_are_not_finite_give_no_answer(make_model, question_batch, answers):
     model = make_model(answers=answers, max_answer_length=5).eval()

@@ -9,7 +9,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from xmodal.datasets.answers import read_answer_list
+from xmodal.datasets.answers import join_marks, read_answer_list
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.albef.decoder_weights import fill_missing_decoder
 from xmodal.models.albef.model import AlbefModel
@@ -154,7 +154,7 @@ class AlbefVQA(AlbefModel):
             ended |= words == tokenizer.sep_token_id
             if self._is_done(ended):
                 break
-        texts = tokenizer.batch_decode(ids[:, 0], skip_special_tokens=True)
+        texts = map(join_marks, tokenizer.batch_decode(ids[:, 0], skip_special_tokens=True))
         return [[each] for each in zip(texts, likelihood.exp().tolist(), strict=True)]
 
     def _is_done(self, ended: Tensor) -> bool:
