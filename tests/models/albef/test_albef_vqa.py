@@ -289,6 +289,18 @@ def test_a_generated_answer_has_no_spaces_beside_marks(make_model, question_batc
     assert [sample.predicted for sample in model(**data, mode='predict')] == ['10:30']
 
 
+def test_a_question_without_answers_adds_nothing_to_the_loss(make_model, question_batch):
+    model = make_model(momentum=None)
+    data = question_batch(model, [(), ('word1', 'word2 word3'), ()])
+    loss = model(**data, mode='loss')['loss_answer']
+    inputs = data['inputs']
+    alone = inputs._replace(**{name: getattr(inputs, name)[1:2] for name in inputs._fields})
+    expected = model.loss(alone, data['data_samples'][1:2])['loss_answer'] / 3
+    torch.testing.assert_close(loss, expected)
+    model.loss(alone, data['data_samples'][:1])['loss_answer'].backward()  # of none at all
+    assert not any(x.grad.any() for x in model.parameters() if x.grad is not None)
+
+
 @pytest.mark.parametrize('answers', [ANSWERS, None])
 def test_weights_that_are_not_finite_give_no_answer(make_model, question_batch, answers):
     model = make_model(answers=answers, max_answer_length=5).eval()

@@ -196,12 +196,16 @@ class AlbefVQA(AlbefModel):
         return torch.full(size, start, device=question.embeddings.device)
 
     def _gather_answers(self, samples: list[DataSample]) -> tuple[Answers, Tensor]:
-        """Answers (B, K, L), padded to the most of a sample, and weights (B, K), 0 for padding."""
-        answers = self._tokenize([text for sample in samples for text in sample.answers])
-        counts = [len(sample.answers) for sample in samples]
+        """Answers (B, K, L), padded to the most of a sample, and weights (B, K), 0 for padding.
+
+        A question without answers gets one of weight 0: a whole batch may have none.
+        """
+        texts = [sample.answers or [''] for sample in samples]
+        answers = self._tokenize([text for of_sample in texts for text in of_sample])
+        counts = [len(of_sample) for of_sample in texts]
         ids, mask = (pad_sequence(x.split(counts), batch_first=True) for x in answers)
         weights = pad_sequence(
-            [torch.tensor(sample.answer_weights) for sample in samples], batch_first=True
+            [torch.tensor(sample.answer_weights or [0.0]) for sample in samples], batch_first=True
         )
         device = self.data_preprocessor.device
         return Answers(ids.to(device), mask.to(device)), weights.to(device)
