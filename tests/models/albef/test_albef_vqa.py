@@ -280,6 +280,12 @@ def test_answers_are_generated_word_by_word_up_to_sep(make_model, question_batch
         assert sample.top_answers == [(sample.predicted, pytest.approx(probability, rel=1e-3))]
 
 
+@pytest.mark.parametrize('name', ['candidates', 'report', 'max_answer_length'])
+def test_numbers_of_answers_are_at_least_1(make_model, name):
+    with pytest.raises(ValueError, match=f'model.{name}=0, expected at least 1'):
+        make_model(**{name: 0})
+
+
 @torch.no_grad()
 def test_a_generated_answer_has_no_spaces_beside_marks(make_model, question_batch, monkeypatch):
     model = make_model(max_answer_length=2).eval()

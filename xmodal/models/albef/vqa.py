@@ -60,7 +60,8 @@ class AlbefVQA(AlbefModel):
 
     Raises:
         FileNotFoundError: when ``answer_list`` does not exist.
-        ValueError: when it is no list of answers, or one of them is too long or empty.
+        ValueError: when it is no list of answers, one of them is too long or empty, or a number is
+            below 1.
     """
 
     def __init__(
@@ -78,6 +79,9 @@ class AlbefVQA(AlbefModel):
         self.decoder = AnswerDecoder(self.backbone.text_encoder, self.backbone.fusion)
         self.candidates, self.answer_batch, self.report = candidates, answer_batch, report
         self.max_answer_length = max_answer_length
+        for name in ('candidates', 'report', 'max_answer_length'):
+            if getattr(self, name) < 1:
+                raise ValueError(f'model.{name}={getattr(self, name)}, expected at least 1')
         self.answer_list: list[str] = []
         if answer_list is not None:
             self.answer_list = read_answer_list(answer_list, 'model.answer_list')
