@@ -1,8 +1,11 @@
 """The normal forms of answers in VQA's evaluation and LXMERT's table."""
 
+import re
+
 import pytest
 
-from xmodal.datasets.answers import normalize_answer, normalize_lxmert_answer
+from xmodal.datasets.answers import join_marks, normalize_answer, normalize_lxmert_answer
+from xmodal.models.base import build_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -80,3 +83,17 @@ def test_normalising_twice_changes_nothing():
 )
 def test_answers_are_normalised_as_in_lxmerts_table(answer, expected):
     assert normalize_lxmert_answer(answer) == expected
+
+
+def test_answers_of_word_pieces_are_written_as_people_write_them(tmp_path):
+    answers = [
+        *('10:30', '1.5', '1,000', '1, 2', "don't know", "5'10", 't-shirt', '4 1/2', '50%', '$5'),
+        *('#1', '594-8939', 'st. louis', 'no, it is', 'black & white', 'yes'),
+    ]
+    pieces = sorted({piece for answer in answers for piece in re.findall(r'\w+|[^\w\s]', answer)})
+    file = tmp_path / 'vocab.txt'
+    file.write_text('\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *pieces]))
+    tokenizer = build_tokenizer(str(file))
+    decoded = tokenizer.batch_decode(tokenizer(answers)['input_ids'], skip_special_tokens=True)
+    assert decoded[:2] != answers[:2]
+    assert [join_marks(answer) for answer in decoded] == answers

@@ -4,6 +4,8 @@ import pytest
 import torch
 from runs import call_at, train
 
+from xmodal.engine.hooks import DelayedHeadsHook, WeightEMAHook
+from xmodal.engine.hooks.checks import check_hooks
 from xmodal.engine.hooks.momentum import MomentumDistillationHook, require_moved_teacher
 from xmodal.errors import ConfigError
 
@@ -54,3 +56,19 @@ def test_a_hook_that_extends_this_one_moves_the_teacher():
     model = torch.nn.Linear(1, 1)
     model.update_momentum, model.teacher = model.forward, torch.nn.Linear(1, 1)
     require_moved_teacher(model, [type('Own', (MomentumDistillationHook,), {})()])
+
+
+@pytest.mark.parametrize(
+    ('make', 'reason'),
+    [
+        (lambda: DelayedHeadsHook({'itm': 3}), 'starts at once all heads that the others delay'),
+        (MomentumDistillationHook, 'each would move the teacher'),
+        (type('Own', (MomentumDistillationHook,), {}), 'each would move the teacher'),
+        (WeightEMAHook, 'a checkpoint has one average'),
+    ],
+)
+def test_a_hook_that_is_added_to_an_inherited_one_of_its_kind_is_an_error(make, reason):
+    inherited = make()
+    check_hooks(torch.nn.Linear(1, 1), [inherited])
+    with pytest.raises(ConfigError, match=f'has 2 of .*{reason}.*: give one'):
+        check_hooks(torch.nn.Linear(1, 1), [inherited, make()])

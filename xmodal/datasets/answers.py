@@ -15,6 +15,11 @@ _NUMBER_WORDS = ('zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 
 _DIGITS = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, 'ten'))}
 _DIGITS['none'] = '0'
 _ARTICLES = ('a', 'an', 'the')
+# Marks with the spaces that people do not write: it ' s, 10 : 30, 1 , 000, $ 5, 5 %.
+_SET_APART = re.compile(
+    r"(?<=\w) ?(['/-]) ?(?=\w)|(?<=\d) ?([:.]) ?(?=\d)|(?<=\d) ?(,) ?(?=\d{3}\b)"
+    r'|(?<=[$#]) (?=\d)| (?=%)'
+)
 _LXMERT_WORDS = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, 'ten')) if value}
 _LXMERT_WORDS['grey'] = 'gray'
 
@@ -57,6 +62,15 @@ def read_answer_list(file: str | Path, key: str) -> list[str]:
         if not answers:
             raise ValueError('it has no answer')
         return answers
+
+
+def join_marks(answer: str) -> str:
+    """An answer made of word pieces as people write it, "it's 10:30" in place of "it ' s 10 : 30".
+
+    BERT's tokenizer sets punctuation apart, and VQA's evaluation takes apostrophes, colons and the
+    points of numbers with spaces for other answers.
+    """
+    return _SET_APART.sub(lambda match: ''.join(filter(None, match.groups())), answer)
 
 
 def normalize_lxmert_answer(answer: str) -> str:

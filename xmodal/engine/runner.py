@@ -15,7 +15,7 @@ from xmodal.datasets.seeding import set_run_seed
 from xmodal.engine.batch_size import divide_batch, require_batch
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
 from xmodal.engine.device import leave_out_mps
-from xmodal.engine.hooks.momentum import require_moved_teacher
+from xmodal.engine.hooks.checks import check_hooks
 from xmodal.engine.hooks.preemption import leave_signals_to_training, signals_restored
 from xmodal.engine.keys import check_dataloader
 from xmodal.engine.layers import prepare_layers
@@ -142,7 +142,7 @@ class XModalRunner(Runner):
 
     def train(self) -> nn.Module:
         """Trains."""
-        require_moved_teacher(self.model, self.hooks)
+        check_hooks(self.model, self.hooks)
         prepare_layers(self.model, self.cfg)
         if self.distributed and self.cfg.get('fsdp'):
             super()._init_model_weights()

@@ -146,6 +146,19 @@ def test_both_copies_of_a_layer_start_from_the_layer_that_the_images_shared(buil
                 assert torch.equal(value, expected), (part, index, name)
 
 
+def test_layers_with_a_copy_for_each_image_are_no_start_of_layers_that_images_share(build):
+    copies = build(streams='text', fusion=dict(share_two_images=False)).state_dict()
+    shared = build(streams='text')
+    with pytest.raises(ValueError, match='has 4 fusion layers, a copy of each .* model has 2'):
+        shared.load_state_dict(dict(copies), strict=False)
+    rest = {name: x for name, x in copies.items() if 'fusion.layers' not in name}
+    shared.load_state_dict(rest, strict=False)  # load_from_ignore
+    deeper = build(streams='text', fusion=dict(depth=4)).backbone.fusion.state_dict(
+        prefix='backbone.fusion.'
+    )
+    shared.load_state_dict(deeper, strict=False)
+
+
 @pytest.mark.skipif(not find_spec('peft'), reason='LoRA needs the extra lora')
 @torch.no_grad()
 def test_lora_leaves_keys_and_values_shared_by_both_copies_of_a_layer(build, several_images):

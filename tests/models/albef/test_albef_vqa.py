@@ -280,6 +280,33 @@ def test_answers_are_generated_word_by_word_up_to_sep(make_model, question_batch
         assert sample.top_answers == [(sample.predicted, pytest.approx(probability, rel=1e-3))]
 
 
+@pytest.mark.parametrize('name', ['candidates', 'report', 'max_answer_length'])
+def test_numbers_of_answers_are_at_least_1(make_model, name):
+    with pytest.raises(ValueError, match=f'model.{name}=0, expected at least 1'):
+        make_model(**{name: 0})
+
+
+@torch.no_grad()
+def test_a_generated_answer_has_no_spaces_beside_marks(make_model, question_batch, monkeypatch):
+    model = make_model(max_answer_length=2).eval()
+    data = question_batch(model, [('word1',)])
+    tokenizer = model.data_preprocessor.tokenizer
+    monkeypatch.setattr(tokenizer, 'batch_decode', lambda ids, **_: ['10 : 30'] * len(ids))
+    assert [sample.predicted for sample in model(**data, mode='predict')] == ['10:30']
+
+
+def test_a_question_without_answers_adds_nothing_to_the_loss(make_model, question_batch):
+    model = make_model(momentum=None)
+    data = question_batch(model, [(), ('word1', 'word2 word3'), ()])
+    loss = model(**data, mode='loss')['loss_answer']
+    inputs = data['inputs']
+    alone = inputs._replace(**{name: getattr(inputs, name)[1:2] for name in inputs._fields})
+    expected = model.loss(alone, data['data_samples'][1:2])['loss_answer'] / 3
+    torch.testing.assert_close(loss, expected)
+    model.loss(alone, data['data_samples'][:1])['loss_answer'].backward()  # of none at all
+    assert not any(x.grad.any() for x in model.parameters() if x.grad is not None)
+
+
 @pytest.mark.parametrize('answers', [ANSWERS, None])
 def test_weights_that_are_not_finite_give_no_answer(make_model, question_batch, answers):
     model = make_model(answers=answers, max_answer_length=5).eval()

@@ -70,8 +70,11 @@ def test_texts_of_cls_alone_have_no_loss():
     step = make_step()
     tokens = step.text.tokens
     alone = tokens._replace(embeddings=tokens.embeddings[:, :1], attention_mask=None)
-    step = step._replace(text=step.text._replace(tokens=alone))
-    assert WordContrastHead(groups=GROUPS).loss(make_model(), step)['loss_words'] == 0
+    mask = torch.zeros(tokens.embeddings.shape[:2], dtype=torch.bool)
+    mask[:, 0] = True
+    for texts in (alone, tokens._replace(attention_mask=mask)):
+        step = step._replace(text=step.text._replace(tokens=texts))
+        assert WordContrastHead(groups=GROUPS).loss(make_model(), step)['loss_words'] == 0
 
 
 def test_an_error_names_this_head():

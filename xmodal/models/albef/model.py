@@ -4,7 +4,7 @@ from torch import Tensor
 
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.base import MomentumModel, check_vocabulary
-from xmodal.models.fusion import copy_layers, count_layers
+from xmodal.models.fusion import copy_layers, count_layers, has_copies
 from xmodal.registry import MODELS
 
 
@@ -29,7 +29,17 @@ class AlbefModel(MomentumModel):
 
 
 def _fit_layers(model: AlbefModel, state_dict: dict[str, Tensor], *_) -> None:
-    """Copies fusion layers that both images shared, where the model has a copy for each."""
-    fusion = model.backbone.fusion
-    if fusion.copies == 2 and count_layers(state_dict) == fusion.depth:
+    """Copies fusion layers that both images shared, where the model has a copy for each.
+
+    Raises:
+        ValueError: when the weights have a copy for each, and the model does not.
+    """
+    fusion, found = model.backbone.fusion, count_layers(state_dict)
+    if fusion.copies == 2 and found == fusion.depth:
         copy_layers(state_dict)
+    elif fusion.copies == 1 and has_copies(state_dict):
+        raise ValueError(
+            f'it has {found} fusion layers, a copy of each for both images, and the model has '
+            f'{fusion.depth}: set backbone.fusion.share_two_images=False here, too, or train what '
+            'the checkpoint is of without it'
+        )

@@ -9,7 +9,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from xmodal.datasets.answers import read_answer_list
+from xmodal.datasets.answers import join_marks, read_answer_list
 from xmodal.models.albef.backbone import AlbefBackbone
 from xmodal.models.albef.decoder_weights import fill_missing_decoder
 from xmodal.models.albef.model import AlbefModel
@@ -60,7 +60,8 @@ class AlbefVQA(AlbefModel):
 
     Raises:
         FileNotFoundError: when ``answer_list`` does not exist.
-        ValueError: when it is no list of answers, or one of them is too long or empty.
+        ValueError: when it is no list of answers, one of them is too long or empty, or a number is
+            below 1.
     """
 
     def __init__(
@@ -78,6 +79,9 @@ class AlbefVQA(AlbefModel):
         self.decoder = AnswerDecoder(self.backbone.text_encoder, self.backbone.fusion)
         self.candidates, self.answer_batch, self.report = candidates, answer_batch, report
         self.max_answer_length = max_answer_length
+        for name in ('candidates', 'report', 'max_answer_length'):
+            if getattr(self, name) < 1:
+                raise ValueError(f'model.{name}={getattr(self, name)}, expected at least 1')
         self.answer_list: list[str] = []
         if answer_list is not None:
             self.answer_list = read_answer_list(answer_list, 'model.answer_list')
@@ -154,7 +158,7 @@ class AlbefVQA(AlbefModel):
             ended |= words == tokenizer.sep_token_id
             if self._is_done(ended):
                 break
-        texts = tokenizer.batch_decode(ids[:, 0], skip_special_tokens=True)
+        texts = map(join_marks, tokenizer.batch_decode(ids[:, 0], skip_special_tokens=True))
         return [[each] for each in zip(texts, likelihood.exp().tolist(), strict=True)]
 
     def _is_done(self, ended: Tensor) -> bool:
@@ -196,12 +200,16 @@ class AlbefVQA(AlbefModel):
         return torch.full(size, start, device=question.embeddings.device)
 
     def _gather_answers(self, samples: list[DataSample]) -> tuple[Answers, Tensor]:
-        """Answers (B, K, L), padded to the most of a sample, and weights (B, K), 0 for padding."""
-        answers = self._tokenize([text for sample in samples for text in sample.answers])
-        counts = [len(sample.answers) for sample in samples]
+        """Answers (B, K, L), padded to the most of a sample, and weights (B, K), 0 for padding.
+
+        A question without answers gets one of weight 0: a whole batch may have none.
+        """
+        texts = [sample.answers or [''] for sample in samples]
+        answers = self._tokenize([text for of_sample in texts for text in of_sample])
+        counts = [len(of_sample) for of_sample in texts]
         ids, mask = (pad_sequence(x.split(counts), batch_first=True) for x in answers)
         weights = pad_sequence(
-            [torch.tensor(sample.answer_weights) for sample in samples], batch_first=True
+            [torch.tensor(sample.answer_weights or [0.0]) for sample in samples], batch_first=True
         )
         device = self.data_preprocessor.device
         return Answers(ids.to(device), mask.to(device)), weights.to(device)

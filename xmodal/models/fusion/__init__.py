@@ -3,7 +3,7 @@
 from xmodal.models.fusion.cross_modality import CrossModalityEncoder
 from xmodal.models.fusion.encoder import FusionEncoder
 from xmodal.models.fusion.requests import FusionRequest, fuse_requests
-from xmodal.models.fusion.two_images import copy_layers, count_layers
+from xmodal.models.fusion.two_images import copy_layers, count_layers, has_copies
 
 __all__ = [
     'CrossModalityEncoder',
@@ -12,4 +12,5 @@ __all__ = [
     'copy_layers',
     'count_layers',
     'fuse_requests',
+    'has_copies',
 ]

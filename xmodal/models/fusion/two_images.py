@@ -3,6 +3,7 @@
 import re
 from re import Match
 
+import torch
 from torch import Tensor
 
 _LAYER = re.compile(r'(.*backbone\.fusion\.layers\.)(\d+)(\..+)')
@@ -20,6 +21,13 @@ def _find_layers(state_dict: dict[str, Tensor]) -> dict[str, Match[str]]:
 def count_layers(state_dict: dict[str, Tensor]) -> int:
     """The number of fusion layers; 0 for none."""
     return 1 + max((int(match[2]) for match in _find_layers(state_dict).values()), default=-1)
+
+
+def has_copies(state_dict: dict[str, Tensor]) -> bool:
+    """Whether there is a copy of each layer for both images: copies share the keys of words."""
+    name = 'backbone.fusion.layers.{}.cross_attention.k_proj.weight'
+    first, second = (state_dict.get(name.format(layer)) for layer in (0, 1))
+    return first is not None and second is not None and torch.equal(first, second)
 
 
 def copy_layers(state_dict: dict[str, Tensor]) -> None:

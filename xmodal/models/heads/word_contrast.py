@@ -35,9 +35,9 @@ class WordContrastHead(AnchorContrastHead):
         """``loss_words``; ``words_accuracy``, how often what a word sees is nearest to it."""
         patches, patch_mask = step.image.tokens.without_cls(model.backbone.image_encoder.has_cls)
         words, word_mask = step.text.tokens.without_cls()
+        if not word_mask.any():  # texts of [CLS] alone, whose logits are −∞
+            return {'loss_words': words.sum() * 0}
         logits = F.seen_words(patches, words, self.groups, patch_mask, word_mask, self.temperature)
-        if not word_mask.any():  # texts of [CLS] alone
-            return {'loss_words': logits.sum() * 0}
         own = word_mask.nonzero()[:, 1]
         of_seen, of_words = logits[word_mask], logits.mT[word_mask]
         loss = (cross_entropy(of_seen, own) + cross_entropy(of_words, own)) / 2
