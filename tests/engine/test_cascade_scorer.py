@@ -76,6 +76,15 @@ def test_with_all_pairs_as_candidates_the_scores_are_exact(model, encoded):
     torch.testing.assert_close(gallery.scores.float(), exact, atol=1e-5, rtol=1e-5)
 
 
+def test_directions_that_a_similarity_does_not_have_are_refused_before_anything_is_scored(model):
+    CascadeScorer(dim=8).check_model(model)
+    with pytest.raises(ValueError, match=r'dim=9, expected 1 to 8, similarity\.dim'):
+        CascadeScorer(dim=9).check_model(model)
+    model.similarity = nn.Identity()
+    with pytest.raises(ValueError, match='Identity has no similarity vectors to narrow'):
+        CascadeScorer(dim=8).check_model(model)
+
+
 def test_a_cascade_without_candidates_is_refused():
     with pytest.raises(ValueError, match=r'scorer\.topk=0 .* at least 1: AllPairsScorer'):
         CascadeScorer(topk=0)

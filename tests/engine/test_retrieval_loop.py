@@ -27,7 +27,8 @@ from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
 WORDS = 'red green blue grey'.split()
 IDS = [4, 2, 4, 9, 2, 2, 7, 9]
-RUNNER = SimpleNamespace(build_evaluator=Evaluator)
+MATCHER = SimpleNamespace(score_all_pairs=None)
+RUNNER = SimpleNamespace(build_evaluator=Evaluator, model=MATCHER)
 CAPTIONS = ['red', 'green red', 'red red', 'blue', 'green', 'green grey red', 'grey', 'blue grey']
 
 
@@ -118,7 +119,24 @@ def test_different_folds_that_re_ranking_cannot_take_are_refused_at_once():
     loader, scorer = DataLoader(range(12)), dict(type='ITMReranker', topk=4)
     with pytest.raises(ConfigError, match=r'folds=\[1, 3\].*test the metrics one by one'):
         RetrievalLoop(RUNNER, loader, evaluator, scorer)
-    RetrievalLoop(RUNNER, loader, evaluator, {**scorer, 'topk': 0})
+    runner = SimpleNamespace(build_evaluator=Evaluator, model=nn.Identity())
+    RetrievalLoop(runner, loader, evaluator, {**scorer, 'topk': 0})
+
+
+@pytest.mark.parametrize(
+    'scorer, model, message',
+    [
+        ('AllPairsScorer', nn.Identity(), 'ImageTextMatcher, and Identity has none.*ITMReranker'),
+        ('CascadeScorer', nn.Identity(), 'ImageTextMatcher, and Identity has none.*ITMReranker'),
+        ('ITMReranker', MATCHER, 'embeddings, which SimpleNamespace does not .*AllPairsScorer'),
+    ],
+)
+def test_a_model_that_a_scorer_does_not_take_is_refused_before_the_training(scorer, model, message):
+    runner = SimpleNamespace(build_evaluator=Evaluator, model=model)
+    with pytest.raises(ConfigError, match=message):
+        RetrievalLoop(
+            runner, DataLoader(range(12)), dict(type='RetrievalMetric'), dict(type=scorer)
+        )
 
 
 def test_every_caption_is_scored_with_every_image_once_in_the_order_of_the_images(

@@ -40,6 +40,13 @@ def test_the_first_of_equal_answers_counts():
     assert AnswerTable(['no', 'yes', 'yes', 'Yes.']).find('yes') == 1
 
 
+def test_an_answer_of_which_a_form_leaves_nothing_is_not_the_empty_one():
+    assert AnswerTable(['yes', 'a']).find('') is None  # the first answer of LXMERT's list for VQA
+    assert AnswerTable(['', 'yes']).find('the') is None
+    assert AnswerTable(['', 'the', 'yes']).find('the') == 1
+    assert AnswerTable(['yes', '']).find('') == 1
+
+
 def test_target_scores_are_the_weights_and_unknown_answers_are_left_out(make_head):
     head = make_head()
     answers = [['yes', 'Yes.', 'dog'], ['dog'], []]

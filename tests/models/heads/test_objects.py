@@ -148,6 +148,19 @@ def test_only_classes_need_labels():
         make_head().region_loss(torch.randn(3, 7, WIDTH), regions, targets)
 
 
+@pytest.mark.parametrize('name', ['objects', 'attributes'])
+def test_a_class_that_the_head_does_not_have_is_an_error_with_its_key(name):
+    regions, targets = random_regions(), torch.zeros(3, 7, dtype=torch.bool)
+    targets[1, 2] = True
+    count = len(getattr(make_head().decoders, name).weight)
+    getattr(regions.labels, name)[0] = count  # of regions that are not learned
+    make_head().region_loss(torch.randn(3, 7, WIDTH), regions, targets)
+    getattr(regions.labels, name)[1] = count
+    message = f'num_{name}={count}, but a region has the class {count}, .* at least {count + 1}'
+    with pytest.raises(ValueError, match=message):
+        make_head().region_loss(torch.randn(3, 7, WIDTH), regions, targets)
+
+
 @pytest.mark.parametrize(
     'switch',
     [

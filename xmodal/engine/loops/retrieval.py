@@ -9,6 +9,7 @@ from torch.utils.data import DataLoader
 
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.evaluation.retrieval import Gallery, fold_of_images
 from xmodal.evaluation.retrieval_results import evaluate_gallery, write_rankings
@@ -33,7 +34,8 @@ class RetrievalLoop(EvaluationLoop):
             ``tools/analysis/ensemble.py`` averages such files.
 
     Raises:
-        ConfigError: when the sampler repeats images for several ranks.
+        ConfigError: when the sampler repeats images for several ranks, or the scorer takes other
+            models.
         ValueError: when the images do not divide into the folds of a metric.
         FileExistsError: when one of the files exists already.
     """
@@ -64,6 +66,7 @@ class RetrievalLoop(EvaluationLoop):
             fold_of_images(len(self.dataloader.dataset), folds)
         self.scorer = TASK_UTILS.build(scorer)
         self.scorer.check(self.folds)
+        self.scorer.check_model(unwrap(runner.model))
         self.save_rankings, self.save_scores = save_rankings, save_scores
 
     @torch.no_grad()

@@ -11,7 +11,8 @@ _FORMS = (str, normalize_lxmert_answer, normalize_answer)
 class AnswerTable:
     """Finds the index of an answer in a list, by its text or by a normalised form of it.
 
-    The forms are LXMERT's and that of VQA's evaluation.
+    The forms are LXMERT's and that of VQA's evaluation. Answers of which a form leaves nothing, as
+    of 'a', are only equal by their text.
 
     Args:
         answers: the list; of answers with the same form, the first counts.
@@ -22,7 +23,9 @@ class AnswerTable:
         self._indices = [{} for _ in _FORMS]
         for index, answer in enumerate(self.answers):
             for indices, form in zip(self._indices, _FORMS, strict=True):
-                indices.setdefault(form(answer), index)
+                key = form(answer)
+                if key or form is str:
+                    indices.setdefault(key, index)
 
     def __len__(self) -> int:
         return len(self.answers)

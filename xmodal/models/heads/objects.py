@@ -157,7 +157,8 @@ class ObjectHead(PretrainHead):
             targets: the masked ones, (B, R) bool.
 
         Raises:
-            ValueError: when labels are to be learned and there are none.
+            ValueError: when labels are to be learned and there are none, or one is no class of the
+                head.
         """
         predicted = regions.attention_mask if self.predicts_all else targets
         hidden = self.norm(gelu(self.transform(tokens[predicted])))
@@ -195,9 +196,20 @@ class ObjectHead(PretrainHead):
                 'for grid features set heads.objects.classifier'
             )
         labels = regions.labels
-        if name == 'objects':
-            return labels.objects[rows], labels.object_confidences[rows]
-        return labels.attributes[rows], labels.attribute_confidences[rows]
+        of_all = labels[:2] if name == 'objects' else labels[2:]
+        classes, confidences = (values[rows] for values in of_all)
+        _require_known(classes, name, self.decoders[name].out_features)
+        return classes, confidences
+
+
+def _require_known(classes: Tensor, name: str, count: int) -> None:
+    """Refuses classes (K,) from ``count`` on: the loss would not name the key."""
+    highest = int(classes.max()) if len(classes) else -1
+    if highest >= count:
+        raise ValueError(
+            f'heads.objects.num_{name}={count}, but a region has the class {highest}, counted from '
+            f'0: set num_{name} to the number of classes of the detector, at least {highest + 1}'
+        )
 
 
 def _mask_as_bert(features: Tensor, real: Tensor, targets: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from xmodal.models.base import CrossModalModel, check_vocabulary
 from xmodal.models.sgraf.all_pairs import score_all_pairs
-from xmodal.models.sgraf.narrow import narrow
+from xmodal.models.sgraf.narrow import narrow, require_directions
 from xmodal.models.sgraf.some_pairs import score_pairs
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, ImageTextBatch, PackedTexts, Regions, Tokens
@@ -91,6 +91,10 @@ class ImageTextMatcher(CrossModalModel):
         return score_all_pairs(
             narrow(self.similarity, images, texts, dim), images, texts, **options
         )
+
+    def require_directions(self, dim: int) -> None:
+        """Raises ValueError where :meth:`score_roughly` can't take ``dim`` directions."""
+        require_directions(self.similarity, dim)
 
     def score_pairs(self, images: Tokens, texts: PackedTexts, chosen: Tensor) -> Tensor:
         """Logits of the pairs of ``chosen``, (I, T) bool; see :func:`.some_pairs.score_pairs`."""

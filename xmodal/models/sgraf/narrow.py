@@ -21,6 +21,22 @@ from xmodal.structures import PackedTexts, Tokens
 IMAGES, CAPTIONS = 64, 256  # of the sample: its pairs have tens of thousands of nodes
 
 
+def require_directions(similarity: nn.Module, dim: int) -> None:
+    """Checks that a similarity can be narrowed.
+
+    Raises:
+        ValueError: when it has no similarity vectors, or fewer directions than ``dim``.
+    """
+    if not isinstance(similarity, SGRAFSimilarity):
+        raise ValueError(
+            f'a {type(similarity).__name__} has no similarity vectors to narrow: a cascade takes '
+            'SGRAFSimilarity'
+        )
+    most = len(similarity.local.linear.weight)
+    if not 0 < dim <= most:
+        raise ValueError(f'dim={dim}, expected 1 to {most}, similarity.dim')
+
+
 @torch.no_grad()
 def narrow(
     similarity: SGRAFSimilarity, images: Tokens, texts: PackedTexts, dim: int
@@ -39,16 +55,10 @@ def narrow(
         dim: S of the copy.
 
     Raises:
-        ValueError: when ``similarity`` has no similarity vectors, or fewer directions than ``dim``.
+        ValueError: see :func:`require_directions`.
     """
-    if not isinstance(similarity, SGRAFSimilarity):
-        raise ValueError(
-            f'a {type(similarity).__name__} has no similarity vectors to narrow: a cascade takes '
-            'SGRAFSimilarity'
-        )
+    require_directions(similarity, dim)
     weight, bias = similarity.local.linear.weight, similarity.local.linear.bias
-    if not 0 < dim <= len(weight):
-        raise ValueError(f'dim={dim}, expected 1 to {len(weight)}, similarity.dim')
     sample = _Sample(similarity, images, texts)
     copy = deepcopy(similarity)
     basis = sample.directions(copy, 0, dim)

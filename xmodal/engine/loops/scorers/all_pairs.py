@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
 from xmodal.engine.loops.scorers.base import Scorer
+from xmodal.errors import ConfigError
 from xmodal.evaluation.retrieval import Gallery
 from xmodal.registry import TASK_UTILS
 from xmodal.structures import DataSample, ImageTextBatch, PackedTexts
@@ -33,6 +34,15 @@ class AllPairsScorer(Scorer):
         if dtype not in (None, 'float16', 'bfloat16'):
             raise ValueError(f"scorer.dtype='{dtype}', expected 'float16', 'bfloat16' or None")
         self.options = {'dtype': dtype and getattr(torch, dtype), 'compile': compile}
+
+    def check_model(self, model: nn.Module) -> None:
+        """Refuses a model that compares embeddings."""
+        if not hasattr(model, 'score_all_pairs'):
+            raise ConfigError(
+                f'{type(self).__name__} compares images and texts by the similarity of an '
+                f'ImageTextMatcher, and {type(model).__name__} has none: take '
+                "scorer=dict(type='ITMReranker'), which compares embeddings"
+            )
 
     def encode(
         self, model: nn.Module, inputs: ImageTextBatch, data_samples: list[DataSample]

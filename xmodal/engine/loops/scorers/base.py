@@ -26,6 +26,9 @@ class Scorer(ABC):
     def check(self, folds: Collection[int]) -> None:  # noqa: B027 - most scorers take all
         """Raises ConfigError for numbers of folds of the metrics that the scorer does not take."""
 
+    def check_model(self, model: nn.Module) -> None:  # noqa: B027 - as above
+        """Raises ConfigError for a model that the scorer does not take, before a run has begun."""
+
     @abstractmethod
     def encode(
         self,

@@ -38,6 +38,11 @@ class CascadeScorer(AllPairsScorer):
             )
         self.topk, self.dim = topk, dim
 
+    def check_model(self, model: nn.Module) -> None:
+        """Refuses a model whose similarity can't be narrowed."""
+        super().check_model(model)
+        model.require_directions(self.dim)
+
     def score(
         self, model: nn.Module, encoded: EncodedGallery, folds: Collection[int] = (1,)
     ) -> Gallery:

@@ -77,6 +77,14 @@ class ITMReranker(Scorer):
                 'scorer.topk=0'
             )
 
+    def check_model(self, model: nn.Module) -> None:
+        """Refuses a model that compares token sets, and has no embeddings."""
+        if hasattr(model, 'score_all_pairs'):
+            raise ConfigError(
+                f'ITMReranker ranks by embeddings, which {type(model).__name__} does not have: '
+                "take scorer=dict(type='AllPairsScorer')"
+            )
+
     @staticmethod
     def encode_texts(model: nn.Module, input_ids: Tensor, attention_mask: Tensor) -> Encoded:
         """Encodes texts (T, N), those of like length together, so that there is little padding."""
