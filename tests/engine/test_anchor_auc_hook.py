@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -26,17 +27,42 @@ def area(on, beside):
 
 
 def logged_auc(runner):
-    """The values of the start and of the one epoch, in the log of a run."""
+    """The values of the start and of the one epoch, in the log of a run: see `by_group`."""
     logs = Path(runner.work_dir).glob('*/vis_data/scalars.json')
     rows = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    first, last = ((row['step'], row['anchor_auc']) for row in rows if 'anchor_auc' in row)
-    assert (first[0], last[0]) == (0, runner.iter)
-    return first[1], last[1]
+    first, last = (row for row in rows if 'anchor_auc' in row)
+    assert (first['step'], last['step']) == (0, runner.iter)
+    return by_group(first), by_group(last)
+
+
+def by_group(scalars):
+    """The area of the mean of the groups, and those of the four groups."""
+    assert 'anchor_auc/group_4' not in scalars
+    groups = [scalars[f'anchor_auc/group_{group}'] for group in range(4)]
+    return [scalars['anchor_auc'], *groups]
+
+
+def literal_areas(similarity, inside):
+    """The areas of the mean of the groups and of each, token by token; none without both kinds.
+
+    Args:
+        similarity: of a word, (M, G).
+        inside: of each token, whether it is on an object of the word.
+    """
+    if all(inside) or not any(inside):
+        return []
+    maps = [similarity.mean(-1), *similarity.unbind(-1)]
+    return [
+        [
+            area(*([float(one[m]) for m in range(len(inside)) if inside[m] == on] for on in (1, 0)))
+            for one in maps
+        ]
+    ]
 
 
 @torch.no_grad()
 def literal_auc(model, captions, world):
-    """The mean area over all words of captions that name something, patch by patch."""
+    """The mean areas over all words of captions that name something, patch by patch."""
     content = json.loads((world / 'coco/instances_val.json').read_text())
     names = {item['id']: item['name'] for item in content['categories']}
     areas = []
@@ -45,7 +71,7 @@ def literal_auc(model, captions, world):
         pixels = (pixels.permute(2, 0, 1)[None].float() - 127.5) / 63.75
         image = model.encode_image(pixels).tokens
         text = model.encode_text(*model.data_preprocessor.tokenize([caption])).tokens
-        similarity = model.relate(image, text).similarity[0].mean(-1)
+        similarity = model.relate(image, text).similarity[0]
         for position, word in enumerate(caption.split(), start=1):
             boxes = [
                 one['bbox']
@@ -53,16 +79,14 @@ def literal_auc(model, captions, world):
                 if one['image_id'] == item['image_id']
                 and word in (names[one['category_id']], *one['attributes'])
             ]
-            on, beside = [], []
+            inside = []
             for patch in range(
                 16
             ):  # a convolutional stem, whose patches are at corners of 4 x 4 cells
                 x, y = 8 * (patch % 4), 8 * (patch // 4)
-                inside = any(a <= x < a + w and b <= y < b + h for a, b, w, h in boxes)
-                (on if inside else beside).append(float(similarity[1 + patch, position]))
-            if on and beside:
-                areas.append(area(on, beside))
-    return sum(areas) / len(areas)
+                inside.append(any(a <= x < a + w and b <= y < b + h for a, b, w, h in boxes))
+            areas += literal_areas(similarity[1:, position], inside)
+    return np.mean(areas, 0)
 
 
 @pytest.fixture
@@ -89,7 +113,7 @@ def test_the_log_has_the_area_of_the_named_objects(config, tiny_world, monkeypat
     start = literal_auc(model, captions[:IMAGES], tiny_world)
     runner.train()
     end = literal_auc(model.eval(), captions[:IMAGES], tiny_world)
-    assert logged_auc(runner) == pytest.approx((start, end), abs=1e-5)
+    assert np.array(logged_auc(runner)) == pytest.approx(np.array([start, end]), abs=1e-5)
 
 
 def test_the_first_stage_of_anchors_has_it(shrink, tiny_world):
@@ -99,7 +123,7 @@ def test_the_first_stage_of_anchors_has_it(shrink, tiny_world):
     config.default_hooks.anchor_auc.instances = str(tiny_world / 'coco/instances_val.json')
     runner = build_runner(config)
     runner.train()
-    assert all(0 < area < 1 for area in logged_auc(runner))
+    assert all(0 < area < 1 for areas in logged_auc(runner) for area in areas)
 
 
 @torch.no_grad()
@@ -127,18 +151,16 @@ def test_regions_have_no_cls_to_leave_out(relocated, tiny_world):
         batch = model.data_preprocessor(stack_regions([sample]), False)['inputs']
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(*model.data_preprocessor.tokenize([caption])).tokens
-        similarity = model.relate(image, text).similarity[0].mean(-1)
+        similarity = model.relate(image, text).similarity[0]
         objects = hook.objects[sample['data_samples'].image_id]
         for position, word in enumerate(caption.split(), start=1):
             boxes = [box for names, box in objects if word in names]
-            on, beside = [], []
-            for region, (x1, y1, x2, y2) in enumerate(regions.boxes.tolist()):
+            inside = []
+            for x1, y1, x2, y2 in regions.boxes.tolist():
                 x, y = (x1 + x2) / 2, (y1 + y2) / 2
-                inside = any(a <= x < c and b <= y < d for a, b, c, d in boxes)
-                (on if inside else beside).append(float(similarity[region, position]))
-            if on and beside:
-                areas.append(area(on, beside))
-    assert logged['anchor_auc'] == pytest.approx(sum(areas) / len(areas), abs=1e-5)
+                inside.append(any(a <= x < c and b <= y < d for a, b, c, d in boxes))
+            areas += literal_areas(similarity[:, position], inside)
+    assert np.array(by_group(logged)) == pytest.approx(np.mean(areas, 0), abs=1e-5)
 
 
 def test_weights_are_the_same_with_and_without_it(config):

@@ -11,6 +11,7 @@ columns = {
         're-ranked: mean recall': ('pretrain', 'mean_recall'),
         'skills by fusion': ('skills', 'fusion/mean'),
         'binding': ('skills', 'fusion/binding'),
+        'relation': ('skills', 'fusion/relation'),
     },
 }
 paper_columns = []

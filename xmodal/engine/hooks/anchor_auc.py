@@ -1,7 +1,5 @@
 """Whether anchors find what their words name, in the log of a run."""
 
-from statistics import fmean
-
 import torch
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
@@ -10,7 +8,7 @@ from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.evaluation.location import (
-    location_auc,
+    map_aucs,
     read_objects,
     words_on_objects,
 )
@@ -24,8 +22,9 @@ class AnchorAucHook(Hook):
     It is the area under the ROC curve of the similarity of a word to the patches or regions
     (Eq. 3), the mean over the groups, against the boxes of the objects that the word names; the
     mean over all such words of the first caption of some validation images. 0.5 says nothing, 1 is
-    perfect. It draws no random number and changes no weight, so that it may be one of
-    ``default_hooks``, which ``tools/ablate.py`` does not count among the settings of a run.
+    perfect. ``anchor_auc/group_0`` and so on are the areas of each group alone. It draws no random
+    number and changes no weight, so that it may be one of ``default_hooks``, which
+    ``tools/ablate.py`` does not count among the settings of a run.
 
     Args:
         instances: COCO instances of the validation images.
@@ -75,13 +74,19 @@ class AnchorAucHook(Hook):
         first = int(model.backbone.image_encoder.has_cls)
         captions = encode_first_captions(model, loader.dataset, range(count), loader.collate_fn)
         for batch, _, image, text in captions:
-            maps = model.relate(image, text).similarity[:, first:, 1:].mean(-1).float().cpu()
+            maps = model.relate(image, text).similarity[:, first:, 1:].float().cpu()
             for row, index, on_object, _ in words_on_objects(model, batch, image, self.objects):
-                aucs.append(float(location_auc(maps[row, : len(on_object), index], on_object)))
+                of_word = {'S': maps[row, : len(on_object), index]}
+                aucs.append(map_aucs(of_word, on_object)['S'])
         if not aucs:
             raise ConfigError(
                 'AnchorAucHook: no word of the captions is a name or attribute of the instances of '
                 'its image: are hook.instances those of val_dataloader?'
             )
-        runner.visualizer.add_scalars({'anchor_auc': fmean(aucs)}, step=runner.iter)
-        runner.logger.info(f'anchor_auc: {fmean(aucs):.3f} ({len(aucs)} words, {count} images)')
+        mean, *groups = torch.stack(aucs).double().mean(0).tolist()
+        scalars = {f'anchor_auc/group_{group}': auc for group, auc in enumerate(groups)}
+        runner.visualizer.add_scalars({'anchor_auc': mean, **scalars}, step=runner.iter)
+        by_group = ', '.join(f'{auc:.3f}' for auc in groups)
+        runner.logger.info(
+            f'anchor_auc: {mean:.3f}, by group {by_group} ({len(aucs)} words, {count} images)'
+        )
