@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.optim import Adam, AdamW
 
 from xmodal.arguments import accepted_parameters, missing_keys, unknown_key, wrong_value
-from xmodal.errors import ConfigError, nearest, origin, shortened
+from xmodal.errors import ConfigError, nearest, not_installed, origin, shortened
 
 # Keys that MMEngine's build functions take out of a config before they call the class.
 _READ_BY_MMENGINE = ('type', '_scope_', 'convert_to_iter_based', 'epoch_length')
@@ -25,6 +25,7 @@ _INSTALLED = {'site-packages', 'dist-packages'}  # folders of packages
 FUSING_DEVICES = {'cpu', 'cuda', 'mps', 'xpu'}
 #: Arguments of Adam that say how it is computed.
 KERNELS = ('fused', 'foreach', 'capturable', 'differentiable')
+_PASSES = '_xmodal_passes'  # marks an error that components around its own are not to explain
 _MISSING = re.compile(r'missing \d+ required .*?arguments?: (.*)')
 
 
@@ -50,14 +51,11 @@ def with_config_errors(build: Callable) -> Callable:
             raise ConfigError(f'{component.__name__}: {key}={value}, expected {expected}')
         try:
             return build(config, registry, default_args)
-        except OSError as error:
-            if error.filename is not None:
-                raise
-            _raise_refusal(error, component, config)
         except TypeError as error:
             # Only after the call is it certain that a key was refused: a class may pass its
             # **kwargs to something that is not one of its bases.
-            problem = _wrong_keys(component, config, default_args, error)
+            passes = hasattr(error, _PASSES)
+            problem = None if passes else _wrong_keys(component, config, default_args, error)
             if problem is None:
                 _raise_refusal(error, component, config)
             raise ConfigError(problem) from error
@@ -154,7 +152,7 @@ def find_component(name: str | Callable, registry: Registry) -> Callable:
                 'it in the right place of the config, and registered in the right registry?'
             )
         near = nearest(name.rpartition('.')[2], _registered_names(registry))
-        hint = f", did you mean '{near}'?" if near else '.'
+        hint = not_installed(name) or (f", did you mean '{near}'?" if near else '.')
         raise ConfigError(
             f"type='{name}' is not a registered {registry.name}{hint} A component of your own is "
             "registered when its module is imported: custom_imports=dict(imports=['my.module']). "
@@ -226,7 +224,11 @@ def _missing_of_a_part(
 def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoReturn:
     """Raises what a library says of the values of a config as a :class:`ConfigError`."""
     own = {'xmodal', component.__module__.partition('.')[0]} - _LIBRARIES
-    if isinstance(error, ConfigError) or origin(error) in own or _is_of_plugin(error):
+    names_file = isinstance(error, OSError) and error.filename is not None
+    is_told = isinstance(error, ConfigError) or names_file
+    if is_told or origin(error) in own or _is_of_plugin(error):
+        setattr(error, _PASSES, True)
+    if hasattr(error, _PASSES):
         raise error
     values = ', '.join(f'{key}={shortened(x)}' for key, x in config.items() if key != 'type')
     reason = f'{type(error).__name__}: {error}'

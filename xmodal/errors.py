@@ -3,6 +3,7 @@
 import difflib
 import traceback
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 
 class ConfigError(ValueError):
@@ -23,6 +24,13 @@ def no_key(key: str, known: Iterable[str]) -> str:
     near = nearest(key, known)
     hint = f", did you mean '{near}'?" if near else f'; it takes {", ".join(known)}'
     return f"takes no key '{key}'{hint}"
+
+
+def not_installed(name: str) -> str:
+    """Says that the package of a type such as ``mmpretrain.ResNet`` is absent; nothing if not."""
+    package, dot, _ = name.partition('.')
+    is_absent = package and dot and find_spec(package) is None
+    return f": the package '{package}' is not installed." if is_absent else ''
 
 
 def shortened(value: object, length: int = 60) -> str:

@@ -164,8 +164,7 @@ def test_a_git_lfs_pointer_is_recognised(write, tmp_path):
 
 
 READER = """
-from xmodal.datasets.captions import CaptionDataset
-from xmodal.datasets.index import Entry
+from xmodal.datasets import CaptionDataset, Entry
 
 class OwnDataset(CaptionDataset):
     def read_entries(self, file):

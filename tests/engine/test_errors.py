@@ -1,5 +1,6 @@
 """Errors of what the user wrote are sentences; those of the package keep their traceback."""
 
+import importlib
 import re
 import shutil
 import sys
@@ -16,6 +17,7 @@ from xmodal.datasets.transforms import BrokenImageError
 from xmodal.engine.errors import explain, run_or_explain
 from xmodal.engine.keys import check_dataloader, check_keys, check_options
 from xmodal.engine.launch import build_runner, read_config
+from xmodal.engine.needed import check_needed
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS, MODELS, register_all
 
@@ -168,6 +170,42 @@ def test_keys_that_are_passed_to_no_base_are_refused_only_where_they_end():
         MODELS.build(dict(type=Open, share=1, wdth=2))
 
 
+INSTALLED = """
+from xmodal.models.necks import NoPosition
+from xmodal.registry import MODELS
+
+@MODELS.register_module(force=True)
+class InstalledPosition(NoPosition):
+    def __init__(self, depth, embed_dims, num_heads):
+        super().__init__(depth, embed_dims, num_heads)
+        {line}
+"""
+
+
+@pytest.mark.parametrize(
+    ('line', 'error', 'message'),
+    [
+        ('depth.scale', AttributeError, "no attribute 'scale'"),
+        ('(lambda fusion: 0)()', TypeError, "missing 1 .* 'fusion'"),
+        ("raise ValueError('no head')", ValueError, '^no head$'),
+    ],
+)
+def test_a_bug_of_an_installed_plug_in_is_not_blamed_on_the_part_around_it(
+    tiny_config, tmp_path, monkeypatch, line, error, message
+):
+    folder = tmp_path / 'site-packages'
+    folder.mkdir()
+    (folder / 'installed_plugin.py').write_text(INSTALLED.format(line=line))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(sys, 'dont_write_bytecode', True)
+    sys.modules.pop('installed_plugin', None)
+    importlib.import_module('installed_plugin')
+    tiny_config.model.backbone.position = dict(type='InstalledPosition')
+    with pytest.raises(error, match=message) as caught:
+        MODELS.build(tiny_config.model)
+    assert not isinstance(caught.value, ConfigError)
+
+
 def test_a_type_error_inside_a_constructor_passes_through():
     with pytest.raises(TypeError, match='has no len') as caught:
         MODELS.build(dict(type=Buggy, width=2))
@@ -179,6 +217,7 @@ def test_a_type_error_inside_a_constructor_passes_through():
     [
         (dict(type='ITCHed'), "type='ITCHed' is not a registered model, did you mean 'ITCHead'?"),
         (dict(type='zzzzzz'), "type='zzzzzz' is not a registered model. A component of your own"),
+        (dict(type='mmzzz.ITCHed'), "a registered model: the package 'mmzzz' is not installed. A "),
         (
             dict(type='MomentumDistillationHook'),
             "='MomentumDistillationHook' is registered as a hook, and a model is expected: is it",
@@ -191,6 +230,14 @@ def test_a_type_error_inside_a_constructor_passes_through():
 def test_a_type_that_cannot_be_built_is_an_error(config, message):
     with pytest.raises(ConfigError, match=message):
         MODELS.build(config)
+
+
+def test_the_default_scope_of_another_project_is_named(tiny_config):
+    tiny_config.default_scope = 'mmpretrain'
+    with pytest.raises(ConfigError, match=r"default_scope='mmpretrain', .* write default_scope='x"):
+        check_needed(tiny_config)
+    tiny_config.runner_type = 'Runner'  # MMEngine's, found from any scope
+    check_needed(tiny_config)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Schedules keep the ratios that layer-wise decay makes, step by step and when a run is resumed."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from mmengine.config import Config, ConfigDict
@@ -8,7 +10,9 @@ from torch import nn
 
 from xmodal.engine.optim import AlbefLR
 from xmodal.engine.optim.ratios import keep_ratios
+from xmodal.engine.optim.reached import acts
 from xmodal.errors import ConfigError
+from xmodal.registry import PARAM_SCHEDULERS
 
 ALBEF = [
     dict(
@@ -71,3 +75,23 @@ def test_a_schedule_with_one_rate_for_all_is_refused(schedule, sentence):
     optimizer.param_groups[0]['lr_scale'] = 0.5
     with pytest.raises(ConfigError, match=sentence):
         keep_ratios(schedule, optimizer)
+
+
+@pytest.mark.parametrize('others', [{}, {'begin': 2}, {'begin': 1, 'end': 7}, {'end': 6}])
+@pytest.mark.parametrize('total', [5, 6, 7, 8, 9])
+def test_a_one_cycle_that_would_end_a_run_with_an_error_is_refused(total, others):
+    loop = SimpleNamespace(max_epochs=2, max_iters=8, dataloader=range(4))
+    schedule = dict(type='OneCycleLR', eta_max=0.1, total_steps=total, by_epoch=False, **others)
+    optimizer = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=1.0)
+    built, problem = PARAM_SCHEDULERS.build({**schedule, 'optimizer': optimizer}), None
+    try:
+        for _ in range(loop.max_iters):
+            optimizer.step()
+            built.step()
+    except ValueError as error:
+        problem = error
+    if problem is None:
+        assert acts(schedule, loop, None)
+    else:
+        with pytest.raises(ConfigError, match=f'total_steps={total}, and the run has 8 iter'):
+            acts(schedule, loop, None)

@@ -1,12 +1,14 @@
 """Checkpoints that belong to another model, in part or not at all, and those that are the best."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from runs import load, train
 
 from xmodal.checkpoint_file import write_checkpoint
+from xmodal.engine.hooks import ExactCheckpointHook
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError
 
@@ -109,6 +111,13 @@ def test_a_best_metric_that_the_validation_does_not_have_is_a_sentence(tiny_conf
     tiny_config.train_cfg.update(max_epochs=1, val_interval=1)
     with pytest.raises(ConfigError, match=r"save_best names 'recall', .* i2t/R@1, .*mean_recall"):
         train(tiny_config)
+
+
+def test_a_best_metric_that_is_left_to_mmengine_needs_a_rule():
+    hook = ExactCheckpointHook(save_best='auto')
+    message = r"save_best='auto' is 'i2t/R@1': .* Write rule='greater' .* of i2t/R@1, rsum"
+    with pytest.raises(ConfigError, match=message):
+        hook._save_best_checkpoint(SimpleNamespace(epoch=1, iter=1), {'i2t/R@1': 5.0, 'rsum': 9.0})
 
 
 def test_a_key_that_checkpoints_do_not_know_is_an_error_at_once(tiny_config):

@@ -286,3 +286,38 @@ def test_another_file_is_refused(tmp_path):
     np.savez(tmp_path / 'short.npz', **{'a|id': ['x'], 'a|group': ['x'], 'a|rank': [1.0, 2.0]})
     with pytest.raises(FileError, match=r"short.npz has \(2,\) values in 'a|rank'"):
         read_queries(tmp_path / 'short.npz')
+
+
+class OwnRecall(RetrievalMetric):
+    """R@3, which the package does not have."""
+
+    def measure(self, gallery):
+        best = gallery.scores.topk(3, 1).indices
+        own = gallery.text_to_image[best] == torch.arange(len(best))[:, None]
+        return super().measure(gallery) | {'i2t/R@3': float(own.any(1).double().mean() * 100)}
+
+    def measure_queries(self, gallery):
+        queries = super().measure_queries(gallery)
+        columns = queries['i2t'].columns
+        columns['i2t/R@3'] = 100.0 * (columns['rank'] <= 3)
+        return queries
+
+
+def test_a_retrieval_metric_of_a_plug_in_keeps_what_its_own_figures_are_means_of():
+    scored = gallery()._replace(t2i_scores=None)
+    metrics, queries = evaluated(OwnRecall(prefix='p'), [scored], 1)
+    assert set(queries) == {'p/i2t', 'p/t2i', 'p/first_stage/i2t', 'p/first_stage/t2i'}
+    for name in ('p/i2t/R@3', 'p/first_stage/i2t/R@3', 'p/mean_recall'):
+        assert 0 < metrics[name] < 100
+        assert figure(queries, name) == pytest.approx(metrics[name]), name
+
+
+def test_a_figure_whose_queries_say_another_one_is_named():
+    class Halved(RetrievalMetric):
+        def measure(self, gallery):
+            found = super().measure(gallery)
+            return found | {'i2t/R@1': found['i2t/R@1'] / 2}
+
+    scored = Gallery(torch.eye(4), torch.arange(4))
+    with pytest.raises(ValueError, match=r"Halved: 'i2t/R@1' is 50 by measure, .* the mean 100"):
+        evaluated(Halved(), [scored], 1)

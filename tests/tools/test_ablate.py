@@ -40,6 +40,7 @@ from xmodal.engine.errors import ConfigError
 from xmodal.engine.hooks import DelayedHeadsHook
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.launch import read_config
+from xmodal.errors import FileError
 from xmodal.files import write_json
 from xmodal.registry import MODELS
 
@@ -365,6 +366,19 @@ def test_an_ensemble_has_parts_that_another_table_tested_without_scores_tested_a
     assert not execute(paper, plan).failed
     assert [line[1] for line in grid(plan)] == ['measured: mean', '60.5', '60.5']
     assert len(trained(paper)) == 5  # those of the first table
+
+
+@pytest.mark.parametrize(
+    ('name', 'remedy'), [('metrics.json', 'delete it'), (RECORD, 'move .*/task away')]
+)
+def test_a_damaged_file_of_a_run_is_named_with_what_to_do(paper, name, remedy):
+    execute(paper, make_plan(paper, only=['none']))
+    file = paper / 'runs/paper_small/none/seed_0/task' / name
+    file.write_text(file.read_text()[:9])
+    with pytest.raises(FileError, match=rf'{name} is not valid JSON: .*; {remedy}'):
+        plan = make_plan(paper, only=['none'])
+        grid(plan)
+        execute(paper, plan)
 
 
 def test_a_second_test_that_is_cut_short_leaves_no_figures(paper):

@@ -7,8 +7,9 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.ablation.table import Stage
+from xmodal.errors import FileError
 from xmodal.evaluation.queries import queries_file
-from xmodal.files import write_json
+from xmodal.files import read_json, write_json
 
 RECORD = 'ablate.json'  # what a folder was made with, and how long it took
 METRICS = 'metrics.json'
@@ -151,7 +152,9 @@ class Run:
 
     def metrics(self) -> dict[str, float] | None:
         """What the test measured; None before it."""
-        return json.loads(self.metrics_file.read_text()) if self.metrics_file.is_file() else None
+        if not self.metrics_file.is_file():
+            return None
+        return _read(self.metrics_file, 'delete it, and the same command tests again')
 
     def seconds(self) -> dict[str, float]:
         """How long training and test have taken so far, interruptions included."""
@@ -212,7 +215,15 @@ class Run:
 
     def _record(self) -> dict:
         file = self.record_file
-        return json.loads(file.read_text()) if file.is_file() else {}
+        return _read(file, f'move {file.parent} away') if file.is_file() else {}
+
+
+def _read(file: Path, remedy: str) -> dict:
+    """A file of a run's folder; one that is damaged is named, with what to do."""
+    try:
+        return read_json(file)
+    except FileError as error:
+        raise FileError(f'{error}; {remedy}') from error
 
 
 def last_checkpoint(folder: Path, config: Config) -> Path:

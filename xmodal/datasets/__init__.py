@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         'concat': ['WeightedConcatDataset'],
         'entailment': ['ENTAILMENT_CLASSES', 'AlbefEntailmentDataset', 'SnliVeDataset'],
         'gqa': ['GqaDataset'],
+        'index': ['Entry'],
         'instances': ['InstanceDataset'],
         'lxmert': ['LxmertPretrainDataset', 'LxmertQuestionDataset', 'LxmertReasoningDataset'],
         'minimal_pairs': [

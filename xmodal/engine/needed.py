@@ -6,7 +6,7 @@ from mmengine.config import Config
 
 from xmodal.arguments import accepted_parameters
 from xmodal.errors import ConfigError, nearest
-from xmodal.registry import DATASETS
+from xmodal.registry import DATASETS, RUNNERS, SCOPE
 
 # What to write for a key of a data loader, and for one of a data set, that is not there.
 _LOADER = {
@@ -39,6 +39,13 @@ def check_needed(config: Config) -> None:
     if 'runner_type' not in config:
         raise ConfigError(
             f"{config.filename} has no runner_type: inherit from '_base_/default_runtime.py'"
+        )
+    scope, runner = config.get('default_scope', SCOPE), config.runner_type
+    if scope != SCOPE and runner in RUNNERS.module_dict:
+        raise ConfigError(
+            f"{config.filename}: default_scope='{scope}', where MMEngine does not find "
+            f"runner_type='{runner}': write default_scope='{SCOPE}', and the scope of other types "
+            'before their names, as mmpretrain.ResNet'
         )
     for key in ('val_cfg', 'test_cfg'):
         loop = config.get(key) or {}

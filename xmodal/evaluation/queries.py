@@ -13,6 +13,7 @@ import numpy as np
 from xmodal.files import FileError, atomic_write, explain_errors
 
 DETAILS = ('rank', 'score')  # columns beside those of the figures, in units of their own
+ROUNDING = 0.01  # points by which a figure may differ from the mean of what it is rounded from
 SEPARATOR = '|'  # between the kind of queries and the column, in the names of the file
 
 
@@ -39,6 +40,33 @@ def figure(queries: Queries, metric: str) -> float | None:
     """A metric from the results of its queries; None if they do not determine it."""
     columns = [q.columns[metric] for q in queries.values() if metric in q.columns]
     return sum(float(np.nanmean(column)) for column in columns) if columns else None
+
+
+def require_figures(queries: Queries, figures: dict[str, float], metric: str) -> None:
+    """Checks that the columns come to the figures of a metric, those that they determine.
+
+    Raises:
+        ValueError: names the first that differs.
+    """
+    for name, value in figures.items():
+        mean = figure(queries, name)
+        if mean is not None and abs(mean - value) > ROUNDING:
+            raise ValueError(
+                f"{metric}: '{name}' is {value:g} by measure, and its columns of measure_queries "
+                f'have the mean {mean:g}: return the same figure in both'
+            )
+
+
+def with_prefix(queries: Queries, prefix: str) -> Queries:
+    """The queries with ``prefix/`` before their kinds and the columns of figures, if it is set."""
+    start = f'{prefix}/' if prefix else ''
+    named = {}
+    for kind, found in queries.items():
+        columns = {
+            name if name in DETAILS else start + name: x for name, x in found.columns.items()
+        }
+        named[start + kind] = found._replace(columns=columns)
+    return named
 
 
 def queries_file(metrics_file: str | Path) -> Path:

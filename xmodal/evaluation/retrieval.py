@@ -9,7 +9,7 @@ from mmengine.evaluator import BaseMetric
 from torch import Tensor
 
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import DETAILS, Queries, QueryResults
+from xmodal.evaluation.queries import Queries, QueryResults, require_figures, with_prefix
 from xmodal.evaluation.task import add_prefix
 from xmodal.registry import METRICS
 
@@ -183,7 +183,8 @@ class RetrievalMetric(BaseMetric):
             dict(type='RetrievalMetric', prefix='5k'),
         ]
 
-    A subclass adds figures in :meth:`measure`.
+    A subclass adds figures in :meth:`measure`, and what they are means of in
+    :meth:`measure_queries`.
 
     Args:
         folds: number of folds that are searched separately.
@@ -226,16 +227,22 @@ class RetrievalMetric(BaseMetric):
         (gallery,) = results
         metrics = {}
         for stage, scored in gallery.stages.items():
-            metrics |= add_prefix(self.measure(scored), stage)
+            figures = self.measure(scored)
+            metrics |= add_prefix(figures, stage)
             if self.keeps_queries:
-                for direction, found in retrieval_queries(scored, self.folds).items():
-                    columns = found.columns
-                    named = {k: columns.pop(k) for k in DETAILS}
-                    columns = named | add_prefix(add_prefix(columns, stage), self.prefix)
-                    kind = '/'.join(filter(None, (self.prefix, stage, direction)))
-                    self.queries[kind] = found._replace(columns=columns)
+                queries = self.measure_queries(scored)
+                require_figures(queries, figures, type(self).__name__)
+                prefix = '/'.join(filter(None, (self.prefix, stage)))
+                self.queries |= with_prefix(queries, prefix)
         return metrics
 
     def measure(self, gallery: Gallery) -> dict[str, float]:
         """The figures of one stage, by the gallery's ``directions``."""
         return retrieval_metrics(gallery, self.folds)
+
+    def measure_queries(self, gallery: Gallery) -> Queries:
+        """The results of one stage query by query, ``i2t`` and ``t2i``, from which verdicts come.
+
+        A figure of :meth:`measure` is the sum of the means of the columns that have its name.
+        """
+        return retrieval_queries(gallery, self.folds)

@@ -11,11 +11,9 @@ from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import DETAILS, Queries, QueryResults
+from xmodal.evaluation.queries import DETAILS, ROUNDING, Queries, QueryResults
 from xmodal.files import atomic_open, require_new
 from xmodal.structures import MissingFieldError
-
-ROUNDING = 0.01  # points by which a figure may differ from the mean of what it is rounded from
 
 
 def add_prefix(metrics: dict, prefix: str | None) -> dict:

@@ -84,7 +84,8 @@ class ExactCheckpointHook(CheckpointHook):
         """Deletes the former best checkpoint after the new one is complete, not before.
 
         Raises:
-            ConfigError: when the validation has no metric of the name.
+            ConfigError: when the validation has no metric of the name, or it has to be known
+                whether more or less of it is better.
         """
         if not self.save_best:
             return
@@ -100,7 +101,16 @@ class ExactCheckpointHook(CheckpointHook):
         names = self.key_indicators if has_many else ['best_ckpt_path']
         former = {name: paths[name] for name in names}
         paths.update(dict.fromkeys(names))  # hidden from MMEngine, which would delete them first
-        super()._save_best_checkpoint(runner, metrics)
+        try:
+            super()._save_best_checkpoint(runner, metrics)
+        except ValueError as error:
+            if 'auto' not in self.key_indicators:
+                raise
+            raise ConfigError(
+                f"default_hooks.checkpoint.save_best='auto' is '{next(iter(metrics))}': {error} "
+                "Write rule='greater' or rule='less', and for another metric its name, of "
+                f'{", ".join(metrics)}'
+            ) from error
         for name, path in former.items():
             if paths[name] is None:
                 paths[name] = path

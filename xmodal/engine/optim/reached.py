@@ -4,6 +4,8 @@ from mmengine.logging import MMLogger
 from mmengine.optim import _ParamScheduler
 from mmengine.runner import BaseLoop
 
+from xmodal.errors import ConfigError
+
 
 def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> bool:
     """Whether a schedule begins within a run, and has more than one step where it has an ``end``.
@@ -15,12 +17,16 @@ def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> 
         schedule: config, or a schedule that is built already, when a run is resumed.
         loop: of the training.
         logger: gets a warning for a schedule of a single step, or none.
+
+    Raises:
+        ConfigError: for a schedule whose ``total_steps`` the run exceeds.
     """
     if isinstance(schedule, _ParamScheduler):
         return True
     begin, end = schedule.get('begin', 0), schedule.get('end')
     if begin >= (loop.max_epochs if schedule.get('by_epoch', True) else loop.max_iters):
         return False
+    _require_total_steps(schedule, loop)
     iterations = len(loop.dataloader)
     length = iterations if schedule.get('convert_to_iter_based') else 1
     if end is None or end * length // 1 - begin * length // 1 >= 2:
@@ -30,3 +36,17 @@ def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> 
         'iteration(s) in an epoch it has less than two steps'
     )
     return False
+
+
+def _require_total_steps(schedule: dict, loop: BaseLoop) -> None:
+    """Refuses a ``OneCycleLR`` that would end the run with an error, after its ``total_steps``."""
+    total = schedule.get('total_steps')
+    unit, length = 'iterations', loop.max_iters
+    if schedule.get('by_epoch', True):  # also of a schedule that is converted to iterations
+        unit, length = 'epochs', loop.max_epochs
+    last = min(length, schedule.get('end', length + 1) - 1)
+    if total is not None and last - schedule.get('begin', 0) > total:
+        raise ConfigError(
+            f'param_scheduler: {schedule["type"]}.total_steps={total}, and the run has {length} '
+            f'{unit}: write total_steps={length}'
+        )
