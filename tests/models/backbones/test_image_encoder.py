@@ -227,3 +227,8 @@ def test_positions_without_one_of_cls_are_resampled():
     expected = interpolate(loaded, (5, 5), mode='bicubic', antialias=True)
     expected = expected.flatten(2).transpose(1, 2)
     torch.testing.assert_close(large.vit.pos_embed.detach(), expected)
+
+
+def test_patches_cannot_be_dropped():
+    with pytest.raises(ValueError, match=r'patch_drop_rate=0\.5: a patch .* no place in the grid'):
+        make_encoder(patch_drop_rate=0.5)

@@ -87,6 +87,11 @@ class ViTImageEncoder(Encoder):
                 f"image_encoder.arch='{arch}' has {self.vit.num_prefix_tokens} tokens before the "
                 f'patches, expected [CLS] alone: {_ADVICE}'
             )
+        if overrides.get('patch_drop_rate'):
+            raise ValueError(
+                f'image_encoder.patch_drop_rate={overrides["patch_drop_rate"]}: a patch that is '
+                'left out has no place in the grid, so that positions and masks would be of others'
+            )
         if conv_stem:
             self.vit.patch_embed = ConvStem(self.patch_size, self.embed_dims, image_size)
         self.vit.register_load_state_dict_pre_hook(
