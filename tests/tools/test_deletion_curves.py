@@ -1,5 +1,6 @@
 """Deletion curves, against a model that reads a few patches and a literal loop."""
 
+import json
 import sys
 from types import SimpleNamespace
 
@@ -42,12 +43,23 @@ def test_the_tool_prints_the_areas_of_a_trained_model(
 ):
     config = f'{tmp_path}/config.py'
     tiny_config.dump(config)
-    arguments = [config, str(trained), '--images', '6', '--steps', '4']
+    out = tmp_path / 'deletion.json'
+    arguments = [config, str(trained), '--images', '6', '--steps', '4', '--out', str(out)]
     monkeypatch.setattr(sys, 'argv', ['deletion_curves.py', *arguments])
     deletion_curves.main()
-    printed = capsys.readouterr().out
-    for name in ('Grad-CAM, layer 1 of 1', 'similarity S, mean of the words', 'random order'):
-        assert name in printed
+    printed = [line.split('│')[1:3] for line in capsys.readouterr().out.splitlines() if '│' in line]
+    curves = json.loads(out.read_text())
+    assert [name.strip() for name, _ in printed] == list(curves)
+    assert list(curves) == [
+        'Grad-CAM, layer 1 of 1',
+        'similarity S, mean of the words',
+        'random order',
+    ]
+    for (_, shown), curve in zip(printed, curves.values(), strict=True):
+        steps = [(a + b) / 2 / 4 for a, b in zip(curve, curve[1:], strict=False)]
+        assert float(shown) == pytest.approx(sum(steps), abs=6e-4)
+    with pytest.raises(FileExistsError, match='deletion.json already exists'):
+        deletion_curves.main()
 
 
 def test_the_interval_of_a_few_images_is_students():
@@ -88,7 +100,8 @@ def test_the_best_patch_of_a_map_is_deleted_first_and_random_order_is_subtracted
 
     monkeypatch.setattr(deletion_curves, 'caption_maps', maps)
     monkeypatch.setattr(deletion_curves, 'deletion_curve', curve)
-    areas = call(tiny_config, tmp_path, monkeypatch)
+    curves = call(tiny_config, tmp_path, monkeypatch)
+    areas = {name: area(of_images) for name, of_images in curves.items()}
     assert areas['planted'].tolist() == [0] * 4 and areas['reversed'].tolist() == [15] * 4
     drawn = areas['random order']
     printed = ' '.join(capsys.readouterr().out.split())

@@ -15,7 +15,7 @@ from xmodal.apis import Inferencer
 from xmodal.apis.location import measure_location
 from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, FileError
 from xmodal.evaluation.first_captions import encode_first_captions
 from xmodal.registry import DATASETS
 from xmodal.visualization.charts import read_scalars, select_curves
@@ -106,6 +106,19 @@ def test_the_radar_is_there_where_the_skills_were_tested(run, few_curves):
     assert '99.8' not in page
     with pytest.raises(FileNotFoundError):
         write('--skills', f'{config.work_dir}/other.json')
+
+
+def test_deletion_curves_are_drawn_where_they_were_measured(run, few_curves):
+    config, write = run
+    heading = '<h2>Do maps find what a match rests on?</h2>'
+    assert heading not in write()
+    file = Path(config.work_dir, 'deletion.json')
+    file.write_text(json.dumps({'Grad-CAM': [0.9, 0.1], 'random order': [0.9, 0.5, 0.1]}))
+    assert heading in write()
+    file.write_text(json.dumps({'Grad-CAM': [0.9]}))
+    with pytest.raises(FileError, match=r'Grad-CAM.* a list of at least two numbers'):
+        write()
+    file.unlink()
 
 
 def test_it_shows_how_well_maps_find_the_objects_of_words(run, few_curves, tiny_world, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from xmodal.visualization.charts import draw_aucs, draw_radar, read_scalars
+from xmodal.visualization.charts import draw_aucs, draw_deletion, draw_radar, read_scalars
 from xmodal.visualization.figures import to_uri
 from xmodal.visualization.retrieval_examples import read_thumbnail
 
@@ -24,6 +24,16 @@ def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_p
         'loss': [(1, 3.0), (2, 2.5)],
         'mean_recall': [(2, 50.0)],
         'step': [(1, 1), (2, 2)],
+    }
+
+
+def test_deletion_curves_go_from_no_patch_to_all():
+    curves = {'map': [0.8, 0.2, 0.1], 'random order': [0.8, 0.6, 0.5, 0.3, 0.1]}
+    (axes,) = draw_deletion(curves).axes
+    lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    assert lines == {
+        'map': [[0, 0.8], [0.5, 0.2], [1, 0.1]],
+        'random order': [[0, 0.8], [0.25, 0.6], [0.5, 0.5], [0.75, 0.3], [1, 0.1]],
     }
 
 

@@ -1,16 +1,18 @@
 """Deletes the patches that explain a match, best first, and measures how fast the match is lost.
 
     python tools/analysis/deletion_curves.py configs/acerpe/pretrain_shapes.py \\
-        work_dirs/pretrain_shapes/epoch_9.pth
+        work_dirs/pretrain_shapes/epoch_9.pth --out work_dirs/pretrain_shapes/deletion.json
 
 Each test image is shown with its first caption. A map of the caption ranks the patches; more and
 more of them get the mean colour of the image, and the image is encoded and matched again. The area
 is the mean of the probability of a match over the share of deleted patches: an explanation that
-finds what the match rests on has a smaller one than patches deleted in random order.
+finds what the match rests on has a smaller one than patches deleted in random order. The report of
+a run draws the curves of the file deletion.json in its folder.
 """
 
 import argparse
 from collections import defaultdict
+from pathlib import Path
 
 import torch
 from rich.console import Console
@@ -25,6 +27,7 @@ from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.first_captions import encode_first_captions
+from xmodal.files import require_new, write_json
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Regions, Tokens
 from xmodal.visualization.anchors import similarity_map
@@ -40,6 +43,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('checkpoint')
     parser.add_argument('--images', type=at_least(2), default=200, help='number of test images')
     parser.add_argument('--steps', type=at_least(1), default=9, help='steps from none to all')
+    parser.add_argument('--out', type=Path, help='file to write the mean curves to')
     return parser.parse_args()
 
 
@@ -101,7 +105,7 @@ def interval(values: Tensor) -> tuple[float, float]:
 
 @torch.no_grad()
 def measure(args: argparse.Namespace) -> dict[str, Tensor]:
-    """The areas of each image, (images,), by the name of what ranks the patches."""
+    """The curves of each image, (images, 1 + steps), by the name of what ranks the patches."""
     config = read_config(args.config, 'test_dataloader')
     model = load_model(config, args.checkpoint)
     if model.matching_head is None:
@@ -109,7 +113,7 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
     dataset = DATASETS.build(config.test_dataloader.dataset)
     collate = find_component(config.test_dataloader.collate_fn.type, FUNCTIONS)
     generator = torch.Generator().manual_seed(0)
-    areas = defaultdict(list)
+    curves = defaultdict(list)
     images = range(min(args.images, len(dataset)))
     for batch, _, image, text in encode_first_captions(model, dataset, images, collate, 'images'):
         if isinstance(batch.images, Regions):
@@ -122,14 +126,17 @@ def measure(args: argparse.Namespace) -> dict[str, Tensor]:
         for name, values in maps.items():
             order = values.argsort(1, descending=True).to(batch.images.device)
             curve = deletion_curve(model, batch.images, text, order, args.steps)
-            areas[name].append(area(curve).cpu())
-    return {name: torch.cat(parts) for name, parts in areas.items()}
+            curves[name].append(curve.cpu())
+    return {name: torch.cat(parts) for name, parts in curves.items()}
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the table, and writes the curves."""
     args = parse_args()
-    areas = measure(args)
+    if args.out:
+        require_new('--out', args.out)
+    curves = measure(args)
+    areas = {name: area(of_images) for name, of_images in curves.items()}
     heading = 'minus random, 95 % interval'
     table = make_table(f'Deletion, {args.checkpoint}', '', 'area', heading)
     for name, values in areas.items():
@@ -137,6 +144,8 @@ def main() -> None:
         cell = f'{mean:.3f} ± {margin:.3f}' if name != RANDOM else ''
         table.add_row(name, f'{float(values.mean()):.3f}', cell)
     Console(width=100).print(table)
+    if args.out:
+        write_json(args.out, {name: x.mean(0).tolist() for name, x in curves.items()})
 
 
 if __name__ == '__main__':

@@ -9,6 +9,11 @@ With minimal pairs, a radar of the skills of the model:
     python tools/test.py configs/acerpe/skills_shapes.py CHECKPOINT \\
         --metrics work_dirs/pretrain_shapes/skills.json
 
+With the curves of deletion_curves.py, how fast a match is lost with the patches that explain it:
+
+    python tools/analysis/deletion_curves.py CONFIG CHECKPOINT \\
+        --out work_dirs/pretrain_shapes/deletion.json
+
 With the instances of the test images (those of the embedded world are found), how well the maps of
 words find the objects that they name.
 
@@ -31,7 +36,7 @@ from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.errors import ConfigError
 from xmodal.evaluation.first_captions import encode_first_captions
-from xmodal.fields import read_object
+from xmodal.fields import is_number, read_object
 from xmodal.files import reads
 from xmodal.registry import DATASETS, FUNCTIONS, LOOPS
 from xmodal.visualization.anchors import find_position
@@ -47,6 +52,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('--checkpoint', type=Path, help='default: the last one of the run')
     parser.add_argument('--rankings', type=Path, help='default: WORK_DIR/rankings.json')
     parser.add_argument('--skills', type=Path, help='default: WORK_DIR/skills.json, if it is there')
+    parser.add_argument(
+        '--deletion', type=Path, help='default: WORK_DIR/deletion.json, if it is there'
+    )
     parser.add_argument(
         '--layer',
         type=int,
@@ -78,6 +86,17 @@ def read_skills(file: Path) -> dict[str, float]:
     """The metrics of a test of minimal pairs."""
     content = read_object(file)
     return {name: content.number(name) for name in content}
+
+
+@reads('curves that tools/analysis/deletion_curves.py --out wrote')
+def read_deletion(file: Path) -> dict[str, list[float]]:
+    """Mean curves by the name of what ranks the patches."""
+    content = read_object(file)
+    curves = {name: content.items(name) for name in content}
+    for name, curve in curves.items():
+        if len(curve) < 2 or not all(map(is_number, curve)):
+            raise content.error(name, 'a list of at least two numbers')
+    return curves
 
 
 def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
@@ -155,6 +174,8 @@ def main() -> None:
     rankings = read_rankings(rankings)
     skills = args.skills or args.work_dir / 'skills.json'
     skills = read_skills(skills) if args.skills or skills.is_file() else None
+    deletion = args.deletion or args.work_dir / 'deletion.json'
+    deletion = read_deletion(deletion) if args.deletion or deletion.is_file() else None
     config = read_config(config_file, 'test_dataloader')
     if has_images(config.test_dataloader.dataset, rankings['images']):
         inferencer = Inferencer(config, checkpoint)
@@ -172,6 +193,7 @@ def main() -> None:
         encode,
         layer=args.layer,
         skills=skills,
+        deletion=deletion,
         aucs=measure_aucs(model, config, instances),
     )
     print(f'{out}: open it in a browser')

@@ -143,6 +143,25 @@ def draw_aucs(aucs: dict[str, list[float]]) -> Figure:
     return figure
 
 
+def draw_deletion(curves: dict[str, list[float]]) -> Figure:
+    """Draws how fast a match is lost while patches are deleted, a line for each order.
+
+    Args:
+        curves: by the name of what ranks the patches, the mean probability of a match at even
+            steps from no patch to all.
+    """
+    figure = Figure(figsize=(4.6, 3.0), layout='constrained')
+    axes = figure.subplots()
+    style_axes(axes)
+    for name, curve in curves.items():
+        axes.plot(np.linspace(0, 1, len(curve)), curve, linewidth=1.4, label=name)
+    axes.set_xlabel('share of deleted patches', fontsize=8, color='#555')
+    axes.set_ylabel('probability of a match', fontsize=8, color='#555')
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7, frameon=False)
+    return figure
+
+
 def to_svg(figure: Figure) -> str:
     """Renders a figure as SVG that can be embedded in a page."""
     buffer = io.StringIO()

@@ -14,6 +14,7 @@ from xmodal.datasets.base import evenly_spaced
 from xmodal.visualization.charts import (
     draw_aucs,
     draw_curves,
+    draw_deletion,
     draw_radar,
     draw_scales,
     read_scalars,
@@ -49,6 +50,7 @@ def write_report(
     layer: int | None = None,
     skills: dict[str, float] | None = None,
     aucs: dict[str, list[float]] | None = None,
+    deletion: dict[str, list[float]] | None = None,
 ) -> None:
     """Writes the report of a run.
 
@@ -63,6 +65,7 @@ def write_report(
         layer: index of the fusion layer of Grad-CAM, see :func:`layer_index`.
         skills: metrics of ``SkillMetric``, for the radar; None for none.
         aucs: how well the maps of words find objects, for :func:`draw_aucs`; None for none.
+        deletion: how fast a match is lost, for :func:`draw_deletion`; None for none.
 
     Raises:
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
@@ -95,6 +98,7 @@ def write_report(
         image_to_text=[image_to_text_example(rankings, image, has_files) for image in queries],
         aucs=aucs,
         found=to_svg(draw_aucs(aucs)) if aucs else '',
+        deletion=to_svg(draw_deletion(deletion)) if deletion else '',
         heat_maps=heat_maps,
         layer=layer_name,
         sketches=_draw_sketches(model, rankings['texts']),
