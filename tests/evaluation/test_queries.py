@@ -166,6 +166,53 @@ def test_the_means_of_the_queries_are_the_metrics(task):
     assert len(results.ids) == len(samples)
 
 
+PROBABILITIES = torch.tensor([0.5, 0.2, 0.3])
+ANSWERS = [('no', 0.6), ('yes', 0.4)]
+
+
+@pytest.mark.parametrize(
+    'task, given, expected',
+    [
+        ('entailment', {'probabilities': PROBABILITIES}, [0.5, 0.2, 0.2, 0.5, 0.2, 0.2, 0.5]),
+        ('reasoning', {'probabilities': PROBABILITIES[:2]}, [0.5] * 3 + [0.2] * 3),
+        ('vqa', {'top_answers': ANSWERS}, [0.4] * 6),
+        ('soft', {'top_answers': ANSWERS}, [0.4] * 5),
+        ('gqa', {'top_answers': [('red', 0.9), ('red', 0.1)]}, [0.9] * 8),
+    ],
+)
+def test_scores_are_the_probabilities_that_samples_have_and_no_figures(task, given, expected):
+    metric, samples, _ = SAMPLES[task]
+    without, plain = evaluated(metric(), samples)
+    complete = [sample | given for sample in samples]
+    # As where a sampler fills up the last batch: some samples are there twice.
+    figures, queries = evaluated(metric(), [*complete, *complete[:2]], len(samples))
+    ((kind, results),) = queries.items()
+    assert figures == without
+    assert results.columns.keys() - plain[kind].columns.keys() == {'score'}
+    assert results.columns['score'] == pytest.approx(expected)
+    _, queries = evaluated(metric(), [*complete[1:], samples[0]])  # one lacks it
+    assert queries[kind].columns.keys() == plain[kind].columns.keys()
+
+
+@pytest.mark.parametrize('classes', [2, 4, 5, 12])
+def test_the_rank_of_a_class_decides_top1_and_top5_among_ties_too(classes):
+    scores = torch.randint(4, (60, classes), generator=torch.Generator().manual_seed(0)).float()
+    samples = [
+        dict(sample_index=i, scores=row, label=i % classes, image_path=f'{i}.jpg')
+        for i, row in enumerate(scores)
+    ]
+    figures, queries = evaluated(ZeroShotMetric(), samples)
+    columns = queries['samples'].columns
+    for k in (1, 5):
+        assert 100 * np.mean(columns['rank'] <= k) == pytest.approx(figures[f'top{k}'])
+        np.testing.assert_array_equal(100.0 * (columns['rank'] <= k), columns[f'top{k}'])
+    for row, label, rank in zip(scores, np.arange(60) % classes, columns['rank'], strict=True):
+        assert (row > row[label]).sum() < rank <= (row >= row[label]).sum()
+    own = [row[i % classes].item() for i, row in enumerate(scores)]
+    assert columns['score'].tolist() == own
+    assert figures.keys() == {'top1', 'top5'}
+
+
 class PluginMetric(TaskMetric):
     """A figure of a plug-in for the samples of entailment."""
 
@@ -190,6 +237,19 @@ def test_several_metrics_of_one_loop_keep_the_results_of_all():
     # As in results of a test with one metric, which they are compared with.
     assert queries['samples'].ids.tolist() == [f'pair{i}' for i in range(7)]
     assert queries['samples'].columns.keys() == {*alone['samples'].columns, 'pair_id'}
+
+
+def test_prefixes_are_before_figures_and_not_before_scores():
+    samples = [
+        {**SAMPLES['vqa'][1][i], **SAMPLES['gqa'][1][i], 'top_answers': [('red', i / 8)]}
+        for i in range(6)
+    ]
+    figures, queries = evaluated([VqaMetric(), GqaMetric()], samples)
+    assert queries.keys() == {'vqa', 'gqa'}
+    for kind, results in queries.items():
+        named = {name for name in figures if name.startswith(f'{kind}/')} - {'gqa/distribution'}
+        assert results.columns.keys() == named | {'score'}
+        assert results.columns['score'].tolist() == [i / 8 for i in range(6)]
 
 
 def test_each_record_is_scored_once(monkeypatch):

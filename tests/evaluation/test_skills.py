@@ -66,6 +66,22 @@ def test_accuracy_by_skill_and_the_share_of_the_attainable():
     assert queries['samples'].groups.tolist() == ['0', '1', '2', '3', '4']
 
 
+def test_the_margin_of_a_pair_is_by_the_last_way_and_counts_the_best_wrong_text():
+    samples = [
+        ('colour', 0, [0.75, 0.25], [1.0, 2.0], 0, '0'),
+        ('colour', 1, [0.5, 0.5], [2.0, 2.0], 1, '1'),
+        ('order', 2, [0.25, 0.5, 1.0], [0.0, 1.0, 4.0], 2, '2'),
+    ]
+    figures, queries = measure(SkillMetric(), samples)
+    assert queries['samples'].columns['score'].tolist() == [-1, 0, 3]
+    _, by_vectors = measure(SkillMetric(), [(*x[:3], None, *x[4:]) for x in samples])
+    assert by_vectors['samples'].columns['score'].tolist() == [0.5, 0, 0.5]
+    assert 'score' not in figures
+    rare = ('alone', 0, [1.0], [1.0], 3, '3')  # nothing to compare with, in a skill left out
+    _, queries = measure(SkillMetric(min_count=2), [*samples[:2], rare])
+    assert np.isnan(queries['samples'].columns['score'][2])
+
+
 def test_a_ceiling_stretches_the_share():
     samples = [('count', 0, [1.0, 0.0], None, n, str(n)) for n in range(3)]
     samples.append(('count', 0, [0.0, 1.0], None, 3, '3'))
@@ -92,7 +108,7 @@ def test_scores_that_are_not_finite_are_refused():
 
 def test_winoground_as_in_its_own_script():
     rng = random.Random(0)
-    samples, text, image, group = [], 0, 0, 0
+    samples, text, image, group, least = [], 0, 0, 0, []
     for example in range(200):
         c0_i0, c1_i0, c0_i1, c1_i1 = (rng.random() for _ in range(4))
         right = [float(example % 4 > 0), 0.5]  # by fusion all but each fourth are right
@@ -103,6 +119,7 @@ def test_winoground_as_in_its_own_script():
         image_correct = c0_i0 > c0_i1 and c1_i1 > c1_i0
         text, image = text + text_correct, image + image_correct
         group += text_correct and image_correct
+        least += 2 * [min(c0_i0 - c1_i0, c1_i1 - c0_i1, c0_i0 - c0_i1, c1_i1 - c1_i0)]
     figures, queries = measure(WinogroundMetric(), samples)
     for name, hits in (('text', text), ('image', image), ('group', group)):
         assert figures[f'vectors/{name}'] == pytest.approx(100 * hits / 200)
@@ -112,6 +129,11 @@ def test_winoground_as_in_its_own_script():
     chances = {'chance/text': 25, 'chance/image': 25, 'chance/group': 100 * 4 / 24}
     assert {name: figures[name] for name in chances} == pytest.approx(chances)
     assert len(set(queries['samples'].groups)) == 200
+    assert 'score' not in figures
+    _, by_vectors = measure(WinogroundMetric(), [(*x[:3], None, *x[4:]) for x in samples])
+    columns = by_vectors['samples'].columns
+    assert columns['score'] == pytest.approx(least)
+    np.testing.assert_array_equal(100.0 * (columns['score'] > 0), columns['vectors/group'])
     with pytest.raises(ValueError, match='example 0 has 1 samples, expected 2'):
         measure(WinogroundMetric(), samples[1:])
 
@@ -127,6 +149,7 @@ def test_statements_are_judged_by_the_threshold_of_the_other_half():
     hits = [True, False, True, False, False, True, False]  # 0.75 judges a, c; 0.3 judges b, d
     assert queries['samples'].columns['vectors/accuracy'].tolist() == [100.0 * hit for hit in hits]
     assert figures['vectors/accuracy'] == pytest.approx(100 * 3 / 7)
+    assert queries['samples'].columns['score'].tolist() == [score for _, score, _ in scored]
     true = [s for _, s, label in scored if label]
     false = [s for _, s, label in scored if not label]
     wins = sum(t > f for t in true for f in false)

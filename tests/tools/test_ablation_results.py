@@ -5,13 +5,15 @@ import sys
 import tarfile
 import threading
 
+import numpy as np
 import pytest
 from tables_on_disk import make_plan, write_row, write_run, write_table
 
 from tools import ablate
 from xmodal.ablation import Plan, read_table, shared_results, unpacked_results
 from xmodal.ablation.results import _locked
-from xmodal.files import FileError
+from xmodal.evaluation.queries import QueryResults, read_queries, write_queries
+from xmodal.files import FileError, write_json
 
 
 @pytest.fixture
@@ -94,6 +96,23 @@ def test_a_run_with_other_settings_is_left_out_and_the_key_named(published, tmp_
     with shared_results(plan.runs, tmp_path / 'runs', published):
         assert [run.is_done for run in plan.runs] == [True, False, False]
     assert "model.position: 'idea' there, 'another' now" in capsys.readouterr().out
+
+
+def test_scores_are_left_out_and_ranks_stay(tmp_path):
+    (run,) = make_plan(tmp_path, seeds=1, only=['plain']).runs
+    run.claim()
+    write_run(run, [0, 100])
+    columns = dict(score=np.ones(2), rank=np.ones(2), **{'vqa/overall': np.ones(2)})
+    names = np.array(['0', '1'])
+    write_queries(run.queries_file, {'vqa': QueryResults(names, names, columns)})
+    write_json(run.metrics_file, {'vqa/overall': 1.0})
+    results = tmp_path / 'results.tar.xz'
+    with shared_results([run], tmp_path / 'runs', results):
+        pass
+    shutil.rmtree(tmp_path / 'runs')
+    with unpacked_results([run], tmp_path / 'runs', results) as folder:
+        queries = read_queries(next(folder.rglob('*.npz')))
+    assert queries['vqa'].columns.keys() == {'rank', 'vqa/overall'}
 
 
 def test_new_results_are_added_and_the_others_stay(published, tmp_path):

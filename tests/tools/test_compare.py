@@ -1,6 +1,7 @@
 """Two models as they are: the interval is that of Student's paired t-test over the queries."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from scipy import stats
 from tools.analysis import compare
 from xmodal.ablation.paired import paired_difference
 from xmodal.ablation.verdict import judge
+from xmodal.engine.queries import keep_queries, query_results
+from xmodal.evaluation import GqaMetric, VqaMetric
 from xmodal.evaluation.queries import QueryResults, write_queries
 
 
@@ -47,6 +50,27 @@ def test_captions_of_one_image_are_no_independent_queries():
     )
     assert doubled.half_width == pytest.approx(single.half_width)
     assert str(single) == 'undecided: a larger test set would decide'
+
+
+def test_the_tool_compares_figures_with_a_prefix_and_no_scores(tmp_path, monkeypatch, capsys):
+    for name, given in (('model', 'yes'), ('reference', 'no')):
+        metrics = [VqaMetric(), GqaMetric()]
+        loop = SimpleNamespace(evaluator=SimpleNamespace(metrics=metrics))
+        keep_queries(loop)
+        samples = [
+            dict(sample_index=i, question_id=i, predicted=given, top_answers=[(given, 0.5)],
+                 human_answers=['yes'], answers=[('yes', 'no')[i % 2]], answer_type='')
+            for i in range(4)
+        ]  # fmt: skip
+        for metric in metrics:
+            metric.process({}, samples)
+            metric.evaluate(4)
+        write_queries(tmp_path / f'{name}.queries.npz', query_results(loop))
+    files = [tmp_path / 'model.json', tmp_path / 'reference.json']
+    monkeypatch.setattr(sys, 'argv', ['compare.py', *map(str, files)])
+    compare.main()
+    printed = capsys.readouterr().out
+    assert 'vqa/overall' in printed and 'gqa/accuracy' in printed and 'score' not in printed
 
 
 def test_the_tool_prints_both_figures_and_a_verdict(two, tmp_path, monkeypatch, capsys):

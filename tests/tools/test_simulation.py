@@ -39,6 +39,13 @@ def test_a_simulated_model_has_results_of_real_ones_for_the_drawn_groups():
         assert model['t2i'].columns['rank'][rows].tolist() in real
 
 
+def test_seeds_of_which_one_has_no_scores_are_simulated_without():
+    seeds, random = [trained_model(seed) for seed in range(2)], np.random.default_rng(0)
+    seeds[0]['t2i'].columns['score'] = np.ones(len(seeds[0]['t2i'].ids))
+    model = simulated_model(seeds, resampled_groups(seeds[0], random), random)
+    assert model['t2i'].columns.keys() == {'rank', 'mean_recall'}
+
+
 def simulate(tmp_path, monkeypatch, capsys, *options):
     """The shares of verdicts that the tool prints, in percent: better, worse, equivalent."""
     files = [tmp_path / f'{seed}.npz' for seed in range(3)]

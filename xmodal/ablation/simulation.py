@@ -43,6 +43,7 @@ def _resampled(
     columns = {
         name: np.stack([seed.columns[name] for seed in seeds])[sources, rows]
         for name in seeds[0].columns
+        if all(name in seed.columns for seed in seeds)  # published results have no scores
     }
     ids = np.arange(len(rows)).astype(str)
     return QueryResults(ids, np.repeat(np.arange(len(groups)), sizes).astype(str), columns)

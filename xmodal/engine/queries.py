@@ -6,7 +6,7 @@ import numpy as np
 from mmengine.evaluator.metric import BaseMetric
 from mmengine.runner import BaseLoop
 
-from xmodal.evaluation.queries import DETAILS, Queries, QueryResults
+from xmodal.evaluation.queries import Queries, QueryResults, named_columns
 from xmodal.evaluation.task import add_prefix
 
 
@@ -31,10 +31,7 @@ def join_queries(metrics: Iterable[tuple[str, BaseMetric]]) -> Queries:
     for prefix, metric in metrics:
         queries = add_prefix(getattr(metric, 'queries', {}), prefix.rstrip('/'))
         for kind, results in queries.items():
-            columns = {
-                name if name in DETAILS else f'{prefix}{name}': values
-                for name, values in results.columns.items()
-            }
+            columns = named_columns(results.columns, prefix)
             while kind in found and not _are_same(found[kind], results):
                 kind = f'{kind}/{type(metric).__name__}'
             before = found[kind].columns if kind in found else {}

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from xmodal.datasets.entailment import ENTAILMENT_CLASSES
-from xmodal.evaluation.task import TaskMetric, in_percent, percentage, where
+from xmodal.evaluation.task import TaskMetric, details, in_percent, percentage, where
 from xmodal.registry import METRICS
 
 
@@ -47,6 +47,13 @@ def check_identifiers(predicted: Mapping[str, object], expected: Mapping[str, ob
         raise ValueError(f'{len(expected)} predictions expected: {"; ".join(messages)}')
 
 
+def probability_of_label(sample: dict) -> dict[str, float]:
+    """The probability of the right class as ``score``, if the sample has probabilities."""
+    if 'probabilities' not in sample:
+        return {}
+    return {'score': float(sample['probabilities'][sample['label']])}
+
+
 @METRICS.register_module()
 class EntailmentMetric(TaskMetric):
     """``accuracy`` on SNLI-VE, and ``accuracy_NAME`` of each class that occurs, in percent.
@@ -60,8 +67,9 @@ class EntailmentMetric(TaskMetric):
     query_id = 'pair_id'
 
     def record(self, sample: dict) -> dict:
-        """Prediction, label and the id of the pair."""
-        return {name: sample[name] for name in ('predicted', 'label', 'pair_id')}
+        """Prediction, label, its probability, and the id of the pair."""
+        record = {name: sample[name] for name in ('predicted', 'label', 'pair_id')}
+        return record | probability_of_label(sample)
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether the prediction is right, over all pairs and those of each class."""
@@ -71,7 +79,7 @@ class EntailmentMetric(TaskMetric):
             f'accuracy_{ENTAILMENT_CLASSES[label]}': where(hits, [one == label for one in labels])
             for label in sorted(set(labels))
         }
-        return {'accuracy': hits, **by_class}
+        return {'accuracy': hits, **by_class, **details(records)}
 
     def submission(self, records: list[dict]) -> list[dict]:
         """One prediction per pair."""
@@ -94,13 +102,15 @@ class ReasoningMetric(TaskMetric):
     query_id = 'identifier'
 
     def record(self, sample: dict) -> dict:
-        """Prediction, label, identifier and group."""
+        """Prediction, label, its probability, identifier and group."""
         record = {name: sample[name] for name in ('predicted', 'label', 'identifier', 'group')}
+        record |= probability_of_label(sample)
         return {**record, 'query_group': str(record['group'] or record['identifier'])}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """Whether the prediction is right."""
-        return {'accuracy': in_percent([r['predicted'] == r['label'] for r in records])}
+        hits = in_percent([record['predicted'] == record['label'] for record in records])
+        return {'accuracy': hits, **details(records)}
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """``consistency`` in percent, if the annotations have groups.

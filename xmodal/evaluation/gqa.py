@@ -9,7 +9,8 @@ from typing import NamedTuple
 from xmodal.datasets.gqa import gqa_answer_type
 from xmodal.evaluation.classification import check_identifiers
 from xmodal.evaluation.gqa_grounding import SceneGraphs
-from xmodal.evaluation.task import TaskMetric, in_percent, where
+from xmodal.evaluation.task import TaskMetric, details, in_percent, where
+from xmodal.evaluation.vqa import probability_of_answer
 from xmodal.fields import read_object
 from xmodal.files import reads
 from xmodal.registry import METRICS
@@ -190,9 +191,10 @@ class GqaMetric(TaskMetric):
         self.scene_graphs = SceneGraphs(scene_graphs) if scene_graphs else None
 
     def record(self, sample: dict) -> dict:
-        """The predicted answer, the true answer, the question's types and its grounding score."""
+        """The predicted answer with its probability, the true one, and what else is scored."""
         names = ('question_id', 'predicted', 'answers')
         record = {**{name: sample[name] for name in names}, 'gqa': sample.get('gqa', {})}
+        record |= probability_of_answer(sample)
         if self.scene_graphs:
             record['grounding'] = self.scene_graphs.score(sample)
         return record
@@ -212,10 +214,11 @@ class GqaMetric(TaskMetric):
         pairs = zip(records, questions, strict=True)
         hits = in_percent([record['predicted'] == question.answer for record, question in pairs])
         kinds = [_metrics_of(question) for question in questions]
-        return {
+        columns = {
             name: where(hits, [name in kind for kind in kinds])
             for name in dict.fromkeys(name for kind in kinds for name in kind)
         }
+        return columns | details(records)
 
     def compute_metrics(self, records: list[dict]) -> dict[str, float]:
         """Scores; none if no answer is known.

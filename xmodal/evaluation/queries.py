@@ -60,13 +60,15 @@ def require_figures(queries: Queries, figures: dict[str, float], metric: str) ->
 def with_prefix(queries: Queries, prefix: str) -> Queries:
     """The queries with ``prefix/`` before their kinds and the columns of figures, if it is set."""
     start = f'{prefix}/' if prefix else ''
-    named = {}
-    for kind, found in queries.items():
-        columns = {
-            name if name in DETAILS else start + name: x for name, x in found.columns.items()
-        }
-        named[start + kind] = found._replace(columns=columns)
-    return named
+    return {
+        start + kind: found._replace(columns=named_columns(found.columns, start))
+        for kind, found in queries.items()
+    }
+
+
+def named_columns(columns: dict[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
+    """The columns with ``start`` before the names of figures."""
+    return {name if name in DETAILS else start + name: x for name, x in columns.items()}
 
 
 def queries_file(metrics_file: str | Path) -> Path:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from math import nan
 from statistics import fmean
 
 import numpy as np
@@ -16,7 +17,8 @@ class MinimalPairMetric(TaskMetric):
     """The scores of the texts of each image, by each way to score them.
 
     A text is chosen when it scores higher than all others: ties count against the model. A
-    submission is a list of ``{"pair_id", "vectors", "fusion"}`` with these scores.
+    submission is a list of ``{"pair_id", "vectors", "fusion"}`` with these scores. The column
+    ``score`` is by fusion where the model fuses, and else by vectors.
 
     Args:
         **others: see :class:`TaskMetric`.
@@ -72,7 +74,7 @@ class SkillMetric(MinimalPairMetric):
         return named | {'chance/mean': fmean(chances.values())}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
-        """Whether the true text is chosen, over the samples of each skill."""
+        """Whether the true text is chosen, over the samples of each skill, and its margin."""
         skills = [record['skill'] for record in records]
         chances = self._chances(records)
         counts = {skill: skills.count(skill) for skill in chances}
@@ -91,6 +93,7 @@ class SkillMetric(MinimalPairMetric):
                     columns[f'{name}/{skill}'] = where(values, [s == skill for s in skills])
                 weighted = [value * weight for value, weight in zip(values, weights, strict=True)]
                 columns[f'{name}/mean'] = where(weighted, is_listed)
+            columns['score'] = [margin(record[way], record['label']) for record in records]
         return columns
 
     def _chances(self, records: list[dict]) -> dict[str, float]:
@@ -132,7 +135,7 @@ class WinogroundMetric(MinimalPairMetric):
         return {'chance/text': 25.0, 'chance/image': 25.0, 'chance/group': 100 / 6}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
-        """The scores of the example of each sample.
+        """The scores of the example of each sample, and the least margin of its comparisons.
 
         Raises:
             ValueError: when an example has not two samples.
@@ -142,15 +145,16 @@ class WinogroundMetric(MinimalPairMetric):
             raise ValueError(f'example {wrong[0]} has {sizes[wrong[0]]} samples, expected 2')
         columns = {}
         for way in ways(records):
-            table = {(r['group'], r['label']): r[way] for r in records}
-            text = {g: all(is_chosen(table[g, i], i) for i in (0, 1)) for g in sizes}
-            image = {
-                g: all(is_chosen([table[g, 0][i], table[g, 1][i]], i) for i in (0, 1))
-                for g in sizes
-            }
-            group = {g: text[g] and image[g] for g in sizes}
-            for name, hits in (('text', text), ('image', image), ('group', group)):
-                columns[f'{way}/{name}'] = in_percent([hits[r['group']] for r in records])
+            by_image = {(r['group'], r['label']): r[way] for r in records}
+            by_caption = {(g, i): [by_image[g, 0][i], by_image[g, 1][i]] for g, i in by_image}
+            text, image = (
+                {g: min(margin(scores[g, i], i) for i in (0, 1)) for g in sizes}
+                for scores in (by_image, by_caption)
+            )
+            group = {g: min(text[g], image[g]) for g in sizes}
+            for name, margins in (('text', text), ('image', image), ('group', group)):
+                columns[f'{way}/{name}'] = in_percent([margins[r['group']] > 0 for r in records])
+            columns['score'] = [group[r['group']] for r in records]
         return columns
 
 
@@ -184,7 +188,7 @@ class StatementMetric(MinimalPairMetric):
         return metrics
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
-        """Whether each statement is judged right.
+        """Whether each statement is judged right, and its score.
 
         Raises:
             ValueError: when all statements are of one image.
@@ -204,6 +208,7 @@ class StatementMetric(MinimalPairMetric):
                 threshold = best_threshold(scores[~judged], labels[~judged])
                 hits[judged] = (scores[judged] > threshold) == labels[judged]
             columns[f'{way}/accuracy'] = in_percent(hits.tolist())
+            columns['score'] = scores.tolist()
         return columns
 
 
@@ -215,6 +220,12 @@ def ways(records: list[dict]) -> list[str]:
 def is_chosen(scores: list[float], index: int) -> bool:
     """Whether a text scores higher than all others."""
     return all(scores[index] > score for i, score in enumerate(scores) if i != index)
+
+
+def margin(scores: list[float], index: int) -> float:
+    """By how much a text scores higher than the best of the others; NaN without others."""
+    others = [score for i, score in enumerate(scores) if i != index]
+    return scores[index] - max(others, default=nan)
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:

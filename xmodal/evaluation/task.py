@@ -11,7 +11,7 @@ from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import DETAILS, ROUNDING, Queries, QueryResults
+from xmodal.evaluation.queries import DETAILS, ROUNDING, Queries, QueryResults, named_columns
 from xmodal.files import atomic_open, require_new
 from xmodal.structures import MissingFieldError
 
@@ -160,7 +160,8 @@ class TaskMetric(BaseMetric):
             np.array([str(record[name]) for record in records])
             for name in (self.query_id, 'query_group')
         )
-        results = QueryResults(ids, groups, add_prefix(columns, self.prefix))
+        named = named_columns(columns, f'{self.prefix}/' if self.prefix else '')
+        results = QueryResults(ids, groups, named)
         return {self.prefix or 'samples': results}
 
     def _check_means(self, columns: dict[str, np.ndarray], metrics: dict[str, float]) -> None:
@@ -196,6 +197,11 @@ def means(columns: dict[str, Sequence[float]]) -> dict[str, float]:
     """
     counted = {name: [x for x in column if not isnan(x)] for name, column in columns.items()}
     return {name: fmean(values) for name, values in counted.items() if values}
+
+
+def details(records: list[dict]) -> dict[str, list[float]]:
+    """``rank`` and ``score`` of the records, each where all of them have it."""
+    return {n: [r[n] for r in records] for n in DETAILS if all(n in r for r in records)}
 
 
 def where(values: Sequence[float], counts: Sequence[bool]) -> list[float]:

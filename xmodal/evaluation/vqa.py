@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from xmodal.datasets.answers import normalize_answer
-from xmodal.evaluation.task import TaskMetric, in_percent, where
+from xmodal.evaluation.task import TaskMetric, details, in_percent, where
 from xmodal.registry import METRICS
 
 
@@ -93,9 +93,9 @@ class VqaMetric(TaskMetric):
     query_id = 'question_id'
 
     def record(self, sample: dict) -> dict:
-        """The predicted and the human answers."""
+        """The predicted answer with its probability, and the human answers."""
         names = ('question_id', 'predicted', 'human_answers', 'answer_type')
-        return {name: sample[name] for name in names}
+        return {name: sample[name] for name in names} | probability_of_answer(sample)
 
     def submission(self, records: list[dict]) -> list[dict]:
         """The format of the test server."""
@@ -116,7 +116,8 @@ class VqaMetric(TaskMetric):
 def by_answer_type(records: list[dict], scores: list[float]) -> dict[str, list[float]]:
     """Scores from 0 to 1 in percent: ``overall``, and those of the questions of each type.
 
-    A score is NaN where nobody knows the answer; a type without other scores has no column.
+    A score is NaN where nobody knows the answer; a type without other scores has no column. The
+    probability of the answer given comes with them, where all records have it.
     """
     overall, types = in_percent(scores), [record['answer_type'] for record in records]
     known = {kind for kind, score in zip(types, scores, strict=True) if not isnan(score)}
@@ -124,7 +125,15 @@ def by_answer_type(records: list[dict], scores: list[float]) -> dict[str, list[f
         group: where(overall, [one == group for one in types])
         for group in sorted(filter(None, known))
     }
-    return {'overall': overall, **groups}
+    return {'overall': overall, **groups, **details(records)}
+
+
+def probability_of_answer(sample: dict) -> dict[str, float]:
+    """The probability of the answer given as ``score``, if the sample has it."""
+    for answer, probability in sample.get('top_answers', ()):
+        if answer == sample['predicted']:
+            return {'score': float(probability)}
+    return {}
 
 
 @METRICS.register_module()
@@ -141,9 +150,9 @@ class SoftAnswerMetric(VqaMetric):
     """
 
     def record(self, sample: dict) -> dict:
-        """The predicted answer, and the scores of the label."""
+        """The predicted answer with its probability, and the scores of the label."""
         names = ('question_id', 'predicted', 'answers', 'answer_weights', 'answer_type')
-        return {name: sample[name] for name in names}
+        return {name: sample[name] for name in names} | probability_of_answer(sample)
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """The score of each answer, over all questions and by answer type."""

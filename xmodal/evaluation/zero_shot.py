@@ -2,7 +2,7 @@
 
 import torch
 
-from xmodal.evaluation.task import TaskMetric, in_percent
+from xmodal.evaluation.task import TaskMetric, details, in_percent
 from xmodal.registry import METRICS
 
 TOP_K = (1, 5)
@@ -21,7 +21,7 @@ class ZeroShotMetric(TaskMetric):
     query_id = 'image'
 
     def record(self, sample: dict) -> dict:
-        """The five best classes, the label, and the file.
+        """The five best classes, the label with its rank and score, and the file.
 
         Raises:
             ValueError: when a score is not finite, because its rank would be arbitrary.
@@ -30,13 +30,18 @@ class ZeroShotMetric(TaskMetric):
         if not scores.isfinite().all():
             raise ValueError(f'the scores of {sample["image_path"]} are not finite')
         best = scores.topk(min(max(TOP_K), len(scores))).indices.tolist()
-        return {'best': best, 'label': sample['label'], 'image': sample['image_path']}
+        label, own = sample['label'], scores[sample['label']]
+        # Ties are those of top5: the five best come first, and of the rest only higher scores.
+        before = best.index(label) if label in best else max(len(best), int((scores > own).sum()))
+        record = {'best': best, 'label': label, 'image': sample['image_path']}
+        return {**record, 'rank': before + 1, 'score': float(own)}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """``top1`` and ``top5``: whether the class is among the first."""
-        return {
+        hits = {
             f'top{k}': in_percent([r['label'] in r['best'][:k] for r in records]) for k in TOP_K
         }
+        return hits | details(records)
 
     def submission(self, records: list[dict]) -> list[dict]:
         """One prediction per image."""
