@@ -113,6 +113,7 @@ entries = [
         table='temde/photographs',
         against='noglobal',
         columns=['SAF mean recall', 'SGR mean recall', 'SGRAF mean recall'],
+        looks=[3, 5],
     ),
     dict(family='LXMERT', table='lxmert/plugins', against='full', rows=['ace_rpe', 'tte_post']),
     dict(**drawings, rows=['uniform'], looks=[3, 4]),

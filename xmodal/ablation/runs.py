@@ -152,9 +152,8 @@ class Run:
 
     def metrics(self) -> dict[str, float] | None:
         """What the test measured; None before it."""
-        if not self.metrics_file.is_file():
-            return None
-        return _read(self.metrics_file, 'delete it, and the same command tests again')
+        file = self.metrics_file
+        return _read(file, 'delete it to test again') if file.is_file() else None
 
     def seconds(self) -> dict[str, float]:
         """How long training and test have taken so far, interruptions included."""
