@@ -26,7 +26,7 @@ LAUNCHERS = {
 # Programs of others.
 OTHERS = {
     *('cd', 'export', 'git', 'img2dataset', 'jupyter', 'ln', 'mkdir', 'mkdocs', 'pip'),
-    *('pre-commit', 'sbatch', 'scontrol', 'source', '['),
+    *('pre-commit', 'sbatch', 'scontrol', 'source', 'tar', '['),
 }
 # Options with which a tool does nothing but print.
 PRINTS = {'--help', '--dry-run', '--print-config'}

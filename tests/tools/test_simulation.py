@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tools.analysis import simulate_verdicts
-from xmodal.ablation.simulation import resampled_groups, simulated_model
+from xmodal.ablation.simulation import mixed_rows, resampled_groups, simulated_model, split_rows
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import QueryResults, write_queries
+from xmodal.evaluation.queries import QueryResults, figure, write_queries
 
 IMAGES = 60
 
@@ -46,11 +46,34 @@ def test_seeds_of_which_one_has_no_scores_are_simulated_without():
     assert model['t2i'].columns.keys() == {'rank', 'mean_recall'}
 
 
-def simulate(tmp_path, monkeypatch, capsys, *options):
+def model_of(figures):
+    """A model whose figures for the images are given; each image is a query and a group."""
+    ids = np.arange(len(figures)).astype(str)
+    return {'samples': QueryResults(ids, ids, {'mean_recall': np.array(figures, float)})}
+
+
+def test_mixes_of_three_models_have_two_fifths_of_their_deviation():
+    """In the mean √(1 / 6); of shares that are drawn image by image √((n + 3) / n) of it."""
+    models = [model_of(np.full(IMAGES, value)) for value in (-1, 0, 1)]
+    random = np.random.default_rng(1)
+    found = [figure(model, 'mean_recall') for model in mixed_rows(models, 500, random)[0]]
+    assert np.std(found) == pytest.approx(np.sqrt((IMAGES + 3) / IMAGES / 6), rel=0.08)
+
+
+def test_rows_of_real_seeds_have_each_seed_once_at_most():
+    models, random = [model_of([seed]) for seed in range(7)], np.random.default_rng(0)
+    splits = [split_rows(models, 3, random) for _ in range(20)]
+    drawn = [[figure(model, 'mean_recall') for model in row + other] for row, other in splits]
+    assert all(len(set(values)) == 6 for values in drawn)
+    assert len({tuple(values) for values in drawn}) > 1 and len({*sum(drawn, [])}) == 7
+
+
+def simulate(tmp_path, monkeypatch, capsys, *options, models=None):
     """The shares of verdicts that the tool prints, in percent: better, worse, equivalent."""
-    files = [tmp_path / f'{seed}.npz' for seed in range(3)]
-    for seed, file in enumerate(files):
-        write_queries(file, trained_model(seed))
+    models = models or [trained_model(seed) for seed in range(3)]
+    files = [tmp_path / f'{seed}.npz' for seed in range(len(models))]
+    for model, file in zip(models, files, strict=True):
+        write_queries(file, model)
     arguments = ['simulate_verdicts.py', *map(str, files), '--tables', '120', *options]
     monkeypatch.setattr(sys, 'argv', arguments)
     simulate_verdicts.main()
@@ -67,6 +90,33 @@ def test_few_verdicts_on_rows_that_do_not_differ_are_false(tmp_path, monkeypatch
 
 def test_a_large_difference_is_found(tmp_path, monkeypatch, capsys):
     assert simulate(tmp_path, monkeypatch, capsys, '--shift', '25')[0] > 90
+
+
+def real_seeds():
+    """Seeds of a known deviation, two points, beside which that of the queries is small."""
+    random = np.random.default_rng(2)
+    return [model_of(random.normal(2 * random.normal(), 0.5, size=30)) for _ in range(100)]
+
+
+@pytest.mark.parametrize('options', [(), ('--until-decided', '6')])
+def test_real_seeds_err_at_the_nominal_level(tmp_path, monkeypatch, capsys, options):
+    options = ('--real-seeds', '--tables', '400', *options)
+    better, worse, _ = simulate(tmp_path, monkeypatch, capsys, *options, models=real_seeds())
+    assert better + worse == pytest.approx(5, abs=300 * np.sqrt(0.05 * 0.95 / 400))
+
+
+def test_a_large_difference_of_real_seeds_is_found(tmp_path, monkeypatch, capsys):
+    options = ('--real-seeds', '--shift', '25')
+    assert simulate(tmp_path, monkeypatch, capsys, *options, models=real_seeds())[0] > 90
+
+
+def test_too_few_real_seeds_are_refused(tmp_path, monkeypatch, capsys):
+    for options in (('--seeds', '2', '4'), ('--seeds', '2', '--until-decided', '4')):
+        with pytest.raises(SystemExit):
+            simulate(
+                tmp_path, monkeypatch, capsys, '--real-seeds', *options, models=real_seeds()[:7]
+            )
+        assert 'the files of 8 seeds for two rows of 4, and 7 were' in capsys.readouterr().err
 
 
 def test_a_single_result_other_queries_and_too_few_looks_are_refused(tmp_path, monkeypatch, capsys):

@@ -3,9 +3,11 @@
 Usage::
 
     python tools/analysis/simulate_verdicts.py work_dirs/…/seed_*/retrieval/metrics.queries.npz
+    python tools/analysis/simulate_verdicts.py --real-seeds work_dirs/…/metrics.queries.npz
 
 The files are those of one config with several seeds. A simulated table has a reference and a row,
-both of that config, with new seeds and a resampled test set: "better" and "worse" are false.
+both of that config: "better" and "worse" are false. Their seeds are mixes of the real ones on a
+resampled test set or, with --real-seeds, two disjoint sets of the real ones.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from rich.table import Table
 from tqdm import trange
 
 from xmodal.ablation.paired import LEVEL, paired_difference, require_same_queries
-from xmodal.ablation.simulation import resampled_groups, simulated_model
+from xmodal.ablation.simulation import mixed_rows, split_rows
 from xmodal.ablation.spending import look_levels
 from xmodal.ablation.verdict import MARGIN, Verdict, judge
 from xmodal.engine.command_line import at_least, not_negative
@@ -32,6 +34,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument('files', nargs='+', type=Path, help='results query by query, one a seed')
     parser.add_argument('--metrics', nargs='+', default=['mean_recall'], help='of the figure')
     parser.add_argument('--seeds', type=at_least(2), nargs='+', default=[3], help='of each row')
+    parser.add_argument(
+        '--real-seeds', action='store_true', help='split the seeds at random, instead of mixing'
+    )
     parser.add_argument('--tables', type=at_least(1), default=200)
     parser.add_argument(
         '--shift', type=not_negative, default=0.0, help='a true difference, in points'
@@ -43,6 +48,12 @@ def parse_args() -> argparse.Namespace:
     args = parser.parse_args()
     if args.until_decided and args.until_decided <= max(args.seeds):
         parser.error('--until-decided MAX needs --seeds of fewer than MAX')
+    needed = 2 * (args.until_decided or max(args.seeds))
+    if args.real_seeds and len(args.files) < needed:
+        parser.error(
+            f'--real-seeds needs the files of {needed} seeds for two rows of {needed // 2}, and '
+            f'{len(args.files)} were given: give more files, or fewer --seeds'
+        )
     return args
 
 
@@ -54,10 +65,8 @@ def simulated_verdict(
     if args.until_decided:
         looks = tuple(range(seeds, args.until_decided + 1))
         levels = look_levels(looks)
-    groups = resampled_groups(results[0], random)
-    row, reference = (
-        [simulated_model(results, groups, random) for _ in range(looks[-1])] for _ in range(2)
-    )
+    rows = split_rows if args.real_seeds else mixed_rows
+    row, reference = rows(results, looks[-1], random)
     for look, level in zip(looks, levels, strict=True):
         difference = paired_difference(row[:look], reference[:look], args.metrics)
         difference = difference._replace(mean=difference.mean + args.shift)
@@ -74,7 +83,7 @@ def main() -> None:
         raise ConfigError(
             f'{args.files[0]}: a simulated row that differs needs the results of two seeds or more'
         )
-    results = [read_queries(file) for file in args.files]
+    results = [read_queries(file) for file in sorted(args.files)]  # shells differ
     require_same_queries(results, args.metrics)
     random = np.random.default_rng(0)
     table = Table(title=f'{args.tables} tables, true difference {args.shift:g}')

@@ -17,7 +17,7 @@ too narrow: it knows nothing of Student's t, and has 10 different samples.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from math import inf, sqrt
 from typing import NamedTuple
 
@@ -185,7 +185,7 @@ def _unlike(one: QueryResults, other: QueryResults, metric: str) -> str:
     return ''
 
 
-@lru_cache
+@cache
 def _upper_quantile(share: float, dof: float) -> float:
     """What Student's t exceeds with this probability, be it as small as that of a first look."""
     return float(stats.t.isf(share, dof))
