@@ -27,7 +27,9 @@ def has_copies(state_dict: dict[str, Tensor]) -> bool:
     """Whether there is a copy of each layer for both images: copies share the keys of words."""
     name = 'backbone.fusion.layers.{}.cross_attention.k_proj.weight'
     first, second = (state_dict.get(name.format(layer)) for layer in (0, 1))
-    return first is not None and second is not None and torch.equal(first, second)
+    if first is None or second is None or first.is_meta:  # of a checkpoint that is not trained yet
+        return False
+    return torch.equal(first, second)
 
 
 def copy_layers(state_dict: dict[str, Tensor]) -> None:
