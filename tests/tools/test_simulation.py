@@ -112,11 +112,9 @@ def test_a_large_difference_of_real_seeds_is_found(tmp_path, monkeypatch, capsys
 
 def test_too_few_real_seeds_are_refused(tmp_path, monkeypatch, capsys):
     for options in (('--seeds', '2', '4'), ('--seeds', '2', '--until-decided', '4')):
-        with pytest.raises(SystemExit):
-            simulate(
-                tmp_path, monkeypatch, capsys, '--real-seeds', *options, models=real_seeds()[:7]
-            )
-        assert 'the files of 8 seeds for two rows of 4, and 7 were' in capsys.readouterr().err
+        options = ('--real-seeds', *options)
+        with pytest.raises(ConfigError, match='the files of 8 seeds for two rows of 4, and 7 were'):
+            simulate(tmp_path, monkeypatch, capsys, *options, models=real_seeds()[:7])
 
 
 def test_a_single_result_other_queries_and_too_few_looks_are_refused(tmp_path, monkeypatch, capsys):

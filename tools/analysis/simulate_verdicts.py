@@ -48,12 +48,6 @@ def parse_args() -> argparse.Namespace:
     args = parser.parse_args()
     if args.until_decided and args.until_decided <= max(args.seeds):
         parser.error('--until-decided MAX needs --seeds of fewer than MAX')
-    needed = 2 * (args.until_decided or max(args.seeds))
-    if args.real_seeds and len(args.files) < needed:
-        parser.error(
-            f'--real-seeds needs the files of {needed} seeds for two rows of {needed // 2}, and '
-            f'{len(args.files)} were given: give more files, or fewer --seeds'
-        )
     return args
 
 
@@ -82,6 +76,12 @@ def main() -> None:
     if len(args.files) < 2:
         raise ConfigError(
             f'{args.files[0]}: a simulated row that differs needs the results of two seeds or more'
+        )
+    needed = 2 * (args.until_decided or max(args.seeds))
+    if args.real_seeds and len(args.files) < needed:
+        raise ConfigError(
+            f'--real-seeds needs the files of {needed} seeds for two rows of {needed // 2}, and '
+            f'{len(args.files)} were given: give more files, or fewer seeds a row'
         )
     results = [read_queries(file) for file in sorted(args.files)]  # shells differ
     require_same_queries(results, args.metrics)
