@@ -73,7 +73,8 @@ def quantize(file: Path) -> Path:
         folded = Path(folder) / file.name
         quant_pre_process(file, folded, skip_symbolic_shape=True)
         kinds = ['MatMul', 'Gemm']
-        quantize_dynamic(folded, out, op_types_to_quantize=kinds, weight_type=QuantType.QInt8)
+        # Signed weights overflow in the 16 bits of a processor with AVX2 but without VNNI.
+        quantize_dynamic(folded, out, op_types_to_quantize=kinds, weight_type=QuantType.QUInt8)
     return out
 
 
