@@ -21,6 +21,7 @@ The report is one self-contained file, WORK_DIR/report.html; an existing one is 
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
@@ -99,6 +100,11 @@ def read_deletion(file: Path) -> dict[str, list[float]]:
     return curves
 
 
+def read_if_there(given: Path | None, default: Path, read: Callable[[Path], dict]) -> dict | None:
+    """The content of a file that is given, or else of the default one if it is there."""
+    return read(given or default) if given or default.is_file() else None
+
+
 def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
     """Finds config, checkpoint and rankings of a run.
 
@@ -172,10 +178,8 @@ def main() -> None:
     args = parse_args()
     config_file, checkpoint, rankings = find_files(args.work_dir, args)
     rankings = read_rankings(rankings)
-    skills = args.skills or args.work_dir / 'skills.json'
-    skills = read_skills(skills) if args.skills or skills.is_file() else None
-    deletion = args.deletion or args.work_dir / 'deletion.json'
-    deletion = read_deletion(deletion) if args.deletion or deletion.is_file() else None
+    skills = read_if_there(args.skills, args.work_dir / 'skills.json', read_skills)
+    deletion = read_if_there(args.deletion, args.work_dir / 'deletion.json', read_deletion)
     config = read_config(config_file, 'test_dataloader')
     if has_images(config.test_dataloader.dataset, rankings['images']):
         inferencer = Inferencer(config, checkpoint)
