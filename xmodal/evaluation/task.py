@@ -11,7 +11,7 @@ from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
 
 from xmodal.errors import ConfigError
-from xmodal.evaluation.queries import DETAILS, ROUNDING, Queries, QueryResults, named_columns
+from xmodal.evaluation.queries import DETAILS, Queries, QueryResults, named_columns, other_mean
 from xmodal.files import atomic_open, require_new
 from xmodal.structures import MissingFieldError
 
@@ -155,26 +155,19 @@ class TaskMetric(BaseMetric):
     ) -> Queries:
         if not columns:
             return {}
-        self._check_means(columns, metrics)
         ids, groups = (
             np.array([str(record[name]) for record in records])
             for name in (self.query_id, 'query_group')
         )
+        results = QueryResults(ids, groups, columns)
+        if other := other_mean({'samples': results}, metrics):
+            name, mean = other
+            raise ValueError(
+                f'{self._column(name)} has the mean {mean:g}, and compute_metrics gives '
+                f'{metrics[name]:g}: return the same figure in both, in percent'
+            )
         named = named_columns(columns, f'{self.prefix}/' if self.prefix else '')
-        results = QueryResults(ids, groups, named)
-        return {self.prefix or 'samples': results}
-
-    def _check_means(self, columns: dict[str, np.ndarray], metrics: dict[str, float]) -> None:
-        """Checks that the figures are the means of the columns."""
-        for name, values in columns.items():
-            if name not in metrics or name in DETAILS or np.isnan(values).all():
-                continue
-            mean = float(np.nanmean(values))
-            if abs(mean - metrics[name]) > ROUNDING:
-                raise ValueError(
-                    f'{self._column(name)} has the mean {mean:g}, and compute_metrics gives '
-                    f'{metrics[name]:g}: return the same figure in both, in percent'
-                )
+        return {self.prefix or 'samples': results._replace(columns=named)}
 
     def _column(self, name: str) -> str:
         return f"the column '{name}' of {type(self).__name__}.query_columns"
