@@ -1,4 +1,7 @@
-"""Two models as they are: the interval is that of Student's paired t-test over the queries."""
+"""Two models as they are: the interval is that of Student's paired t-test over the queries.
+
+Several seeds of two recipes: that of the tables.
+"""
 
 import sys
 from types import SimpleNamespace
@@ -66,23 +69,48 @@ def test_the_tool_compares_figures_with_a_prefix_and_no_scores(tmp_path, monkeyp
             metric.process({}, samples)
             metric.evaluate(4)
         write_queries(tmp_path / f'{name}.queries.npz', query_results(loop))
-    files = [tmp_path / 'model.json', tmp_path / 'reference.json']
+    files = [tmp_path / 'model.json', '--reference', tmp_path / 'reference.json']
     monkeypatch.setattr(sys, 'argv', ['compare.py', *map(str, files)])
     compare.main()
     printed = capsys.readouterr().out
     assert 'vqa/overall' in printed and 'gqa/accuracy' in printed and 'score' not in printed
 
 
-def test_the_tool_prints_both_figures_and_a_verdict(two, tmp_path, monkeypatch, capsys):
-    files = [tmp_path / 'model.json', tmp_path / 'reference.json']
-    for file, queries in zip(files, two, strict=True):
-        write_queries(file.with_name(f'{file.stem}.queries.npz'), queries)
-    monkeypatch.setattr(sys, 'argv', ['compare.py', *map(str, files)])
+def run_tool(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, 'argv', ['compare.py', *map(str, arguments)])
     compare.main()
-    printed = capsys.readouterr().out
-    figures = [f'{queries["q"].columns["m"].mean():.2f}' for queries in two]
+    return capsys.readouterr().out
+
+
+def written(folder, name, queries):
+    write_queries(folder / f'{name}.queries.npz', queries)
+    return folder / f'{name}.json'
+
+
+def test_the_tool_prints_both_figures_and_a_verdict(two, tmp_path, monkeypatch, capsys):
+    model, reference = (
+        written(tmp_path, name, queries)
+        for name, queries in zip(('model', 'reference'), two, strict=True)
+    )
+    printed = run_tool(monkeypatch, capsys, model, '--reference', reference)
+    figures = [f'{queries["q"].columns["m"].mean():.1f}' for queries in two]
     assert all(figure in printed for figure in figures) and 'better' in printed
     assert 'rank' not in printed
-    monkeypatch.setattr(sys, 'argv', ['compare.py', *map(str, files), '--column', 'n'])
     with pytest.raises(ValueError, match=r"--column: .*model\.json takes no key 'n'; it takes m"):
-        compare.main()
+        run_tool(monkeypatch, capsys, model, '--reference', reference, '--column', 'n')
+
+
+def test_seeds_of_two_recipes_are_compared_seed_by_seed(tmp_path, monkeypatch, capsys):
+    """As many queries that all agree: the interval is Student's over the seeds' differences."""
+    draw = np.random.default_rng(0)
+    figures = draw.normal(50, 3, 4), draw.normal(40, 3, 4)
+    models, references = (
+        [written(tmp_path, f'{name}_{i}', results([x] * 5)) for i, x in enumerate(values)]
+        for name, values in zip(('model', 'reference'), figures, strict=True)
+    )
+    printed = run_tool(monkeypatch, capsys, *models, '--reference', *references)
+    low, high = stats.ttest_rel(*figures).confidence_interval(0.95)
+    assert f'{low:+.2f} … {high:+.2f}' in printed and '4 seeds' in printed
+    assert f'{np.mean(figures[0]):.1f} ± {np.std(figures[0], ddof=1):.1f}' in printed
+    with pytest.raises(ValueError, match='4 files of the model and 3 of --reference'):
+        run_tool(monkeypatch, capsys, *models, '--reference', *references[1:])

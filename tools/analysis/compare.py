@@ -1,10 +1,11 @@
-"""Compares two models as they are, query by query, by the results of their tests.
+"""Compares two models, or the seeds of two recipes, query by query, by the results of their tests.
 
 Usage::
 
     python tools/test.py CONFIG ONE.pth --metrics one.json
     python tools/test.py CONFIG OTHER.pth --metrics other.json
-    python tools/analysis/compare.py other.json one.json
+    python tools/analysis/compare.py other.json --reference one.json
+    python tools/analysis/compare.py other_seed_*.json --reference one_seed_*.json
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from xmodal.ablation.listed_figures import summarize
 from xmodal.ablation.paired import paired_difference
 from xmodal.ablation.printing import wide_console
 from xmodal.ablation.verdict import MARGIN, judge
@@ -29,8 +31,16 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=ShowDefaults
     )
-    parser.add_argument('metrics', type=Path, help='FILE.json of tools/test.py --metrics')
-    parser.add_argument('reference', type=Path, help='that of the model to compare with')
+    parser.add_argument(
+        'metrics', type=Path, nargs='+', help='FILE.json of tools/test.py --metrics, one a seed'
+    )
+    parser.add_argument(
+        '--reference',
+        type=Path,
+        nargs='+',
+        required=True,
+        help='those of the model to compare with, as many, in the same order of seeds',
+    )
     parser.add_argument('--column', nargs='+', help='names of metrics (default: all)')
     parser.add_argument(
         '--margin',
@@ -42,33 +52,53 @@ def parse_args() -> argparse.Namespace:
 
 
 def lines(
-    model: Queries, reference: Queries, metrics: Sequence[str], margin: float
+    models: Sequence[Queries], references: Sequence[Queries], metrics: Sequence[str], margin: float
 ) -> Iterator[list[str]]:
     """The line of each metric, under ``HEADINGS``.
 
+    Args:
+        models: results of one model, or of the seeds of a recipe.
+        references: those of the reference, with the same seeds.
+        metrics: names of metrics.
+        margin: points within which models are equivalent.
+
     Raises:
-        ValueError: when the queries of the two differ.
+        ValueError: when the queries of two results differ.
     """
     for metric in metrics:
-        difference = paired_difference([model], [reference], [metric])._replace(of_given=True)
-        verdict = judge(difference, margin)
-        figures = (f'{figure(queries, metric):.2f}' for queries in (model, reference))
+        difference = paired_difference(models, references, [metric])
+        verdict = judge(difference._replace(of_given=len(models) == 1), margin)
+        figures = (
+            summarize([figure(seed, metric) for seed in seeds]) for seeds in (models, references)
+        )
         yield [metric, *figures, f'{difference.mean:+.2f}', verdict.interval, str(verdict)]
+
+
+def read_all(files: Sequence[Path]) -> list[Queries]:
+    """The results of each file's queries."""
+    return [read_queries(queries_file(file)) for file in files]
 
 
 def main() -> None:
     """Compares."""
     args = parse_args()
-    model, reference = (read_queries(queries_file(f)) for f in (args.metrics, args.reference))
-    known = list(dict.fromkeys(name for results in model.values() for name in results.columns))
+    if len(args.metrics) != len(args.reference):
+        raise ConfigError(
+            f'{len(args.metrics)} files of the model and {len(args.reference)} of --reference: '
+            'give a file of each for every seed, in the same order'
+        )
+    models, references = read_all(args.metrics), read_all(args.reference)
+    known = list(dict.fromkeys(name for kind in models[0].values() for name in kind.columns))
     known = [name for name in known if name not in DETAILS]
     for name in args.column or ():
         if name not in known:
-            raise ConfigError(f'--column: {args.metrics} {no_key(name, known)}')
-    table = Table(title=f'{args.metrics} against {args.reference}, query by query, in points')
+            raise ConfigError(f'--column: {args.metrics[0]} {no_key(name, known)}')
+    seeds = f', {len(models)} seeds' if len(models) > 1 else ''
+    title = f'{args.metrics[0]} against {args.reference[0]}{seeds}, query by query, in points'
+    table = Table(title=title)
     for index, heading in enumerate(HEADINGS):
         table.add_column(heading, justify='right' if 0 < index < 5 else 'left')
-    for line in lines(model, reference, args.column or known, args.margin):
+    for line in lines(models, references, args.column or known, args.margin):
         table.add_row(*line)
     wide_console().print(table)
 
