@@ -75,6 +75,13 @@ def test_rows_with_figures_below_a_command_are_found(page):
     assert compare_pages(entries(page), rows) == []
 
 
+def test_a_difference_with_its_sign_is_a_figure(tmp_path):
+    page = tmp_path / 'page.md'
+    table = '| row | difference | interval |\n|---|---|---|\n| ours | +1.20 | -0.10 … +2.50 |\n'
+    page.write_text(f'```bash\n{COMMAND}\n```\n{table}', encoding='utf-8')
+    assert [row.cells for row in read_page(page)] == ['+1.20 | -0.10 … +2.50']
+
+
 @pytest.mark.parametrize(
     ('old', 'new', 'problems'),
     [

@@ -24,7 +24,7 @@ from xmodal.errors import ConfigError
 
 LIST = Path('docs/figures.yml')
 KEYS = ('page', 'section', 'command', 'columns', 'commit', 'figures')
-_FIGURE = re.compile(r'(?=.*\d)[-−×\d.,±/%() ]+( (GB|MB))?|\d[\d.]* to \d[\d.]*')
+_FIGURE = re.compile(r'(?=.*\d)[-+−×…\d.,±/%() ]+( (GB|MB))?|\d[\d.]* to \d[\d.]*')
 _COMMAND = re.compile(r'(?:\w+=\S+ )*python tools/.*')
 
 

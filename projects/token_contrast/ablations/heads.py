@@ -8,6 +8,7 @@ presets = dict(
             pretrain=dict(
                 config='configs/acerpe/pretrain_shapes.py', takes=['custom_imports', 'model']
             ),
+            skills=dict(tests='pretrain', config='configs/acerpe/skills_shapes.py'),
         ),
     ),
 )
@@ -16,6 +17,8 @@ columns = dict(
         'TR@1': ('pretrain', 'i2t/R@1'),
         'IR@1': ('pretrain', 't2i/R@1'),
         'mean recall': ('pretrain', 'mean_recall'),
+        'relation': ('skills', 'fusion/relation'),
+        'binding': ('skills', 'fusion/binding'),
     },
 )
 paper_columns = []
