@@ -102,8 +102,8 @@ def compare_cell(
     reference: Row,
     column: Column,
     margin: float,
-    level: float = LEVEL,
-    later: Sequence[tuple[int, float]] = (),
+    level: float,
+    later: Sequence[tuple[int, float]],
 ) -> Comparison:
     """One row and column against the reference; the rest as :func:`compare`."""
     pairs = [
