@@ -34,7 +34,7 @@ def test_a_planted_difference_is_found_and_none_where_there_is_none(plan):
     assert str(verdicts(plan, reference='idea')['plain'].verdict) == 'worse'
 
 
-def test_only_seeds_that_both_rows_have_are_compared(plan, tmp_path):
+def test_only_seeds_that_both_rows_have_are_compared(plan):
     row = plan.table.rows[1]
     plan.run_of(row, 'task', 1).metrics_file.unlink()
     assert len(verdicts(plan)['idea'].verdict.difference.by_seed) == 2
