@@ -33,10 +33,10 @@ def not_installed(name: str) -> str:
     return f": the package '{package}' is not installed." if is_absent else ''
 
 
-def shortened(value: object, length: int = 60) -> str:
+def shortened(value: object) -> str:
     """A value as a config has it, cut when it is long."""
     text = repr(value)
-    return text if len(text) <= length else f'{text[: length - 1]}…'
+    return text if len(text) <= 60 else f'{text[:59]}…'
 
 
 def origin(error: BaseException) -> str:

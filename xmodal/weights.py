@@ -69,7 +69,8 @@ def find_in_package(name: str) -> Path:
             f"the package '{name}' is not installed: `pip install {name.replace('_', '-')}`"
         )
     folder = Path(next(iter(spec.submodule_search_locations)))
-    found = [file.parent for file in sorted(folder.rglob('config.json'), key=_depth)][:1]
+    configs = sorted(folder.rglob('config.json'), key=lambda file: len(file.parts))
+    found = [file.parent for file in configs[:1]]
     found = found or sorted(file for file in folder.rglob('*') if file.suffix in SUFFIXES)
     if len(found) != 1:
         names = ', '.join(str(file.relative_to(folder)) for file in found) or 'none'
@@ -78,7 +79,3 @@ def find_in_package(name: str) -> Path:
             f'({", ".join(SUFFIXES)}), or a folder with config.json: name the file by its path'
         )
     return found[0]
-
-
-def _depth(file: Path) -> int:
-    return len(file.parts)

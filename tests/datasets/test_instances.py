@@ -64,7 +64,7 @@ def test_beyond_the_edges_the_outermost_pixels_are_repeated():
     assert np.array_equal(window.numpy(), padded[:, top : top + 12, left : left + 12])
 
 
-def test_windows_move_by_at_most_the_shift(tiny_world):
+def test_windows_move_by_at_most_the_shift():
     image = torch.arange(40).repeat(3, 40, 1).to(torch.uint8)  # a pixel's value is its column
     crop = CropObject(size=8, shift=5)
     starts = {

@@ -196,7 +196,7 @@ def pixels_or_features(images):
 
 
 @torch.no_grad()
-def test_the_tool_finds_nothing_by_hidden_images(tiny_config, tmp_path, monkeypatch, capsys):
+def test_the_tool_finds_nothing_by_hidden_images(tiny_config, tmp_path, monkeypatch):
     tiny_config.pop('work_dir')
     tiny_config.dump(tmp_path / 'tiny.py')
     weights = MODELS.build(tiny_config.model).state_dict()

@@ -18,7 +18,8 @@ class Model(nn.Module):
 
 
 @pytest.fixture
-def runner():
+def runner(monkeypatch):
+    monkeypatch.setattr('xmodal.engine.hooks.collapse.PATIENCE', 5)
     warnings = []
     return SimpleNamespace(
         model=Model(TripletLoss(0.2)),
@@ -35,7 +36,7 @@ def iterate(hook, runner, losses):
 
 
 def test_a_loss_on_the_plateau_is_named(runner):
-    hook = CollapseHook(patience=5)
+    hook = CollapseHook()
     hook.before_train(runner)
     iterate(hook, runner, [60.0, 51.7, 51.2, 51.5, 51.2])
     assert not runner.warnings
@@ -46,13 +47,12 @@ def test_a_loss_on_the_plateau_is_named(runner):
 
 
 def test_a_loss_that_leaves_the_plateau_is_not(runner):
-    hook = CollapseHook(patience=5)
-    iterate(hook, runner, [51.2, 51.2, 51.2, 51.2, 49.0] * 3)
+    iterate(CollapseHook(), runner, [51.2, 51.2, 51.2, 51.2, 49.0] * 3)
     assert not runner.warnings
 
 
 def test_a_run_that_stays_there_is_reminded_now_and_then(runner):
-    iterate(CollapseHook(patience=5), runner, [51.2] * 14)
+    iterate(CollapseHook(), runner, [51.2] * 14)
     assert len(runner.warnings) == 2
 
 

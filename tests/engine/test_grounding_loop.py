@@ -56,7 +56,7 @@ def test_the_chosen_box_is_that_of_a_literal_map(config, layer, index):
     inputs = model.data_preprocessor(batch, False)['inputs']
     image = model.encode_image(inputs.images).tokens
     text = model.encode_text(inputs.input_ids, inputs.attention_mask).tokens
-    fused = model.fuse(image, text, need_attentions=True)
+    fused = model.backbone.fuse(image, text, need_attentions=True)
     attention = fused.attentions[index].text_to_image
     _, yes = model.heads['itm'](fused.text_tokens)[0]
     (gradient,) = torch.autograd.grad(yes, attention)

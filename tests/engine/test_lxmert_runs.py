@@ -41,9 +41,7 @@ def shrink(relocated, tiny_world, tmp_path):
     return load
 
 
-def test_pre_training_is_loaded_by_every_fine_tuning_which_trains_and_is_evaluated(
-    shrink, monkeypatch
-):
+def test_pre_training_is_loaded_by_every_fine_tuning_which_trains_and_is_evaluated(shrink):
     config = shrink('configs/lxmert/pretrain_shapes.py')
     config.train_cfg.max_epochs = 2
     config.custom_hooks = [dict(type='DelayedHeadsHook', epochs=dict(answers=1))]  # as pretrain.py

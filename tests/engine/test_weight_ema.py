@@ -140,7 +140,7 @@ def test_a_resumed_run_ends_as_the_whole_one(config, tmp_path):
         assert torch.equal(value, other['weights'][name]), name
 
 
-def test_a_checkpoint_without_averages_and_a_wrong_decay_are_sentences(config, tmp_path):
+def test_a_checkpoint_without_averages_and_a_wrong_decay_are_sentences(config):
     plain = config.copy()
     plain.custom_hooks = config.custom_hooks[:-1]
     train(plain, **{'train_cfg.max_epochs': 1})

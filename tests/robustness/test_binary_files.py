@@ -86,7 +86,7 @@ def test_wild_headers_of_arrays(tmp_path, trials):
     require_right(done)
 
 
-def test_region_store(tmp_path, trials, try_damages):
+def test_region_store(tmp_path, try_damages):
     make_folder(tmp_path)
     store = tmp_path / 'store'
 

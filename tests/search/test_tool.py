@@ -176,7 +176,7 @@ def test_an_index_finds_its_model_from_any_folder(indexed, call, tmp_path, monke
     assert given == (str(tmp_path / 'tiny.py'), str(tmp_path / 'weights.pth'))
 
 
-def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, tmp_path, capsys):
+def test_an_index_of_a_script_and_of_the_tool_are_one(call, photos, inferencer, capsys):
     index = ImageIndex('work_dirs/index', inferencer)
     index.update(photos, progress=False)
     for arguments in (['query', 'a ring'], ['index', 'photos']):

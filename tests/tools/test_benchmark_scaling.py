@@ -166,7 +166,7 @@ def test_two_processes_send_what_sums_by_hand_say(config, call, imported_once):
     assert calculated * 1e6 == pytest.approx(parallel - finite)
 
 
-def test_columns_of_the_processes(capsys):
+def test_columns_of_the_processes():
     training = Training(parameters=1000, teacher=0, largest=10, width=4, flops=0, batch=6)
     nothing = dict.fromkeys(('sums', 'vectors', 'weights'), 0.0)
     rows = [

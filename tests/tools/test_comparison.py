@@ -1,10 +1,8 @@
 """Rows against a reference, from the files of their tests to the printed verdicts."""
 
 import sys
-from io import StringIO
 
 import pytest
-from rich.console import Console
 from tables_on_disk import make_plan, write_row, write_table
 
 from tools import ablate
@@ -36,7 +34,7 @@ def test_a_planted_difference_is_found_and_none_where_there_is_none(plan):
     assert str(verdicts(plan, reference='idea')['plain'].verdict) == 'worse'
 
 
-def test_only_seeds_that_both_rows_have_are_compared(plan, tmp_path):
+def test_only_seeds_that_both_rows_have_are_compared(plan):
     row = plan.table.rows[1]
     plan.run_of(row, 'task', 1).metrics_file.unlink()
     assert len(verdicts(plan)['idea'].verdict.difference.by_seed) == 2
@@ -63,12 +61,11 @@ def test_an_unknown_row_is_refused_and_the_first_is_the_default(plan):
         reference_row(plan, 'nobody')
 
 
-def test_what_is_printed(plan):
+def test_what_is_printed(plan, capsys):
     comparisons = compare(plan, plan.table.rows[0], plan.table.columns[:1], 1.0)
-    output = StringIO()
-    print_comparisons(comparisons, plan.table.rows[0], Console(file=output))
-    assert 'Against plain, query by query' in output.getvalue()
-    assert 'better' in output.getvalue()
+    print_comparisons(comparisons, plan.table.rows[0])
+    printed = capsys.readouterr().out
+    assert 'Against plain, query by query' in printed and 'better' in printed
     line = comparisons_to_markdown(comparisons, plan.table.rows[0]).splitlines()[4]
     assert line.startswith('| The idea | score | +')
     assert line.endswith('| 3 | better |')

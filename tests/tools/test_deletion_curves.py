@@ -109,9 +109,7 @@ def test_the_best_patch_of_a_map_is_deleted_first_and_random_order_is_subtracted
     assert f'15.000 │ {15 - drawn.mean():.3f} ± ' in printed
 
 
-def test_a_sample_with_one_text_shows_all_its_words(
-    relocated, tiny_world, tmp_path, monkeypatch, capsys
-):
+def test_a_sample_with_one_text_shows_all_its_words(relocated, tiny_world, tmp_path, monkeypatch):
     config = relocated('configs/acerpe/grounding_shapes.py', tiny_world)
     config.model.backbone.image_encoder.image_size = 32  # of the tiny world
     lengths = []

@@ -42,7 +42,7 @@ def test_grad_cam_is_positive_gradient_times_attention_head_by_head(model, pair,
     image, text = pair
     words, whole = grad_cam(model, image, text)
     image = image._replace(embeddings=image.embeddings.clone().requires_grad_())
-    fused = model.fuse(image, text, need_attentions=True)
+    fused = model.backbone.fuse(image, text, need_attentions=True)
     attention = fused.attentions[0].text_to_image
     for b in range(2):
         no, yes = model.heads['itm'](fused.text_tokens)[b]
@@ -78,7 +78,7 @@ def build_deep_model(tiny_config, streams):
 def literal_map(model, image, text, layer):
     """Computes the map of one pair with back-propagation through the whole model."""
     image = image._replace(embeddings=image.embeddings.clone().requires_grad_())
-    fused = model.fuse(image, text, need_attentions=True)
+    fused = model.backbone.fuse(image, text, need_attentions=True)
     attention = fused.attentions[layer].text_to_image
     _, yes = model.heads['itm'](fused.text_tokens)[0]
     (gradient,) = torch.autograd.grad(yes, attention)

@@ -77,7 +77,7 @@ def test_every_word_is_assigned_by_the_text_sketch(tmp_path):
         np.testing.assert_allclose(actual[token], expected.detach(), rtol=1e-5)
 
 
-def test_a_model_without_a_text_sketch_assigns_nothing(tmp_path):
+def test_a_model_without_a_text_sketch_assigns_nothing():
     assert sketch.assign_words(nn.Linear(1, 1), ['red']) == (None, [])
 
 

@@ -102,7 +102,7 @@ def test_a_file_of_safetensors_is_converted_as_others_are(tiny_albef, tmp_path):
         checkpoints.find_checkpoint(entry, config, tmp_path / 'model.safetensors')
 
 
-def test_a_file_with_code_is_not_run(tiny_albef, tmp_path):
+def test_a_file_with_code_is_not_run(tiny_albef):
     _, file, config, entry = tiny_albef
     torch.save({'model': {'x': argparse.Namespace(a=1)}}, file)
     with pytest.raises(ValueError, match='holds a argparse.Namespace beside its tensors'):

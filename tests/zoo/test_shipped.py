@@ -60,7 +60,7 @@ def test_matching_prefers_the_true_captions(scenes, tmp_path, monkeypatch):
     assert match.diagonal().mean() > wrong.mean() + 0.3
 
 
-def test_it_takes_images_of_any_size_and_empty_lists(scenes, tmp_path):
+def test_it_takes_images_of_any_size_and_empty_lists(scenes):
     model = Inferencer('acerpe-shapes')
     image = cv2.imread(scenes[0][0])[..., ::-1]
     large = cv2.resize(image, (250, 130), interpolation=cv2.INTER_CUBIC)

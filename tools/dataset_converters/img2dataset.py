@@ -47,12 +47,7 @@ def records(folder: Path, prefix: Path) -> Iterator[dict]:
             text = image.with_suffix('.txt')
             if text.exists():
                 path = prefix / image.relative_to(folder)
-                yield {'image': path.as_posix(), 'caption': read_caption(text)}
-
-
-def read_caption(file: Path) -> str:
-    """The caption of an image."""
-    return read_text(file).strip()
+                yield {'image': path.as_posix(), 'caption': read_text(text).strip()}
 
 
 @reads('statistics of img2dataset, {"successes": number, …}')

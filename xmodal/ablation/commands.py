@@ -1,7 +1,6 @@
 """The command lines of trainings and tests."""
 
 import sys
-from pathlib import Path
 
 from xmodal.ablation.runs import METRICS, Run
 from xmodal.engine.command_line import write_value
@@ -14,11 +13,10 @@ class Commands:
 
     Args:
         gpus: processes of each; more than one are started by the ``dist_`` scripts.
-        tools: folder of the tools; by default the package's.
     """
 
-    def __init__(self, gpus: int = 1, tools: Path | None = None) -> None:
-        self.gpus, self.tools = gpus, str(tools or near(ROOT / 'tools'))
+    def __init__(self, gpus: int = 1) -> None:
+        self.gpus, self.tools = gpus, near(ROOT / 'tools')
 
     def train(self, run: Run) -> list[str]:
         """Trains a run, or resumes it."""

@@ -5,7 +5,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from xmodal.ablation.paired import LEVEL, paired_difference
@@ -103,8 +102,8 @@ def compare_cell(
     reference: Row,
     column: Column,
     margin: float,
-    level: float = LEVEL,
-    later: Sequence[tuple[int, float]] = (),
+    level: float,
+    later: Sequence[tuple[int, float]],
 ) -> Comparison:
     """One row and column against the reference; the rest as :func:`compare`."""
     pairs = [
@@ -145,16 +144,14 @@ def _queries_at(file: Path, changed: int) -> Queries:
     return read_queries(file)
 
 
-def print_comparisons(
-    comparisons: list[Comparison], reference: Row, console: Console | None = None
-) -> None:
+def print_comparisons(comparisons: list[Comparison], reference: Row) -> None:
     """Prints the verdicts as a table."""
     table = RichTable(title=f'Against {reference.label}, query by query, in points')
     for index, heading in enumerate(HEADINGS):
         table.add_column(heading, justify='right' if 2 <= index <= 5 else 'left')
     for comparison in comparisons:
         table.add_row(*comparison.cells)
-    wide_console(console).print(table)
+    wide_console().print(table)
 
 
 def comparisons_to_markdown(comparisons: list[Comparison], reference: Row) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from rich.console import Console
 
 
-def wide_console(console: Console | None = None) -> Console:
-    """A console, by default that of the process; a file or a pipe gets tables at full width."""
-    console = console or Console()
+def wide_console() -> Console:
+    """The console of the process; a file or a pipe gets tables at full width."""
+    console = Console()
     if not console.is_terminal:
         console.width = 1000
     return console

@@ -2,7 +2,6 @@
 
 from statistics import mean, stdev
 
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from xmodal.ablation.plan import Plan
@@ -83,9 +82,9 @@ def caption(plan: Plan) -> str:
     return f'measured: {plan.table.label}, {seeds}{paper}'
 
 
-def print_grid(plan: Plan, console: Console | None = None) -> None:
+def print_grid(plan: Plan) -> None:
     """Prints the table, in parts below each other where the terminal is too narrow for it."""
-    console = wide_console(console)
+    console = wide_console()
     lines = [[cell.replace(': ', '\n', 1) for cell in line] for line in grid(plan)]
     for columns in _parts(lines, console.width):
         table = RichTable(title=plan.table.title)

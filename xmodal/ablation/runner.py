@@ -17,6 +17,8 @@ from xmodal.ablation.plan import Plan
 from xmodal.ablation.remaining import format_duration, remaining_seconds
 from xmodal.ablation.runs import Run
 
+POLL = 1.0  # seconds between looks at the child process
+
 
 class TableRunner:
     """Finishes a plan; several of them may work on the same plan at the same time.
@@ -27,7 +29,6 @@ class TableRunner:
     Args:
         plan: the runs.
         commands: how to call the tools.
-        poll: seconds between looks at the child process.
         waits: whether to wait for runs that other processes hold.
 
     Attributes:
@@ -35,10 +36,8 @@ class TableRunner:
         stopping: whether a signal arrived.
     """
 
-    def __init__(
-        self, plan: Plan, commands: Commands, poll: float = 1.0, waits: bool = True
-    ) -> None:
-        self.plan, self.commands, self.poll, self.waits = plan, commands, poll, waits
+    def __init__(self, plan: Plan, commands: Commands, waits: bool = True) -> None:
+        self.plan, self.commands, self.waits = plan, commands, waits
         self.failed: list[Run] = []
         self.stopping = False
         self._process: subprocess.Popen | None = None
@@ -69,7 +68,7 @@ class TableRunner:
                     continue
                 if not self.waits:
                     break
-                time.sleep(self.poll)
+                time.sleep(POLL)
 
     def _is_blocked(self, run: Run) -> bool:
         """Whether a run, or one that it needs, has failed."""
@@ -125,7 +124,7 @@ class TableRunner:
 
     def _wait(self) -> int | None:
         try:
-            return self._process.wait(self.poll)
+            return self._process.wait(POLL)
         except subprocess.TimeoutExpired:
             return None
 

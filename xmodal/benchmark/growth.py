@@ -96,7 +96,7 @@ def report_growth(
     for part, rows in parts.items():
         base = [value for row in rows for value in row.of_base]
         memory = rows[0].memory_of_base
-        table.add_row(part, 'base', *_spread(base, '.3f'), '', f'{memory:.3f}', '')
+        table.add_row(part, 'base', *_spread(base), '', f'{memory:.3f}', '')
         figures.add(f'{part}, base', base, unit)
         figures.add(f'{part}, base: memory', memory, 'GiB')
         for row in rows:
@@ -104,7 +104,7 @@ def report_growth(
             table.add_row(
                 part,
                 name,
-                *_spread(row.seconds, '.3f'),
+                *_spread(row.seconds),
                 f'{statistics.median(row.exponents):.2f}',
                 f'{row.memory:.3f}',
                 f'{row.memory_exponent:.2f}',
@@ -118,6 +118,5 @@ def report_growth(
     return table
 
 
-def _spread(values: list[float], form: str) -> tuple[str, str]:
-    low, high = min(values), max(values)
-    return f'{statistics.median(values):{form}}', f'{low:{form}} - {high:{form}}'
+def _spread(values: list[float]) -> tuple[str, str]:
+    return f'{statistics.median(values):.3f}', f'{min(values):.3f} - {max(values):.3f}'

@@ -42,6 +42,7 @@ _PREFIX = {
     'cls_head.': 'heads.classification.classifier.',
     'ta_head.': 'heads.assignment.',
 }
+_LAYER = {theirs: ours for ours, theirs in BERT_NAMES.items()}
 _FUSION = 'backbone.fusion.layers.'
 
 
@@ -77,18 +78,13 @@ def rename(name: str, image_blocks: list[int] | None = None) -> str | None:
         is_decoder = match[1] == 'de'
         layer = int(match[2]) - (0 if is_decoder else FIRST_FUSION_LAYER)
         if layer >= 0:
-            module = _rename_module(match[3])
+            module = _LAYER.get(match[3])
             layers = 'decoder.layers.' if is_decoder else _FUSION
             return module and f'{layers}{layer}.{module}.{match[4]}'
     for theirs, ours in _PREFIX.items():
         if name.startswith(theirs):
             return ours + name.removeprefix(theirs)
     return None
-
-
-def _rename_module(name: str) -> str | None:
-    """Our name of a module in a layer of ALBEF."""
-    return next((ours for ours, theirs in BERT_NAMES.items() if theirs == name), None)
 
 
 def convert(

@@ -9,18 +9,9 @@ from torch import Tensor, nn
 from xmodal.checkpoint_file import read_checkpoint, select_tensors
 from xmodal.converters.converted import Converted
 from xmodal.files import explain_errors, reads
+from xmodal.models.fusion.pretrained import BERT_NAMES
 
 # Our modules and those of the released files; N is the index of a layer.
-_ENCODER_LAYER = {
-    'self_attention.q_proj': 'attention.self.query',
-    'self_attention.k_proj': 'attention.self.key',
-    'self_attention.v_proj': 'attention.self.value',
-    'self_attention.out_proj': 'attention.output.dense',
-    'self_norm': 'attention.output.LayerNorm',
-    'feed_forward.fc1': 'intermediate.dense',
-    'feed_forward.fc2': 'output.dense',
-    'feed_forward.norm': 'output.LayerNorm',
-}
 _MODULES = {
     'backbone.text_encoder.bert.embeddings': 'bert.embeddings',
     'backbone.text_encoder.bert.encoder.layer': 'bert.encoder.layer',
@@ -42,7 +33,8 @@ _MODULES = {
 }
 _MODULES |= {
     f'backbone.image_encoder.layers.N.{ours}': f'bert.encoder.r_layers.N.{theirs}'
-    for ours, theirs in _ENCODER_LAYER.items()
+    for ours, theirs in BERT_NAMES.items()
+    if not ours.startswith('cross_')
 }
 _CROSS_LAYER = {
     'cross_attention.0.attention.q_proj': 'visual_attention.att.query',

@@ -205,7 +205,7 @@ class ImageFolder:
         return Path(self.data_root, path)
 
 
-def evenly_spaced(items: Sequence, count: int = 16) -> list:
+def evenly_spaced(items: Sequence, count: int) -> list:
     """At most ``count`` items of a sequence, evenly spaced."""
     indices = np.unique(np.linspace(0, len(items) - 1, count).astype(int))
     return [items[int(index)] for index in indices]

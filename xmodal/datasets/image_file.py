@@ -34,13 +34,13 @@ def image_stem(path: str | Path) -> str:
     return path.stem if path.suffix.lower() in IMAGE_SUFFIXES else path.name
 
 
-def read_image(path: str | Path, max_pixels: int = MAX_PIXELS) -> np.ndarray:
+def read_image(path: str | Path) -> np.ndarray:
     """The RGB pixels of an image file, uint8 (H, W, 3).
 
     Raises:
         BrokenImageError: see :func:`read_image_bytes` and :func:`decode_image`.
     """
-    return decode_image(read_image_bytes(path), path, max_pixels)
+    return decode_image(read_image_bytes(path), path)
 
 
 def read_image_bytes(path: str | Path) -> bytes:

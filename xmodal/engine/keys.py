@@ -143,18 +143,13 @@ def _copies(name: str, config: Config) -> list[str]:
 def _hint(name: str, config: Config) -> str:
     """Says where the config has, or may have, a key of a similar name; else names its sections."""
     paths: dict[str, list[str]] = {}
-    for path in (*_paths(config), *(TOP_LEVEL_KEYS - config.keys())):
+    for path in (*dict(_items(config)), *(TOP_LEVEL_KEYS - config.keys())):
         paths.setdefault(path.rpartition('.')[2], []).append(path)
     near = nearest(name, paths, cutoff=0.7)
     if near is None:
         sections = ', '.join(key for key, value in config.items() if isinstance(value, dict))
         return f'; the config has {sections}'
     return f', did you mean {" or ".join(repr(path) for path in paths[near][:3])}?'
-
-
-def _paths(section: Config | dict) -> Iterator[str]:
-    """The dotted keys of a config."""
-    return (path for path, _ in _items(section))
 
 
 def _items(section: Config | dict, prefix: str = '') -> Iterator[tuple[str, object]]:

@@ -75,9 +75,10 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
     for path in candidates:
         if (damage := find_damage(path)) is None:
             if complaints:
-                _warn(
-                    f'{folder}: {"; ".join(complaints)}. Taking {path.name}, the newest whole '
-                    'checkpoint'
+                print(
+                    f'warning: {folder}: {"; ".join(complaints)}. Taking {path.name}, the newest '
+                    'whole checkpoint',
+                    file=sys.stderr,
                 )
             expect_whole(path)
             return path
@@ -88,7 +89,3 @@ def latest_checkpoint(folder: str | Path) -> Path | None:
             'train anew'
         )
     return None
-
-
-def _warn(sentence: str) -> None:
-    print(f'warning: {sentence}', file=sys.stderr)

@@ -134,7 +134,7 @@ def _fold_metrics(gallery: Gallery, rows: Tensor, columns: Tensor) -> dict[str, 
     return metrics
 
 
-def retrieval_queries(gallery: Gallery, folds: int = 1) -> Queries:
+def retrieval_queries(gallery: Gallery, folds: int) -> Queries:
     """The results of :func:`retrieval_metrics` query by query, ``i2t`` and ``t2i``.
 
     ``rank`` is that of the best relevant candidate in the query's fold, ``score`` is its score. The

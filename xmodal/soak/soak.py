@@ -48,7 +48,7 @@ class Soak:
         failures: a line for each run that did not go on as it should.
     """
 
-    def __init__(self, tool: Tool, folder: Path, seed: int = 0) -> None:
+    def __init__(self, tool: Tool, folder: Path, seed: int) -> None:
         self._tool, self._folder = tool, folder
         self._random = Random(seed)
         self._runs = 0

@@ -82,7 +82,7 @@ def test_the_contrastive_loss_trains_the_poolings_of_both_modalities(build_poole
 
 
 @pytest.mark.parametrize('file', CONFIGS)
-def test_the_configs_of_the_embedded_world_build_it(shrink, batch, file):
+def test_the_configs_of_the_embedded_world_build_it(shrink, file):
     config = shrink(f'configs/acerpe/{file}')
     backbone = MODELS.build(config.model).backbone
     assert backbone.text_pooling.out_dims == backbone.text_proj.in_features == 16 * 8

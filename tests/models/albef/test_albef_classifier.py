@@ -94,7 +94,7 @@ def test_the_teachers_softmax_is_part_of_the_target(build, batch):
     assert not torch.allclose(teacher_logits, logits)
 
 
-def test_a_pre_trained_checkpoint_initialises_backbone_and_teacher(build, config, batch):
+def test_a_pre_trained_checkpoint_initialises_backbone_and_teacher(build, config):
     pretrained = MODELS.build(config(heads=['itc', 'mlm']))
     for parameter in pretrained.teacher.parameters():
         parameter.mul_(0.5)

@@ -98,7 +98,7 @@ def test_losses_and_gradients_are_those_of_pairs_fused_one_by_one(
         torch.testing.assert_close(ours, literal, atol=1e-5 * largest, rtol=1e-4)
 
 
-def test_the_fusion_encoder_runs_once_for_itm_and_mlm(build, planted, monkeypatch):
+def test_the_fusion_encoder_runs_once_for_itm_and_mlm(build, planted):
     model = build(heads=['itc', 'itm', 'mlm', 'mim'])
     data, _ = planted(model)
     rows = []

@@ -150,7 +150,7 @@ def test_fine_tuning_starts_from_the_outputs_of_the_pre_trained_model(
     for model in (plain, added):
         image = model.encode_image(data.images)
         text = model.encode_text(data.input_ids, data.attention_mask)
-        fused = model.fuse(image.tokens, text.tokens, need_attentions=True)
+        fused = model.backbone.fuse(image.tokens, text.tokens, need_attentions=True)
         outputs.append((image.embedding, text.embedding, model.heads['itm'](fused.text_tokens)))
     for expected, actual in zip(*outputs, strict=True):
         assert torch.equal(actual, expected)

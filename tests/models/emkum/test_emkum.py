@@ -316,14 +316,20 @@ def test_the_teachers_weights_may_be_of_any_source(tmp_path, monkeypatch):
 # learning
 
 
-def test_it_overfits_a_few_samples(emkum, batch):
-    model, data = emkum('tte_post'), batch(size=6)
+def overfit(model, data):
+    """Trains on one batch, and returns its last losses."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(60):
         losses = {k: v for k, v in model(data, mode='loss').items() if 'loss' in k}
         optimizer.zero_grad()
         sum(losses.values()).backward()
         optimizer.step()
+    return losses
+
+
+def test_it_overfits_a_few_samples(emkum, batch):
+    model, data = emkum('tte_post'), batch(size=6)
+    losses = overfit(model, data)
     image, text = model.tensor(data)
     similarity = image.embedding @ text.embedding.T
     assert similarity.argmax(1).tolist() == similarity.argmax(0).tolist() == list(range(6))
@@ -345,12 +351,7 @@ def test_it_learns_from_the_grid_features_of_a_frozen_cnn(emkum_config, batch, s
     model = MODELS.build(on_grid_features(emkum_config('tte_post', teacher=False)))
     features, mask = torch.randn(size, 9, 12), torch.ones(size, 9, dtype=torch.bool)
     data = batch(size=size)._replace(images=Regions(features, mask, torch.rand(size, 9, 4)))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for _ in range(60):
-        losses = {k: v for k, v in model(data, mode='loss').items() if 'loss' in k}
-        optimizer.zero_grad()
-        sum(losses.values()).backward()
-        optimizer.step()
+    overfit(model, data)
     image, text = model.tensor(data)
     assert image.tokens.grid_size == (3, 3) and image.tokens.embeddings.shape[1] == 10
     assert (image.embedding @ text.embedding.T).argmax(1).tolist() == list(range(size))

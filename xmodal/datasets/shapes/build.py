@@ -60,7 +60,7 @@ class WorldSpec:
         return {'format_version': FORMAT_VERSION, **asdict(self)}
 
 
-def build_world(folder: Path, spec: WorldSpec, workers: int = 2) -> bool:
+def build_world(folder: Path, spec: WorldSpec, workers: int) -> bool:
     """Writes images and annotations; ``meta.json`` is written last and marks a finished build.
 
     Args:

@@ -24,7 +24,7 @@ IMAGES_PER_CLASS = 8
 CLASSES = tuple(f'{colour} {shape}' for colour, shape in product(COLOURS, SHAPES))
 
 
-def write_class_folders(root: Path, seed: int, size: int = 96) -> None:
+def write_class_folders(root: Path, seed: int, size: int) -> None:
     """``images/COLOUR_SHAPE/0.png`` …, and ``class_names.json`` with one name per folder.
 
     The 128 classes are the combinations of a colour and a shape; size, texture, position and

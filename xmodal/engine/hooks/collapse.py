@@ -9,6 +9,7 @@ from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
 TOLERANCE = 0.02  # largest relative distance between a loss and its plateau
+PATIENCE = 300  # iterations on the plateau before the warning; every run begins there
 
 
 @HOOKS.register_module()
@@ -18,13 +19,10 @@ class CollapseHook(Hook):
     With the hardest negatives of a batch of B, a model may give all pairs the same score. The loss
     then stays at 2 · margin · B (51.2 for 0.2 and 128), which looks like a slow start but is a
     collapse.
-
-    Args:
-        patience: consecutive iterations on the plateau before the warning; every run begins there.
     """
 
-    def __init__(self, patience: int = 300) -> None:
-        self.patience, self.iterations = patience, 0
+    def __init__(self) -> None:
+        self.iterations = 0
 
     def before_train(self, runner: Runner) -> None:
         """Checks the loss.
@@ -41,12 +39,12 @@ class CollapseHook(Hook):
         data_batch: dict | None = None,
         outputs: dict | None = None,
     ) -> None:
-        """Counts the iterations on the plateau, and warns every ``patience`` iterations."""
+        """Counts the iterations on the plateau, and warns every ``PATIENCE`` iterations."""
         loss, batch = unwrap(runner.model).loss_module, len(data_batch['data_samples'])
         plateau = loss.plateau(batch)
         distance = abs(float(outputs['loss_triplet'].detach()) - plateau)
         self.iterations = self.iterations + 1 if distance < TOLERANCE * plateau else 0
-        if self.iterations and self.iterations % self.patience == 0:
+        if self.iterations and self.iterations % PATIENCE == 0:
             each = f' · {batch - 1} negatives' if loss.negatives == 'sum' else ''
             runner.logger.warning(
                 f'the triplet loss has been {plateau:g} = 2 · margin {loss.margin:g} · batch '

@@ -10,6 +10,9 @@ from mmengine.runner import Runner
 from xmodal.datasets.seeding import derive_seed, seed_torch
 from xmodal.registry import HOOKS
 
+# Values of a log variable that are kept: MMEngine copies all of them at every update.
+HISTORY = 10_000
+
 
 @HOOKS.register_module()
 class IterationSeedHook(Hook):
@@ -17,16 +20,9 @@ class IterationSeedHook(Hook):
 
     The random numbers of an iteration then do not depend on earlier iterations, so a resumed run
     equals an uninterrupted one: each checkpoint holds the seed and the iteration.
-
-    Args:
-        history: how many values of a log variable are kept. MMEngine copies the whole history at
-            every update, and it grows with the run.
     """
 
     priority = 'VERY_HIGH'
-
-    def __init__(self, history: int = 10_000) -> None:
-        self.history = history
 
     def before_train_iter(
         self, runner: Runner, batch_idx: int, data_batch: dict | None = None
@@ -38,4 +34,4 @@ class IterationSeedHook(Hook):
         seed_torch(seed)
         if runner.iter % 100 == 0:
             for buffer in runner.message_hub.log_scalars.values():
-                buffer.max_length = self.history
+                buffer.max_length = HISTORY

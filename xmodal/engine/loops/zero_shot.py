@@ -18,6 +18,8 @@ from xmodal.files import read_json
 from xmodal.packaged import find_file
 from xmodal.registry import LOOPS
 
+PROMPTS_AT_ONCE = 256
+
 
 @LOOPS.register_module()
 class ZeroShotLoop(EvaluationLoop):
@@ -31,7 +33,6 @@ class ZeroShotLoop(EvaluationLoop):
         dataloader: of a data set of classes, such as ``ClassFolderDataset``.
         evaluator: config of the metric, ``ZeroShotMetric``.
         templates: a JSON file, a list of sentences with ``{}`` in the place of the class name.
-        text_batch: number of prompts that are encoded at once.
         max_words: of a prompt, as of captions in training; None leaves prompts unchanged.
 
     Raises:
@@ -46,7 +47,6 @@ class ZeroShotLoop(EvaluationLoop):
         dataloader: DataLoader | dict,
         evaluator: dict,
         templates: str,
-        text_batch: int = 256,
         max_words: int | None = 30,
     ) -> None:
         self.templates = read_templates(templates)
@@ -59,15 +59,13 @@ class ZeroShotLoop(EvaluationLoop):
                 "ClassFolderDataset', …)"
             )
         self.evaluator = runner.build_evaluator(evaluator)
-        self.text_batch, self.max_words = text_batch, max_words
+        self.max_words = max_words
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Classifies all images, prints a table, and returns the metrics."""
         dataset = self.dataloader.dataset
-        classes = class_embeddings(
-            model, dataset.class_names, self.templates, self.text_batch, self.max_words
-        )
+        classes = class_embeddings(model, dataset.class_names, self.templates, self.max_words)
         for batch in self.batches('classifying'):
             prepared = model.data_preprocessor(batch, False)
             inputs, samples = prepared['inputs'], prepared['data_samples']
@@ -105,11 +103,7 @@ def read_templates(file: str) -> list[str]:
 
 
 def class_embeddings(
-    model: nn.Module,
-    names: list[str],
-    templates: list[str],
-    text_batch: int = 256,
-    max_words: int | None = 30,
+    model: nn.Module, names: list[str], templates: list[str], max_words: int | None = 30
 ) -> Tensor:
     """One normalised embedding per class, (C, d), on the model's device.
 
@@ -124,8 +118,8 @@ def class_embeddings(
         for template in templates
     ]
     embeddings = []
-    for start in range(0, len(prompts), text_batch):
-        tokenized = model.data_preprocessor.tokenize(prompts[start : start + text_batch])
+    for start in range(0, len(prompts), PROMPTS_AT_ONCE):
+        tokenized = model.data_preprocessor.tokenize(prompts[start : start + PROMPTS_AT_ONCE])
         embeddings.append(embedding_of(model.encode_text(*tokenized), model, 'ZeroShotLoop'))
     by_class = torch.cat(embeddings).unflatten(0, (len(names), len(templates)))
     return normalize(normalize(by_class, dim=-1).mean(1), dim=-1)

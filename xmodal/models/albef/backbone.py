@@ -151,9 +151,11 @@ class AlbefBackbone(CrossModalBackbone):
         """See :meth:`xmodal.models.fusion.FusionEncoder.forward`."""
         return self.fusion(image, text, self.position, pairs, **need)
 
-    def fuse_images(self, images: list[Tokens], text: Tokens, **need) -> list[Fused]:
+    def fuse_images(
+        self, images: list[Tokens], text: Tokens, need_image: bool = True
+    ) -> list[Fused]:
         """See :meth:`xmodal.models.fusion.FusionEncoder.fuse_images`."""
-        return self.fusion.fuse_images(images, text, self.position, **need)
+        return self.fusion.fuse_images(images, text, self.position, need_image)
 
 
 def _check_word_layers(count: int, encoder: nn.Module, token_type: nn.Module | None) -> None:

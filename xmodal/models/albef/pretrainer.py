@@ -135,9 +135,9 @@ class AlbefPretrainer(AlbefModel):
         """What the position relates words and patches by, row by row."""
         return self.backbone.relate(image, text)
 
-    def fuse(self, image: Tokens, text: Tokens, need_attentions: bool = False) -> Fused:
+    def fuse(self, image: Tokens, text: Tokens) -> Fused:
         """Fuses images and texts row by row."""
-        return self.backbone.fuse(image, text, need_attentions=need_attentions)
+        return self.backbone.fuse(image, text)
 
     def match(self, image: Tokens, text: Tokens, pairs: Tensor) -> Tensor:
         """How well images and texts match.

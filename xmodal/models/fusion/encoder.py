@@ -128,12 +128,7 @@ class FusionEncoder(nn.Module):
         return self._run(*streams, position, need_image, need_attentions, gradients_from, words)[0]
 
     def fuse_images(
-        self,
-        images: list[Tokens],
-        text: Tokens,
-        position: NoPosition,
-        need_image: bool = True,
-        need_attentions: bool = False,
+        self, images: list[Tokens], text: Tokens, position: NoPosition, need_image: bool = True
     ) -> list[Fused]:
         """Fuses K images with a text, row by row.
 
@@ -147,14 +142,13 @@ class FusionEncoder(nn.Module):
             text: (B, 1 + N, D).
             position: the position plug-in, applied to each image with the text.
             need_image: whether to compute the image streams of the last layer.
-            need_attentions: whether to return the cross-attention's probabilities.
 
         Returns:
             One result an image; all have the same words, which have seen all images.
         """
         embedded = [embed_inputs(position, image, text) for image in images]
         streams = [Stream(image) for image, _ in embedded], Stream(embedded[0][1])
-        return self._run(*streams, position, need_image, need_attentions)
+        return self._run(*streams, position, need_image)
 
     def _run(
         self,
@@ -162,7 +156,7 @@ class FusionEncoder(nn.Module):
         text: Stream,
         position: NoPosition,
         need_image: bool,
-        need_attentions: bool,
+        need_attentions: bool = False,
         gradients_from: int | None = None,
         words: Tensor | None = None,
     ) -> list[Fused]:

@@ -38,7 +38,7 @@ def make_feed_forward(
 
 
 def make_projection(
-    in_dims: int, out_dims: int, hidden_dims: int | None = None, dropout: float = 0.0
+    in_dims: int, out_dims: int, hidden_dims: int | None, dropout: float
 ) -> nn.Module:
     """One linear layer, or a :class:`ResidualProjection` where ``hidden_dims`` is given."""
     if hidden_dims is None:

@@ -43,7 +43,7 @@ def anchor_hinges(
     return torch.stack(hinges)
 
 
-def anchor_token_term(image: Tokens, text: Tokens, scale: float, has_cls: bool = True) -> Tensor:
+def anchor_token_term(image: Tokens, text: Tokens, scale: float, has_cls: bool) -> Tensor:
     """The log-sum-exp over patches and words (Eq. 1), (B,).
 
     Args:

@@ -8,8 +8,8 @@ from torch.nn.functional import cross_entropy
 def distilled_cross_entropy(
     logits: Tensor,
     labels: Tensor,
-    teacher_logits: Tensor | None = None,
-    weight: float = 0.0,
+    teacher_logits: Tensor | None,
+    weight: float,
     reduction: str = 'mean',
 ) -> Tensor:
     """(1 − α) · cross-entropy with labels + α · cross-entropy with the teacher (ALBEF, Sec. 3.3).

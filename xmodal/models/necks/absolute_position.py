@@ -64,6 +64,7 @@ class AbsolutePosition(NoPosition):
         num_heads: heads of a fusion layer.
         grid_size: rows and columns of the image table.
         max_length: longest text.
+        **others: of another position that a subclass adds.
     """
 
     def __init__(
@@ -73,8 +74,9 @@ class AbsolutePosition(NoPosition):
         num_heads: int,
         grid_size: tuple[int, int] = (16, 16),
         max_length: int = 64,
+        **others,
     ) -> None:
-        super().__init__(depth, embed_dims, num_heads)
+        super().__init__(depth, embed_dims, num_heads, **others)
         self.max_length = max_length
         self.absolute = AbsoluteEmbedding(embed_dims, grid_size, max_length)
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from xmodal.models.necks.absolute_position import AbsoluteEmbedding
+from xmodal.models.necks.absolute_position import AbsolutePosition
 from xmodal.models.necks.position import NoPosition
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
@@ -99,31 +99,5 @@ class RelativePosition(NoPosition):
 
 
 @MODELS.register_module(name=['AbsoluteRelativePosition', 'ape+rpe'])
-class AbsoluteRelativePosition(RelativePosition):
-    """Absolute embeddings of each modality on the inputs, and relative biases in the layers.
-
-    Args:
-        depth: number of fusion layers.
-        embed_dims: D.
-        num_heads: heads of a fusion layer.
-        grid_size: rows and columns of the image table.
-        max_length: longest text.
-        **relative: see :class:`RelativePosition`.
-    """
-
-    def __init__(
-        self,
-        depth: int,
-        embed_dims: int,
-        num_heads: int,
-        grid_size: tuple[int, int] = (16, 16),
-        max_length: int = 64,
-        **relative,
-    ) -> None:
-        super().__init__(depth, embed_dims, num_heads, **relative)
-        self.max_length = max_length
-        self.absolute = AbsoluteEmbedding(embed_dims, grid_size, max_length)
-
-    def embed_inputs(self, image: Tokens, text: Tokens) -> tuple[Tokens, Tokens]:
-        """Adds its position embedding to every token."""
-        return self.absolute(image, text)
+class AbsoluteRelativePosition(AbsolutePosition, RelativePosition):
+    """Absolute embeddings of each modality on the inputs, and relative biases in the layers."""

@@ -12,11 +12,7 @@ TEXTS_AT_ONCE = 4096
 
 @torch.no_grad()
 def match_pairs(
-    model: nn.Module,
-    images: Tokens,
-    texts: PackedTexts,
-    pairs: Tensor,
-    pair_batch: int = 128,
+    model: nn.Module, images: Tokens, texts: PackedTexts, pairs: Tensor, pair_batch: int
 ) -> Tensor:
     """ITM scores of pairs of encoded images and texts.
 
