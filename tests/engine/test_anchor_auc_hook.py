@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from runs import call_at, stop, train
 from torch import nn
 
 from xmodal.datasets.collate import stack_regions
@@ -26,11 +27,16 @@ def area(on, beside):
     return wins / (len(on) * len(beside))
 
 
-def logged_auc(runner):
-    """The values of the start and of the one epoch, in the log of a run: see `by_group`."""
+def logged(runner):
+    """What the log of a run has of the hook, by the step."""
     logs = Path(runner.work_dir).glob('*/vis_data/scalars.json')
     rows = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-    first, last = (row for row in rows if 'anchor_auc' in row)
+    return sorted((row for row in rows if 'anchor_auc' in row), key=lambda row: row['step'])
+
+
+def logged_auc(runner):
+    """The values of the start and of the one epoch, in the log of a run: see `by_group`."""
+    first, last = logged(runner)
     assert (first['step'], last['step']) == (0, runner.iter)
     return by_group(first), by_group(last)
 
@@ -96,6 +102,16 @@ def config(tiny_config, tiny_world):
     hook = dict(type='AnchorAucHook', instances=instances, images=IMAGES)
     tiny_config.custom_hooks = [*tiny_config.custom_hooks, hook]
     return tiny_config
+
+
+def test_a_run_that_is_resumed_measures_no_other_start(config):
+    options = {'default_hooks.checkpoint.by_epoch': False, 'default_hooks.checkpoint.interval': 2}
+    interrupted = config.copy()
+    interrupted.custom_hooks = [*config.custom_hooks, call_at(3, stop)]
+    with pytest.raises(KeyboardInterrupt):
+        train(interrupted, **options)
+    runner = train(config, resume=True, **options)
+    assert [row['step'] for row in logged(runner)] == [0, 4]
 
 
 @pytest.mark.parametrize('each', [False, True])

@@ -204,17 +204,32 @@ SCHEDULES = {
 }
 
 
-@pytest.mark.parametrize('name', SCHEDULES)
-def test_where_a_schedule_is_has_nothing_to_do_with_its_values(name):
-    def built():
-        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
-        return getattr(scheduler, name)(optimizer, **SCHEDULES[name])
+def built(name):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
+    return getattr(scheduler, name)(optimizer, **SCHEDULES[name])
 
-    moved = built()
-    for _ in range(4):
-        moved.optimizer.step()
-        moved.step(*[{'loss': 1.0}] * (name == 'ReduceOnPlateauLR'))
-    assert list(_wrong_schedules([to_plain(moved.state_dict())], [built()])) == []
+
+def move(schedule, steps):
+    """The rates of some steps."""
+    rates = []
+    for _ in range(steps):
+        schedule.optimizer.step()
+        schedule.step(*[{'loss': 1.0}] * hasattr(schedule, 'monitor'))
+        rates.append(schedule.optimizer.param_groups[0]['lr'])
+    return rates
+
+
+@pytest.mark.parametrize('name', SCHEDULES)
+def test_a_schedule_goes_on_from_its_state_in_a_file_of_tensors_and_numbers(name, tmp_path):
+    moved, again, whole = built(name), built(name), built(name)
+    move(moved, 4)
+    torch.save(to_plain(moved.state_dict()), tmp_path / 'state.pth')
+    state = load(tmp_path / 'state.pth')
+    # Where a schedule is has nothing to do with its values.
+    assert list(_wrong_schedules([state], [again])) == []
+    again.load_state_dict(state)
+    again.optimizer.load_state_dict(moved.optimizer.state_dict())
+    assert move(again, 4) == move(whole, 8)[4:]
 
 
 class CountingLR(scheduler.ConstantLR):

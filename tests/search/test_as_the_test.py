@@ -5,6 +5,8 @@ import pytest
 
 from xmodal.engine.launch import build_runner
 from xmodal.search import ImageIndex, Query
+from xmodal.search.rerank import matching_scores
+from xmodal.search.sources import find_entries
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
 RERANK = 3
@@ -49,6 +51,16 @@ def test_both_stages_rank_as_the_test_does(inferencer, tested, tiny_world, tmp_p
             assert (np.diff(of_caption) <= 2e-6).all() and sorted(found) == sorted(row.values())
             shown = [hit.score if rerank == 0 else hit.reranked for hit in hits[: rerank or None]]
             np.testing.assert_allclose(shown, of_caption[: len(shown)], atol=1e-5)
+
+
+def test_the_second_stage_is_that_of_the_retrieval_among_several_tests(inferencer, tiny_world):
+    entries, config = find_entries(str(tiny_world / 'images/test')), inferencer.config
+    alone = matching_scores(inferencer, Query('a red ring'), entries)
+    loops = dict(skills=dict(type='MinimalPairLoop'), retrieval=config.test_cfg)
+    config.test_cfg = dict(type='CompositeEvalLoop', loops=loops)
+    assert matching_scores(inferencer, Query('a red ring'), entries) == alone
+    config.test_cfg.loops.retrieval.scorer.add_similarity = False
+    assert matching_scores(inferencer, Query('a red ring'), entries) != alone
 
 
 def test_an_index_keeps_its_dtype(inferencer, tiny_world, tmp_path):

@@ -21,12 +21,15 @@ _MARK = '__history_buffer__'
 
 
 def to_plain(value: object) -> object:
-    """Replaces history buffers and NumPy values, at any depth, by dicts, numbers and tensors."""
+    """Replaces history buffers and NumPy values, at any depth, by dicts, numbers and tensors.
+
+    Functions are left out: ``OneCycleLR`` has one in its state, which it makes anew.
+    """
     if isinstance(value, HistoryBuffer):
         history, count = (torch.from_numpy(np.array(part)) for part in value.data)
         return {_MARK: True, 'history': history, 'count': count, 'max_length': value.max_length}
     if isinstance(value, dict):
-        return {key: to_plain(item) for key, item in value.items()}
+        return {key: to_plain(item) for key, item in value.items() if not callable(item)}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, np.generic):

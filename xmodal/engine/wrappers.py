@@ -27,3 +27,10 @@ def share_statistics(model: nn.Module) -> None:
     """
     for value in batch_norm_statistics(model):
         broadcast(value)
+
+
+def share_moving_statistics(model: nn.Module) -> None:
+    """The same of the batch norms that training moves, without those of frozen parts."""
+    for module in model.modules():
+        if isinstance(module, _BatchNorm) and module.training:
+            share_statistics(module)

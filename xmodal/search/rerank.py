@@ -91,6 +91,13 @@ def _match_text(inferencer: Any, text: Encoded, image: Encoded) -> Tensor:
     model = inferencer.model
     rows = torch.arange(len(image.embedding), device=image.embedding.device)
     scores = model.match(image.tokens, text.tokens, torch.stack([rows, torch.zeros_like(rows)], 1))
-    if inferencer.config.get('test_cfg', {}).get('scorer', {}).get('add_similarity'):
+    if _scorer(inferencer.config).get('add_similarity'):
         scores = scores + model.contrastive_head.scale((image.embedding @ text.embedding.T)[:, 0])
     return scores
+
+
+def _scorer(config: Any) -> dict:
+    """The scorer of the retrieval test, which may be one of several tests; empty for none."""
+    test = config.get('test_cfg') or {}
+    tests = test, *test.get('loops', {}).values()
+    return next((one['scorer'] for one in tests if one and 'scorer' in one), {})

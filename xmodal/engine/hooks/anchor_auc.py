@@ -37,7 +37,7 @@ class AnchorAucHook(Hook):
         self.objects, self.images = read_objects(instances), images
 
     def before_train(self, runner: Runner) -> None:
-        """Checks the model and the run, and measures the start.
+        """Checks the model and the run, and measures the start of a run that is not resumed.
 
         Raises:
             ConfigError: when the model has no anchors, the run no validation, or no word of the
@@ -58,7 +58,8 @@ class AnchorAucHook(Hook):
             )
         if runner.val_loop is None:
             raise ConfigError('AnchorAucHook measures validation images: set val_dataloader')
-        self._measure(runner)
+        if not runner.iter:
+            self._measure(runner)
 
     def after_train_epoch(self, runner: Runner) -> None:
         """Measures the epoch."""

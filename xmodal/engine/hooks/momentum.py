@@ -6,7 +6,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from torch import nn
 
-from xmodal.engine.wrappers import unwrap
+from xmodal.engine.wrappers import share_moving_statistics, unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
@@ -41,6 +41,9 @@ class MomentumDistillationHook(Hook):
     ) -> None:
         """Updates the teacher if the optimizer updated the student."""
         if runner.optim_wrapper.stepped:
+            # The teacher takes the student's. They differ from rank to rank, and a checkpoint has
+            # those of the first alone: a resumed run would go on with another teacher.
+            share_moving_statistics(runner.model)
             unwrap(runner.model).update_momentum()
 
 
