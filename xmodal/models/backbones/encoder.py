@@ -41,10 +41,13 @@ class Encoder(nn.Module, ABC):
         has_cls: whether its first token is [CLS].
         has_block_inputs: whether :meth:`embed` gives what enters the first block. Without it, token
             types can only act on the outputs.
+        max_length: the longest text that an encoder of texts takes, in tokens; None for any, or
+            where its ``config`` says it, as one of ``transformers``.
     """
 
     has_cls: bool
     has_block_inputs = True
+    max_length: int | None = None
 
     def __init_subclass__(cls, **options) -> None:
         """Raises TypeError for a class that does not say whether it ``has_cls``."""
