@@ -177,8 +177,10 @@ def undecayed_names(model: nn.Module, decay_token_types: bool = False) -> set[st
     """
     named = set()
     for module in model.modules():
+        if not (names := getattr(module, 'undecayed', ())):
+            continue
         parameters = dict(module.named_parameters())
-        for name in getattr(module, 'undecayed', ()):
+        for name in names:
             if name not in parameters:
                 raise ConfigError(
                     f"{type(module).__name__}.undecayed names '{name}', expected parameters of "
