@@ -12,8 +12,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from xmodal.engine.loops import CompositeEvalLoop, ZeroShotLoop
 from xmodal.engine.loops.zero_shot import class_embeddings, read_templates
+from xmodal.engine.queries import keep_queries, query_results
 from xmodal.errors import ConfigError
-from xmodal.evaluation import ZeroShotMetric
+from xmodal.evaluation import TaskMetric, ZeroShotMetric
 from xmodal.structures import DataSample
 
 NAMES = [f'name{number}' for number in range(7)]
@@ -183,6 +184,43 @@ def test_the_templates_that_ship_can_be_read(name):
 
 
 # composite loops
+
+
+class Labels(TaskMetric):
+    """Says whether the class that was predicted is the label, and keeps both."""
+
+    def record(self, sample):
+        return {name: sample[name] for name in ('label', 'predicted')}
+
+    def query_columns(self, records):
+        return {'accuracy': [100.0 * (one['label'] == one['predicted']) for one in records]}
+
+
+def test_predictions_are_a_part_of_a_composite_loop(model, loop_config):
+    def predict(batch):
+        for index, sample in batch:
+            sample.predicted = 3 if index % 2 else sample.label
+        return [sample for _, sample in batch]
+
+    model.test_step = predict
+    predictions = dict(
+        type='PredictionLoop', dataloader=loop_config['dataloader'], evaluator=[Labels()]
+    )
+    loops = dict(task=predictions, names=loop_config)
+    composite = CompositeEvalLoop(RUNNER, None, {}, loops)
+    keep_queries(composite)
+    # Of the images 0 to 10 the even ones are right, and 3 is, by chance.
+    assert composite.evaluate(model)['task/accuracy'] == pytest.approx(700 / 11)
+    columns = query_results(composite)['task/samples'].columns
+    assert columns['task/accuracy'].tolist() == [100, 0, 100, 100, 100, 0, 100, 0, 100, 0, 100]
+
+
+def test_a_loop_that_evaluates_no_given_model_is_refused(loop_config):
+    loop = dict(loop_config, type='TestLoop')
+    del loop['templates']
+    runner = SimpleNamespace(build_evaluator=Evaluator, visualizer=SimpleNamespace())
+    with pytest.raises(ConfigError, match=r"loops.task is a TestLoop, .*type='PredictionLoop'"):
+        CompositeEvalLoop(runner, None, {}, dict(task=loop))
 
 
 def test_composite_loops_prefix_their_metrics(model, loop_config):

@@ -15,7 +15,9 @@ from xmodal.export import parts_of
 from xmodal.export.onnx import OnnxModel, export_onnx
 from xmodal.export.towers import Part
 from xmodal.functional import relative_distance
+from xmodal.models.backbones import Encoder
 from xmodal.registry import MODELS
+from xmodal.structures import Tokens
 from xmodal.zoo.folder import find_folder
 
 VOCABULARY = find_folder('acerpe-shapes') / 'vocab.txt'  # no test needs `data/shapes`
@@ -195,6 +197,30 @@ def test_an_exported_distance_is_the_shortest_path():
     expected = relative_distance(distance.requires_grad_(), (3, 4), mask.bool()).detach()
     torch.testing.assert_close(program.module()(distance, mask), expected)
     assert expected.isinf().any() and expected.isfinite().any()
+
+
+class Stripes(Encoder):
+    """An image encoder of rectangles: each of two columns is a token, after one of the whole."""
+
+    has_cls = True
+    image_size, embed_dims = (4, 6), 128
+
+    def embed(self, images):
+        columns = images.unflatten(3, (2, 3)).transpose(2, 3).flatten(3).mean(3)
+        tokens = torch.cat([columns.mean(2, keepdim=True), columns], 2).transpose(1, 2)
+        return Tokens(tokens.repeat(1, 1, 43)[..., :128], grid_size=(1, 2))
+
+    def encode(self, tokens):
+        return tokens
+
+
+def test_a_model_of_rectangular_images_is_exported_at_its_size():
+    config = locate('acerpe-shapes')[0].model
+    config.backbone.image_encoder = dict(type=Stripes)
+    config.heads.pop('mim', None)
+    parts = parts_of(MODELS.build(config).eval())
+    assert parts['image'].example['images'].shape == (2, 3, 4, 6)
+    assert parts['matcher'].example['image_tokens'].shape == (2, 3, 128)
 
 
 def test_other_models_are_refused():

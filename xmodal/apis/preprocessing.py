@@ -54,7 +54,7 @@ def image_pipeline(dataset: ConfigDict, model: nn.Module) -> Compose:
     return build_pipeline([*transforms, pack])
 
 
-def _with_resize(transforms: list[dict], image_size: int) -> list[dict]:
+def _with_resize(transforms: list[dict], image_size: int | tuple[int, int]) -> list[dict]:
     if any(transform['type'] == 'ResizeImage' for transform in transforms):
         return transforms
     resized = []

@@ -28,7 +28,7 @@ class SampleDataset(SeededDataset, Dataset):
     Args:
         pipeline: transforms, from the result of ``get_data_info`` to ``inputs`` and
             ``data_samples``.
-        test_mode: whether nothing is random and a broken image is an error.
+        test_mode: whether a sample is the same in every run and a broken image is an error.
         seed: seed of all random choices; None for that of the run.
     """
 
@@ -61,7 +61,8 @@ class SampleDataset(SeededDataset, Dataset):
         """
         index, epoch = unpack_index(index, len(self))
         if self.test_mode:
-            return self.pipeline(self.get_data_info(index, random.Random(0)))
+            with isolated_random(index):  # a plug-in's transform may draw
+                return self.pipeline(self.get_data_info(index, random.Random(0)))
         with isolated_random(self.seed, epoch, index):
             rng = random.Random(f'{self.seed} {epoch} {index}')
             skipped: list[str] = []

@@ -111,7 +111,8 @@ def parts_of(model: nn.Module) -> dict[str, Part]:
             'exported: expected a model with encode_image and encode_text that reads pixels, such '
             'as AlbefPretrainer or EmkumModel with TimmImageEncoder'
         )
-    images = torch.zeros(2, 3, size, size, dtype=torch.uint8)
+    size = (size, size) if isinstance(size, int) else size
+    images = torch.zeros(2, 3, *size, dtype=torch.uint8)
     input_ids, mask = preprocessor.tokenize(['a', 'a a a'])
     mask = mask.long()
     rows, words = Dim(BATCH), Dim('words', min=3, max=preprocessor.max_length)

@@ -101,3 +101,35 @@ def test_a_position_of_shorter_texts_than_the_preprocessor_cuts_is_an_error(conf
     tiny['backbone']['position'] = dict(tiny['backbone']['position'], max_length=7)
     with pytest.raises(ValueError, match=r'preprocessor\.max_length=8, .*position\.max_length=7'):
         MODELS.build(tiny)
+
+
+class Short(BertTextEncoder):
+    """A text encoder that says itself how long a text may be."""
+
+    max_length = 7
+
+
+def test_a_text_encoder_of_shorter_texts_than_the_preprocessor_cuts_is_an_error(config):
+    tiny = config('none')
+    tiny['backbone']['text_encoder']['type'] = Short
+    with pytest.raises(ValueError, match=r'preprocessor\.max_length=8, .* has 7 positions'):
+        MODELS.build(tiny)
+
+
+class Fewer(nn.Module):
+    """An adapter that merges each two tokens."""
+
+    def __init__(self, in_dims, embed_dims):
+        super().__init__()
+        self.linear = nn.Linear(2 * in_dims, embed_dims)
+
+    def forward(self, embeddings):
+        return self.linear(embeddings.unflatten(1, (-1, 2)).flatten(2))
+
+
+def test_an_adapter_that_changes_the_number_of_tokens_is_refused(config):
+    tiny = config('none', ('itc', 'itm'))
+    tiny['backbone']['image_adapter'] = dict(type=Fewer)
+    model = MODELS.build(tiny)
+    with pytest.raises(ValueError, match=r'Fewer, an adapter, makes the shape .*, expected \(2, '):
+        model.encode_image(torch.randn(2, 3, 24, 24))

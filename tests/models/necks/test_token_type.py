@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from xmodal.engine.optim.constructor import NoDecayConstructor, leaves_undecayed
+from xmodal.engine.optim.constructor import NoDecayConstructor, undecayed_names
 from xmodal.errors import ConfigError
 from xmodal.models.backbones import BertTextEncoder, TimmImageEncoder, ViTImageEncoder
 from xmodal.models.base import build_token_type, encode
@@ -213,7 +213,7 @@ def test_the_scale_is_never_decayed_and_the_types_are_by_an_option():
     for shared in (True, False):
         neck = TokenTypeEmbedding(4, layer_scale=1e-5, shared_scale=shared)
         for decay in (True, False):
-            undecayed = {n for n, p in neck.named_parameters() if leaves_undecayed(n, p, decay)}
+            undecayed = undecayed_names(neck, decay)
             assert undecayed == ({'gamma'} if decay else {'gamma', 'type_embeddings'})
 
 

@@ -15,14 +15,15 @@ _SIDES = re.compile(r'\b(left|right)(most|ward|wards|hand)?\b', re.IGNORECASE)
 
 @TRANSFORMS.register_module()
 class ResizeImage(BaseTransform):
-    """Resizes the image to a square, bicubic, without keeping its aspect ratio, as ALBEF in tests.
+    """Resizes the image, bicubic, without keeping its aspect ratio, as ALBEF does in tests.
 
     Args:
-        size: side of the result, in pixels.
+        size: side of a square, or height and width, in pixels.
     """
 
-    def __init__(self, size: int) -> None:
-        self._resize = v2.Resize((size, size), InterpolationMode.BICUBIC, antialias=True)
+    def __init__(self, size: int | tuple[int, int]) -> None:
+        size = (size, size) if isinstance(size, int) else tuple(size)
+        self._resize = v2.Resize(size, InterpolationMode.BICUBIC, antialias=True)
 
     def transform(self, results: dict) -> dict:
         """Changes ``img``."""

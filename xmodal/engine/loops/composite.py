@@ -5,6 +5,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
 
 
@@ -16,9 +17,11 @@ class CompositeEvalLoop(EvaluationLoop):
         runner: the runner.
         dataloader: for the loops without one; not built if all loops have one.
         evaluator: for the loops without one.
-        loops: configs of the loops by name; a loop that is None is left out.
+        loops: configs of the loops by name, each an :class:`EvaluationLoop`; a loop that is None
+            is left out.
 
     Raises:
+        ConfigError: when a loop is of another kind, as MMEngine's.
         ValueError: when no loop is left.
     """
 
@@ -37,6 +40,12 @@ class CompositeEvalLoop(EvaluationLoop):
         }
         if not self.loops:
             raise ValueError(f'CompositeEvalLoop.loops leaves out all of {sorted(loops)}')
+        for name, loop in self.loops.items():
+            if not hasattr(loop, 'evaluate'):  # MMEngine's
+                raise ConfigError(
+                    f'CompositeEvalLoop.loops.{name} is a {type(loop).__name__}, expected a loop '
+                    "with evaluate(model): for a model's predictions type='PredictionLoop'"
+                )
         super().__init__(runner, next(iter(self.loops.values())).dataloader)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:

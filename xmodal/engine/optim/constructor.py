@@ -1,8 +1,11 @@
 """Weight decay and learning rate by parameter."""
 
 import copy
+import logging
+import re
 from collections import defaultdict
 
+from mmengine.logging import print_log
 from mmengine.optim import OptimWrapper
 from torch import nn
 
@@ -12,7 +15,7 @@ from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
 
 # Parameters with two or more dimensions that are no matrices: embeddings of where or what a token
-# is, and vectors of several layers.
+# is, many of them in modules of libraries. A module may name others, as `undecayed`.
 _NO_DECAY = (
     'pos_embed',
     'position_embeddings.weight',
@@ -22,8 +25,6 @@ _NO_DECAY = (
     'image_position',
     'text_position',
     'cls_token',
-    'similarity_weight',  # of AnchorAbsolutePosition: a vector a layer, stacked
-    'bias_projection',  # of ACE-RPE's bias form: the same
     'reg_token',
     'mask_token',
     'table',
@@ -31,14 +32,16 @@ _NO_DECAY = (
 )
 # The vectors of TokenTypeEmbedding.
 _TOKEN_TYPES = 'type_embeddings'
+_NUMBERED = re.compile(r'\.\d+\.')  # a parameter of a module in a list
 
 
 @OPTIM_WRAPPER_CONSTRUCTORS.register_module()
 class NoDecayConstructor:
     """Weight decay for matrices only, and learning rates that fall towards an encoder's input.
 
-    Norms, biases, temperatures, LayerScale vectors and position embeddings are not decayed. (ALBEF
-    decays its temperature, a 0-d tensor, and the ViT's position embedding by mistake.)
+    Norms, biases, temperatures, LayerScale vectors and position embeddings are not decayed, nor are
+    the parameters that a module names in its attribute ``undecayed``. (ALBEF decays its
+    temperature, a 0-d tensor, and the ViT's position embedding by mistake.)
 
     With a layer decay d, the rate of layer i of an encoder with L blocks is lr · d^(L + 1 - i), as
     in BEiT: the embeddings are layer 0, the blocks 1 to L; what follows them is layer L + 1 and
@@ -87,12 +90,12 @@ class NoDecayConstructor:
         model = unwrap(model)
         scales = {} if self.layer_decay == 1 else layer_scales(model, self.layer_decay)
         factors = custom_scales([name for name, _ in model.named_parameters()], self.custom_keys)
+        undecayed = undecayed_names(model, self.decay_token_types)
         groups: dict[tuple[float, bool], list] = defaultdict(list)
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
-                is_undecayed = leaves_undecayed(name, parameter, self.decay_token_types)
                 scale = scales.get(name, 1.0) * factors[name]
-                groups[scale, is_undecayed].append(parameter)
+                groups[scale, name in undecayed].append(parameter)
         order = sorted(
             groups, key=lambda key: (-key[0], key[1])
         )  # the log shows the first one's rate
@@ -124,6 +127,15 @@ def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
     for prefix, encoder in model.named_modules():
         if hasattr(encoder, 'layer_distances'):
             distances = encoder.layer_distances()
+            learned = [name for name, x in encoder.named_parameters() if x.requires_grad]
+            if not any(distances.values()) and any(map(_NUMBERED.search, learned)):
+                print_log(
+                    f'layer_decay={decay}: {prefix} ({type(encoder).__name__}) has the whole rate, '
+                    'as no list of its modules is called blocks, layers or h: call its blocks so, '
+                    'or override layer_distances()',
+                    'current',
+                    logging.WARNING,
+                )
             scales |= {f'{prefix}.{name}': decay**steps for name, steps in distances.items()}
     if all(scale == 1 for scale in scales.values()):
         raise ConfigError(
@@ -157,8 +169,32 @@ def custom_scales(names: list[str], custom_keys: dict[str, dict]) -> dict[str, f
     return {name: custom_keys[key]['lr_mult'] if key else 1.0 for name, key in found.items()}
 
 
-def leaves_undecayed(name: str, parameter: nn.Parameter, decay_token_types: bool = False) -> bool:
-    """Whether a parameter gets no weight decay."""
+def undecayed_names(model: nn.Module, decay_token_types: bool = False) -> set[str]:
+    """The names of a model's parameters that get no weight decay.
+
+    Raises:
+        ConfigError: if a module's ``undecayed`` names a parameter that it does not have.
+    """
+    named = set()
+    for module in model.modules():
+        if not (names := getattr(module, 'undecayed', ())):
+            continue
+        parameters = dict(module.named_parameters())
+        for name in names:
+            if name not in parameters:
+                raise ConfigError(
+                    f"{type(module).__name__}.undecayed names '{name}', expected parameters of "
+                    f'it, which has {", ".join(parameters)}'
+                )
+            named.add(parameters[name])
+    return {
+        name
+        for name, parameter in model.named_parameters()
+        if parameter in named or _is_undecayed(name, parameter, decay_token_types)
+    }
+
+
+def _is_undecayed(name: str, parameter: nn.Parameter, decay_token_types: bool) -> bool:
     if name.endswith(_TOKEN_TYPES):
         return not decay_token_types
     return parameter.ndim < 2 or name.endswith(_NO_DECAY)

@@ -41,10 +41,13 @@ class Encoder(nn.Module, ABC):
         has_cls: whether its first token is [CLS].
         has_block_inputs: whether :meth:`embed` gives what enters the first block. Without it, token
             types can only act on the outputs.
+        max_length: the longest text that an encoder of texts takes, in tokens; None for any, or
+            where its ``config`` says it, as one of ``transformers``.
     """
 
     has_cls: bool
     has_block_inputs = True
+    max_length: int | None = None
 
     def __init_subclass__(cls, **options) -> None:
         """Raises TypeError for a class that does not say whether it ``has_cls``."""
@@ -74,9 +77,18 @@ class Encoder(nn.Module, ABC):
         """How far below the output the layer of each parameter is, by its name: L + 1 - i.
 
         i is 0 for the embeddings, 1 to L for the blocks and L + 1 for what follows them, by the
-        names of the parameters and their order. All of an encoder without blocks has distance 0.
+        names of the parameters and their order: blocks are in a list called ``blocks``, ``layers``
+        or ``h``. All of an encoder without blocks has distance 0, and so has what an encoder adds
+        to another one in it.
         """
         names = [name for name, _ in self.named_parameters()]
+        inner = [(name, x) for name, x in self.named_children() if isinstance(x, Encoder)]
+        if inner:
+            distances = dict.fromkeys(names, 0)
+            for child, encoder in inner:
+                layers = encoder.layer_distances()
+                distances |= {f'{child}.{name}': steps for name, steps in layers.items()}
+            return distances
         found = [match and 1 + int(match[1]) for match in map(_BLOCK.search, names)]
         blocks = max(filter(None, found), default=-1)
         is_before, distances = True, {}

@@ -77,11 +77,23 @@ class CrossModalBackbone(nn.Module):
         self.token_type = build_token_type(token_type, width, *encoders)
 
     def adapt(self, tokens: Tokens, modality: str) -> Tokens:
-        """The tokens of an encoder (B, L, F) in the fusion encoder's width (B, L, D)."""
+        """The tokens of an encoder (B, L, F) in the fusion encoder's width (B, L, D).
+
+        Raises:
+            ValueError: when an adapter makes others of them.
+        """
         adapter = self.image_adapter if modality == 'image' else self.text_adapter
         if adapter is None:
             return tokens
-        return tokens.with_embeddings(adapter(tokens.embeddings))
+        adapted = adapter(tokens.embeddings)
+        expected = *tokens.embeddings.shape[:2], self.fusion.embed_dims
+        if adapted.shape != expected:
+            raise ValueError(
+                f'{type(adapter).__name__}, an adapter, makes the shape {tuple(adapted.shape)}, '
+                f'expected {expected}: it changes the width of tokens alone. What changes their '
+                'number is an Encoder around another one'
+            )
+        return tokens.with_embeddings(adapted)
 
     @property
     def sizes(self) -> dict[str, int]:

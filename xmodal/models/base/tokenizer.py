@@ -201,8 +201,8 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
     if None not in (longest, positions) and longest > positions:
         raise ValueError(
             f'data_preprocessor.max_length={longest}, but the text encoder has {positions} '
-            'positions (by text_encoder.config.max_position_embeddings): lower the one or raise '
-            'the other'
+            'positions (by its max_length, or text_encoder.config.max_position_embeddings): lower '
+            'the one or raise the other'
         )
     if words > known:
         raise ValueError(
@@ -233,6 +233,8 @@ def fills_table(words: int, rows: int) -> bool:
 
 def _num_positions(text_encoder: nn.Module) -> int | None:
     """The tokens that a text may have at most; None for any number."""
+    if (own := getattr(text_encoder, 'max_length', None)) is not None:
+        return own
     config = getattr(text_encoder, 'config', None)
     positions = getattr(config, 'max_position_embeddings', None)
     if positions is None:

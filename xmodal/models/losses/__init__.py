@@ -1,7 +1,7 @@
 """Losses: functions of tensors, and modules that a config names."""
 
 from xmodal.models.losses.anchor import anchor_hinges, anchor_token_term
-from xmodal.models.losses.clip import CLIPLoss
+from xmodal.models.losses.clip import CLIPLoss, gather_with_gradient
 from xmodal.models.losses.contrastive import contrastive_loss
 from xmodal.models.losses.distillation import distilled_cross_entropy
 from xmodal.models.losses.temperature import LearnedTemperature
@@ -17,4 +17,5 @@ __all__ = [
     'anchor_token_term',
     'contrastive_loss',
     'distilled_cross_entropy',
+    'gather_with_gradient',
 ]

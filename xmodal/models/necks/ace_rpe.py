@@ -82,6 +82,7 @@ class AnchorRelativePosition(NoPosition):
             {role: nn.Parameter(torch.zeros(layers, rows, embed_dims)) for role in self.roles}
         )
         if mode == 'bias':
+            self.undecayed = ('bias_projection',)  # a vector a layer, stacked
             self.bias_projection = nn.Parameter(torch.empty(layers, embed_dims))
             nn.init.normal_(self.bias_projection, std=0.02)
 

@@ -37,6 +37,7 @@ class AnchorAbsolutePosition(NoPosition):
     """
 
     has_similarities = True
+    undecayed = ('similarity_weight',)  # a vector a layer, stacked
 
     def __init__(self, depth: int, embed_dims: int, num_heads: int, groups: int = 8) -> None:
         super().__init__(depth, embed_dims, num_heads)
