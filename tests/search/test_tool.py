@@ -234,7 +234,7 @@ def test_a_model_by_its_name_is_named_and_other_models_are_refused_by_theirs(cal
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['query', 'a'], 'work_dirs/index has no index: make one with tools/search.py index'),
+        (['query', 'a'], 'work_dirs/index has no index: make one with `xmodal search index`'),
         pytest.param(
             ['serve', '--config', 'tiny.py'],
             'work_dirs/index has no index: make one',

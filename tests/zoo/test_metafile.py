@@ -100,7 +100,7 @@ def test_weights_have_a_licence_and_a_source():
 
 
 def test_a_name_without_weights_says_how_to_get_some():
-    with pytest.raises(FileNotFoundError, match='tools/train.py configs/acerpe/pretrain_4m.py'):
+    with pytest.raises(FileNotFoundError, match='xmodal train configs/acerpe/pretrain_4m.py'):
         xmodal.get_model('acerpe_pretrain_4m')
     with pytest.raises(FileNotFoundError, match='by hand from https://drive.google.com/.*FILE'):
         xmodal.get_model('sgraf-saf-f30k')

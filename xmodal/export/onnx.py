@@ -104,7 +104,7 @@ class OnnxModel:
         if not (image := Path(folder) / f'image{suffix}').is_file():
             option = ' --int8' if int8 else ''
             raise FileNotFoundError(
-                f'{image} is missing: tools/export.py --to onnx{option} makes it'
+                f'{image} is missing: `xmodal export --to onnx{option}` makes it'
             )
         self._parts = {
             name: InferenceSession(file, options, providers=['CPUExecutionProvider'])

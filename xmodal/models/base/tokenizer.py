@@ -57,7 +57,7 @@ def build_tokenizer(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
                 f'file, nor a directory with one, nor reachable on the hub: {error}\nFor the '
                 "embedded world take that of its model, 'zoo:acerpe-shapes', or run "
-                '`python tools/make_shapes.py --out data/shapes`; for real text put '
+                '`xmodal make-shapes --out data/shapes`; for real text put '
                 'bert-base-uncased (its vocab.txt is enough) where the config says.'
             ) from error
         if len(tokenizer) <= len(tokenizer.all_special_tokens):
