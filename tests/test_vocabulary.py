@@ -102,7 +102,7 @@ def test_a_byte_order_mark_does_not_belong_to_the_vocabulary(tmp_path):
 
 
 def test_the_error_for_a_missing_vocabulary_says_how_to_get_one(tmp_path):
-    with pytest.raises(FileNotFoundError, match='build_vocab.py'):
+    with pytest.raises(FileNotFoundError, match='build-vocab'):
         Vocabulary.read(tmp_path / 'vocab.json')
 
 

@@ -68,7 +68,7 @@ def main() -> None:
     if entry is None and Path(args.config, CONFIG).is_file():
         raise ConfigError(
             f'{args.config} is the folder of a model, not a config with data to test it on: '
-            f'tools/test.py CONFIG {args.config}'
+            f'xmodal test CONFIG {args.config}'
         )
     if entry is None and not is_config_file(args.config):
         raise no_model(args.config)
@@ -76,7 +76,7 @@ def main() -> None:
     args.config = str(entry.config_file) if entry else args.config
     config = load_config(args)
     if name is None and needs_checkpoint(config):
-        raise ConfigError(f'which checkpoint? tools/test.py {args.config} CHECKPOINT')
+        raise ConfigError(f'which checkpoint? xmodal test {args.config} CHECKPOINT')
     if not args.work_dir:  # the folder of a training keeps the config of that training
         config.work_dir = f'{config.work_dir}/test' + (f'_blind_{args.blind}' if args.blind else '')
     config.load_from, config.resume = None, False

@@ -30,7 +30,7 @@ def main() -> None:
     args = parse_args()
     table = Table()
     for heading in ('name', 'paper', 'task', 'weights'):
-        table.add_column(heading, no_wrap=heading == 'name')
+        table.add_column(heading, no_wrap=heading == 'name', overflow='fold')
     for name in list_models(args.pattern, args.task, args.paper, args.pretrained):
         entry = find_entry(name)
         source = 'in the package' if entry.is_shipped else entry.weights or entry.page or '–'

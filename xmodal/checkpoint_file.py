@@ -47,7 +47,7 @@ def how_to_get(file: str | Path) -> str:
     if '://' in str(file):
         return ': download it, and give the path of the file'
     configs = sorted((ROOT / 'configs').rglob(f'{Path(file).parent.name}.py'))
-    commands = [f'`python tools/train.py {config.relative_to(ROOT)}`' for config in configs]
+    commands = [f'`xmodal train {config.relative_to(ROOT)}`' for config in configs]
     return f': {" or ".join(commands)} makes it' if commands else ''
 
 

@@ -78,7 +78,7 @@ def to_plain_name(name: str) -> str:
     if '.lora_' in name:
         raise ValueError(
             f'{name} is a matrix of LoRA, and only whole weights can be copied: merge it into them '
-            'first (tools/model_converters/final_weights.py)'
+            'first (`xmodal final-weights`)'
         )
     return name.replace(_KEPT, '')
 

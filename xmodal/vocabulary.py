@@ -71,8 +71,8 @@ class Vocabulary:
             raise FileNotFoundError(
                 f'the vocabulary {file} does not exist (tokenizer.vocabulary). A published '
                 'checkpoint needs the vocabulary that it came with. To train from scratch, run '
-                '`python tools/dataset_converters/build_vocab.py`; for the embedded world, run '
-                '`python tools/make_shapes.py --out data/shapes`.'
+                '`xmodal build-vocab`; for the embedded world, run '
+                '`xmodal make-shapes --out data/shapes`.'
             )
         with explain_errors(file, _LAYOUT):
             fields = read_object(file).object('word2idx')

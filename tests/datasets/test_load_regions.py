@@ -1,10 +1,13 @@
 """Loading regions in place of pixels, and batches of them."""
 
+import json
+
 import pytest
 import torch
 from detected import random_image, random_images, write_store
 
-from xmodal.datasets import stack_regions
+from xmodal.datasets import AlbefJsonDataset, stack_regions
+from xmodal.datasets.region_writer import RegionStoreWriter
 from xmodal.datasets.transforms import BrokenImageError, LoadRegions, PackRegionText
 from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
 from xmodal.structures import ObjectLabels
@@ -42,6 +45,24 @@ def test_all_stores_are_searched(folder, tmp_path):
 def test_an_image_without_regions_is_a_broken_image(folder):
     with pytest.raises(BrokenImageError, match='image_9: no regions of this image in .*store'):
         LoadRegions(folder)(initial_results('image_9.jpg'))
+
+
+def test_images_that_are_in_no_store_are_counted_when_a_data_set_is_built(tmp_path, monkeypatch):
+    log, extractor = [], {'type': 'NeverBuilt'}
+    monkeypatch.setattr('xmodal.datasets.base.print_log', lambda text, *_, **__: log.append(text))
+    with RegionStoreWriter(tmp_path / 'store', {'extractor': extractor}) as writer:
+        writer.append(random_image('1', 3))
+        writer.finish()
+    pairs = [{'image': f'{n}.jpg', 'caption': 'a dog'} for n in (1, 2)]
+    (tmp_path / 'train.json').write_text(json.dumps(pairs))
+    for n in (1, 2):
+        (tmp_path / f'{n}.jpg').touch()
+    pipeline = [LoadRegions(str(tmp_path / 'store'), extractor)]
+    AlbefJsonDataset('train.json', data_root=str(tmp_path), pipeline=pipeline)
+    (warning,) = log
+    assert '1 of 2 checked images are in no store' in warning and '2.jpg' in warning
+    AlbefJsonDataset('train.json', data_root=str(tmp_path), pipeline=[LoadRegions([], extractor)])
+    assert len(log) == 1  # of what was never to be stored
 
 
 def test_the_images_of_a_sample_follow_each_other_in_a_batch(folder):

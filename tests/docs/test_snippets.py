@@ -8,6 +8,7 @@ from shell_commands import PAGES, fences
 
 from xmodal.arguments import unknown_key
 from xmodal.engine.launch import read_config
+from xmodal.models.backbones import TransformersTextEncoder
 from xmodal.registry import VISBACKENDS
 
 CONFIGS = {
@@ -15,6 +16,11 @@ CONFIGS = {
     for page in PAGES
     for text in fences(page, 'python')
     if re.match(r'# configs/\w+\.py\n', text)
+}
+MODELS = {
+    'mine': 'ImageTextMatcher',
+    'mine_vectors': 'AlbefPretrainer',
+    'mine_fusion': 'AlbefPretrainer',
 }
 EQUATION = re.compile(r'\[`(\w+)`\]\((\S*xmodal/\S+\.py)\)')
 
@@ -26,7 +32,17 @@ def test_a_config_in_a_page_can_be_read(name, tmp_path):
     (tmp_path / 'mine.py').write_text(CONFIGS[name])
     config = read_config(tmp_path / 'mine.py')
     assert config.train_dataloader.dataset.data_root == 'data/mine/'
-    assert config.model.type == 'ImageTextMatcher'
+    assert config.test_dataloader.dataset.ann_file == 'dev.json'
+    assert config.model.type == MODELS[re.search(r'configs/(\w+)', name)[1]]
+
+
+def test_a_text_encoder_of_another_language_is_added_to_a_config_in_a_page(tmp_path):
+    page = Path('docs/tutorials/own_images.md')
+    config, encoder = fences(page, 'python')[:2]
+    (tmp_path / 'mine.py').write_text(config + encoder)
+    model = read_config(tmp_path / 'mine.py').model
+    assert model.text_encoder.pretrained == model.data_preprocessor.tokenizer.pretrained
+    assert unknown_key(TransformersTextEncoder, {*model.text_encoder} - {'type', 'frozen'}) is None
 
 
 def test_the_backends_of_logs_are_mmengines():

@@ -77,6 +77,22 @@ def test_a_schedule_with_one_rate_for_all_is_refused(schedule, sentence):
         keep_ratios(schedule, optimizer)
 
 
+@pytest.mark.parametrize(
+    ('end', 'unit', 'short'),
+    [
+        (30, dict(by_epoch=False), True),
+        (8, dict(by_epoch=False), False),
+        (3, dict(convert_to_iter_based=True), True),
+        (2, dict(convert_to_iter_based=True), False),
+    ],
+)
+def test_a_run_that_ends_in_its_warm_up_is_warned_of(end, unit, short):
+    loop, log = SimpleNamespace(max_epochs=2, max_iters=8, dataloader=range(4)), []
+    schedule = dict(type='LinearLR', start_factor=0.1, end=end, **unit)
+    assert acts(schedule, loop, SimpleNamespace(warning=log.append))
+    assert [f'ends after {end} ' in sentence for sentence in log] == [True] * short
+
+
 @pytest.mark.parametrize('others', [{}, {'begin': 2}, {'begin': 1, 'end': 7}, {'end': 6}])
 @pytest.mark.parametrize('total', [5, 6, 7, 8, 9])
 def test_a_one_cycle_that_would_end_a_run_with_an_error_is_refused(total, others):

@@ -175,13 +175,13 @@ def test_parts_that_are_not_there_are_sentences(tmp_path, monkeypatch):
         OnnxModel(tmp_path).match(*[np.zeros(1)] * 3)
 
 
-def test_a_package_of_onnx_that_is_missing_is_named(tmp_path, monkeypatch):
+def test_a_package_of_onnx_that_is_missing_is_named(tmp_path, monkeypatch, model):
     monkeypatch.setitem(sys.modules, 'onnxruntime', None)
     with pytest.raises(ModuleNotFoundError, match=r'ONNX needs more packages: .* \(.*onnxruntime'):
         OnnxModel(tmp_path)
     monkeypatch.setitem(sys.modules, 'onnxscript', None)
     with pytest.raises(RuntimeError, match=r'ONNX needs more packages: .* \(.*onnxscript'):
-        export_onnx(None, tmp_path)
+        export_onnx(model, tmp_path)
 
 
 def test_an_exported_distance_is_the_shortest_path():
@@ -234,11 +234,12 @@ def test_other_models_are_refused():
         parts_of(model)
 
 
-def test_a_model_of_regions_is_refused_by_its_image_encoder():
+def test_a_model_of_regions_is_refused_by_its_image_encoder_before_packages(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'onnxscript', None)
     config = read_config('configs/acerpe/pretrain_shapes_regions.py').model
     config.data_preprocessor.tokenizer = dict(pretrained=str(VOCABULARY))
     with pytest.raises(ValueError, match='the image encoder ObjectEncoder cannot be'):
-        parts_of(MODELS.build(config))
+        export_onnx(MODELS.build(config), tmp_path)
 
 
 def test_the_tool_exports_a_model_by_name(tmp_path, monkeypatch, capsys):

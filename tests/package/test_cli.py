@@ -1,5 +1,7 @@
 """The command ``xmodal``: which tools it runs, what it imports, and what it says."""
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +98,19 @@ def test_an_unknown_command_is_named(command, capsys, name, hint):
     with pytest.raises(SystemExit, match='2'):
         command(name)
     assert f"there is no command '{name}', {hint}" in capsys.readouterr().err
+
+
+def test_errors_name_commands_that_a_wheel_has_in_any_folder():
+    named = [
+        f'{file}, line {error.lineno}: {text.value}'
+        for folder in ('xmodal', 'tools')
+        for file in (ROOT / folder).rglob('*.py')
+        for error in ast.walk(ast.parse(file.read_text('utf-8')))
+        if isinstance(error, ast.Raise)
+        for text in ast.walk(error)
+        if isinstance(text, ast.Constant) and re.search(r'tools/\S+\.py', str(text.value))
+    ]
+    assert not named
 
 
 def test_what_is_missing_is_printed(command, capsys, monkeypatch, tmp_path):

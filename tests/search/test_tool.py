@@ -71,7 +71,9 @@ def test_a_query_is_a_table_json_and_a_sheet(indexed, call, tmp_path):
         assert hit['path'] in row and f'{hit["score"]:.3f}' in row and '32 × 32' in row
     sheet = (tmp_path / 'hits.html').read_text()
     shown = re.findall(r'<img src="data:image/png;base64,[^"]+" alt=""><figcaption>(.*?)<', sheet)
-    assert [html.unescape(text).split(' ', 1)[1] for text in shown] == [hit['path'] for hit in hits]
+    scores = [f're-ranked {hit["reranked"]:.3f}' for hit in hits[:2]] + [f'{hits[2]["score"]:.3f}']
+    expected = [f'{score} {hit["path"]}' for score, hit in zip(scores, hits, strict=True)]
+    assert [html.unescape(text) for text in shown] == expected
     assert '<b>' not in sheet and 'http' not in sheet
 
 
@@ -232,7 +234,7 @@ def test_a_model_by_its_name_is_named_and_other_models_are_refused_by_theirs(cal
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['query', 'a'], 'work_dirs/index has no index: make one with tools/search.py index'),
+        (['query', 'a'], 'work_dirs/index has no index: make one with `xmodal search index`'),
         pytest.param(
             ['serve', '--config', 'tiny.py'],
             'work_dirs/index has no index: make one',

@@ -55,5 +55,5 @@ def test_a_cell_is_the_mean_over_the_finished_seeds_of_its_size(draw, tmp_path):
 
 
 def test_without_finished_runs_the_error_names_the_command(draw):
-    with pytest.raises(FileNotFoundError, match='run `python tools/ablate.py temde/table4`'):
+    with pytest.raises(FileNotFoundError, match='run `xmodal ablate temde/table4`'):
         draw()

@@ -76,7 +76,7 @@ def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run, few_curves)
         write('--layer', '2')
 
 
-def test_losses_are_shown_by_iteration_and_metrics_of_the_validation_by_epoch(run):
+def test_losses_are_shown_by_iteration_and_metrics_of_the_validation_by_epoch(run, monkeypatch):
     config, write = run
     assert 'Losses and statistics by iteration, metrics of the validation by epoch' in write()
     steps = {
@@ -85,6 +85,8 @@ def test_losses_are_shown_by_iteration_and_metrics_of_the_validation_by_epoch(ru
     }
     assert steps['loss'] == [1, 2, 3, 4]
     assert steps['mean_recall'] == [1]
+    monkeypatch.setattr('xmodal.visualization.report.select_curves', lambda _: {})
+    assert 'This run logged no value twice' in write()  # in place of an empty section
 
 
 def test_the_radar_is_there_where_the_skills_were_tested(run, few_curves):

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from xmodal.visualization.charts import draw_aucs, draw_deletion, draw_radar, read_scalars
+from xmodal.visualization.charts import (
+    draw_aucs,
+    draw_curves,
+    draw_deletion,
+    draw_radar,
+    read_scalars,
+)
 from xmodal.visualization.figures import to_uri
 from xmodal.visualization.retrieval_examples import read_thumbnail
 
@@ -25,6 +31,11 @@ def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_p
         'mean_recall': [(2, 50.0)],
         'step': [(1, 1), (2, 2)],
     }
+
+
+def test_a_curve_of_three_epochs_has_no_ticks_between_them():
+    (axes,) = draw_curves({'mean_recall': [(1, 60.0), (2, 65.0), (3, 63.0)]}, 1).axes
+    assert [tick for tick in axes.get_xticks() if 1 <= tick <= 3] == [1, 2, 3]
 
 
 def test_deletion_curves_go_from_no_patch_to_all():

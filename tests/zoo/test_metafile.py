@@ -1,5 +1,6 @@
 """Names of models, and the tables that are made of them."""
 
+import re
 import subprocess
 import sys
 from fnmatch import fnmatchcase
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 import xmodal
+from tools import zoo
 from xmodal.apis import Inferencer
 from xmodal.export.run import read_run
 from xmodal.zoo.metafile import CONFIGS, find_entry, no_model, read_entries
@@ -100,7 +102,7 @@ def test_weights_have_a_licence_and_a_source():
 
 
 def test_a_name_without_weights_says_how_to_get_some():
-    with pytest.raises(FileNotFoundError, match='tools/train.py configs/acerpe/pretrain_4m.py'):
+    with pytest.raises(FileNotFoundError, match='xmodal train configs/acerpe/pretrain_4m.py'):
         xmodal.get_model('acerpe_pretrain_4m')
     with pytest.raises(FileNotFoundError, match='by hand from https://drive.google.com/.*FILE'):
         xmodal.get_model('sgraf-saf-f30k')
@@ -124,3 +126,10 @@ def test_names_need_no_torch():
     subprocess.run([sys.executable, '-c', code], check=True)
     with pytest.raises(AttributeError, match="'xmodal' has no attribute 'models_by_name'"):
         xmodal.models_by_name  # noqa: B018
+
+
+def test_the_tool_prints_whole_addresses(monkeypatch, capsys):
+    monkeypatch.setenv('COLUMNS', '80')
+    monkeypatch.setattr(sys, 'argv', ['zoo.py', 'albef-4m'])
+    zoo.main()
+    assert find_entry('albef-4m').weights in re.sub(r'[\s│]', '', capsys.readouterr().out)

@@ -61,7 +61,7 @@ def main() -> None:
     sizes = {size for of_column in scores.values() for size in of_column}
     if not sizes:
         raise FileNotFoundError(
-            f'{plan.root} has no finished run of Table 4: run `python tools/ablate.py temde/table4`'
+            f'{plan.root} has no finished run of Table 4: run `xmodal ablate temde/table4`'
         )
     partitions, centroids = (sorted(set(numbers)) for numbers in zip(*sizes, strict=True))
     partitions.reverse()

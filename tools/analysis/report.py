@@ -23,6 +23,7 @@ The report is one self-contained file, WORK_DIR/report.html; an existing one is 
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from shlex import join
 
 from mmengine.config import Config, ConfigDict
 from torch import nn
@@ -114,9 +115,9 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
     config, checkpoint = config_and_checkpoint(work_dir, args.checkpoint)
     rankings = args.rankings or work_dir / 'rankings.json'
     if not rankings.is_file():
+        words = config, checkpoint, '--cfg-options', f'{rankings_key(config)}={rankings}'
         raise FileNotFoundError(
-            f'{rankings} does not exist: write it with `python tools/test.py {config} '
-            f'{checkpoint} --cfg-options {rankings_key(config)}={rankings}`'
+            f'{rankings} does not exist: write it with `xmodal test {join(map(str, words))}`'
         )
     return config, checkpoint, rankings
 
@@ -135,7 +136,7 @@ def rankings_key(config_file: Path) -> str:
             return f'{key}.save_rankings'
     raise ConfigError(
         f'{config_file}: the report shows retrieval, and no loop of test_cfg is a RetrievalLoop. '
-        'tools/export.py --to folder draws the curves of a run of any task (training.png)'
+        '`xmodal export --to folder` draws the curves of a run of any task (training.png)'
     )
 
 

@@ -58,12 +58,12 @@ def main() -> None:
     args = parse_args()
     require_new('--out', args.out)
     captions, lines_without = gather(args.table, args.image_column, args.caption_column)
-    missing = [path for path in captions if not (args.root / path).exists()]
+    missing = [file for path in captions if not (file := args.root / path).exists()]
     if missing:
-        listed = ''.join(f'\n  {path}' for path in missing[:10])
+        listed = ''.join(f'\n  {file}' for file in missing[:10])
         raise ValueError(
-            f'{len(missing)} of {len(captions)} images of {args.table} do not exist in '
-            f'{args.root}:{listed}'
+            f'{len(missing)} of {len(captions)} images of {args.table}, whose paths are relative '
+            f'to --root {args.root}, do not exist:{listed}'
         )
     if not captions:
         raise FileError(f'{args.table} has no row with a caption')

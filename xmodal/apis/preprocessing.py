@@ -31,7 +31,7 @@ def loader_of_images(config: Config) -> ConfigDict:
     if 'pipeline' not in loader.dataset:
         raise ValueError(
             f'{config.filename}: test_dataloader.dataset is a {loader.dataset.type} without a '
-            'pipeline: it reads precomputed features, not image files. Use tools/test.py'
+            'pipeline: it reads precomputed features, not image files. Use `xmodal test`'
         )
     return loader
 

@@ -92,7 +92,8 @@ class SampleDataset(SeededDataset, Dataset):
     def check_images(self, names: Sequence[str], file: Path, root: 'ImageFolder') -> None:
         """Checks that the images of an annotation file, or their regions, exist.
 
-        Where the pipeline has ``LoadRegions``, its store is asked instead of the disk.
+        Where the pipeline has ``LoadRegions``, its store is asked instead of the disk. A warning
+        counts the images whose regions must be computed from their files again and again.
 
         Args:
             names: names of the images in the annotation file.
@@ -111,6 +112,10 @@ class SampleDataset(SeededDataset, Dataset):
             raise BrokenImageError(f'{file}: {error}') from error
         missing = [path for path in paths if not exists(path)]
         if not missing:
+            if loaders and loaders[0].stores:
+                computed = [path for path in paths if not loaders[0].has_stored(path)]
+                if computed:
+                    print_log(_slow(computed, len(paths), file), 'current', level=logging.WARNING)
             return
         problem = 'have no regions in the store' if loaders else 'do not exist'
         remedy = (
@@ -128,6 +133,15 @@ class SampleDataset(SeededDataset, Dataset):
         if self.test_mode or len(missing) == len(paths):
             raise FileNotFoundError(message)
         print_log(message, 'current', level=logging.WARNING)
+
+
+def _slow(computed: Sequence[Path], num_checked: int, file: Path) -> str:
+    example = shorten(str(computed[0]), 200).strip("'")
+    return (
+        f'{len(computed)} of {num_checked} checked images are in no store of LoadRegions, for '
+        f'instance {example} ({file}): their regions are computed from the files whenever they are '
+        'read, which is slow. Delete the store and make it again by `xmodal extract-regions`'
+    )
 
 
 def _exists(path: Path) -> bool:
@@ -164,8 +178,7 @@ def find_files(dataset: object, ann_file: str | list[str], data_root: str) -> li
             raise FileNotFoundError(
                 f'{type(dataset).__name__}: {file} {problem} (dataset.ann_file, relative to '
                 f"data_root='{data_root}' and to {Path.cwd()}). docs/data.md says how to get each "
-                'dataset; for the embedded world run `python tools/make_shapes.py --out '
-                'data/shapes`.'
+                'dataset; for the embedded world run `xmodal make-shapes --out data/shapes`.'
             )
     return files
 

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 
@@ -19,7 +20,8 @@ def read_rows(
     A row with fewer cells than the header has None in their place.
 
     Args:
-        table: its suffix says what separates cells, of other files a comma.
+        table: its suffix says what separates cells, of other files a comma. A header without that,
+            but with semicolons, is of Excel where the comma is in decimal numbers.
         image_column: of the paths, of which none may be empty.
         *others: further columns that the table must have.
         advice: what to do where a column has another name.
@@ -29,11 +31,14 @@ def read_rows(
             a row has too many cells or no image.
     """
     delimiter = SEPARATORS.get(table.suffix.lower(), ',')
-    name = 'tab' if delimiter == '\t' else 'comma'
     with open(table, newline='', encoding='utf-8-sig') as file:
         lines = _Lines(file)
+        header = next(lines, '')
+        if ';' in header and delimiter not in header:
+            delimiter = ';'
+        name = {',': 'comma', '\t': 'tab', ';': 'semicolon'}[delimiter]
         # Strict: a quote that is never closed would make all rows that follow one cell.
-        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+        reader = csv.DictReader(chain([header], lines), delimiter=delimiter, strict=True)
         for column in (image_column, *others):
             if (reader.fieldnames or []).count(column) > 1:
                 raise FileError(f'{table} has several columns {column!r}: rename all but one')

@@ -65,12 +65,12 @@ class RegionStore:
             is_unfinished = (self.folder / 'progress.json').is_file()
             raise FileNotFoundError(
                 f'{self.folder} contains an unfinished region store: run the same command again '
-                '(tools/dataset_converters/extract_regions.py or regions.py), which continues it'
+                '(`xmodal extract-regions` or `xmodal regions`), which continues it'
                 if is_unfinished
                 else f'{self.folder} is not a region store (from {Path.cwd()}): make one of images '
-                'with tools/dataset_converters/extract_regions.py, of files of features with '
-                'regions.py (docs/regions.md), or of the embedded world with `python '
-                'tools/make_shapes.py --out data/shapes`'
+                'with `xmodal extract-regions`, of files of features with `xmodal regions` '
+                '(docs/regions.md), or of the embedded world with `xmodal make-shapes --out '
+                'data/shapes`'
             )
         with explain_errors(
             file, 'the content that RegionStoreWriter writes: make the store again'

@@ -22,7 +22,7 @@ def check_row_source(config: Config, row: str) -> None:
     raise ConfigError(
         f'{row} starts from {config.load_from}, which does not exist: train stage {stage} first '
         f'(--row {table}:{name}:{stage}), give another checkpoint by --cfg-options load_from=FILE, '
-        f'or train all stages by tools/ablate.py {table} --only {name}'
+        f'or train all stages by xmodal ablate {table} --only {name}'
     )
 
 

@@ -57,7 +57,7 @@ def load_weights(model: nn.Module, file: str | Path) -> None:
         ValueError: if it cannot be read, lacks weights, or has some in another shape; names them.
     """
     content = read_checkpoint(file)
-    advice = 'give a checkpoint of this config, or convert it (tools/model_converters)'
+    advice = 'give a checkpoint of this config, or convert it (`xmodal --help` lists converters)'
     weights = current_names(content.get('state_dict', content), model.state_dict())
     missing = _load(model, weights, file, advice)
     if missing:
@@ -190,5 +190,5 @@ def _require_matching_weights(
         raise ValueError(
             f'{file} has nothing for {type(model).__name__}: its weights are called '
             f"'{next(iter(state_dict), '')}' and the like, expected '{expected[0]}'. "
-            "Another project's weights are converted by tools/model_converters"
+            "Another project's weights are converted by commands that `xmodal --help` lists"
         )

@@ -60,7 +60,7 @@ class SceneGraphs:
         if not self.file.is_file():
             raise FileNotFoundError(
                 f'evaluator.scene_graphs: {file} does not exist. GQA has scene graphs of train and '
-                'val; tools/make_shapes.py writes those of the embedded world: build a world '
+                'val; `xmodal make-shapes` writes those of the embedded world: build a world '
                 'without them again, in a new folder'
             )
 
@@ -101,7 +101,7 @@ class SceneGraphs:
             raise ValueError(
                 f'question {name} has no "annotations" of the objects that it names, which '
                 "evaluator.scene_graphs needs: test on GQA's own files of val, or on an embedded "
-                'world that this version of tools/make_shapes.py built'
+                'world that this version of xmodal built'
             )
         boxes = self._boxes.get(image, {})
         if missing := [other for other in objects if other not in boxes]:

@@ -34,6 +34,7 @@ def export_onnx(model: nn.Module, folder: str | Path, int8: bool = False) -> lis
         RuntimeError: when the packages of ONNX are missing.
         ValueError: when the model has no such parts.
     """
+    parts = parts_of(model)  # first: no package helps a model that has none
     try:
         import onnxscript  # noqa: F401
     except ModuleNotFoundError as error:
@@ -41,7 +42,7 @@ def export_onnx(model: nn.Module, folder: str | Path, int8: bool = False) -> lis
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    for name, part in parts_of(model).items():
+    for name, part in parts.items():
         program = torch.onnx.export(
             part.program(),
             kwargs=part.example,
@@ -103,7 +104,7 @@ class OnnxModel:
         if not (image := Path(folder) / f'image{suffix}').is_file():
             option = ' --int8' if int8 else ''
             raise FileNotFoundError(
-                f'{image} is missing: tools/export.py --to onnx{option} makes it'
+                f'{image} is missing: `xmodal export --to onnx{option}` makes it'
             )
         self._parts = {
             name: InferenceSession(file, options, providers=['CPUExecutionProvider'])

@@ -17,7 +17,7 @@ def read_manifest(folder: Path) -> dict:
     """
     file = Path(folder) / MANIFEST
     if not file.exists():
-        raise FileNotFoundError(f'{folder} has no index: make one with tools/search.py index')
+        raise FileNotFoundError(f'{folder} has no index: make one with `xmodal search index`')
     manifest = read_json(file)
     if not isinstance(manifest, dict) or not {'fingerprint', 'engine'} <= manifest.keys():
         raise FileError(f'{file} is no manifest of an index: make the index anew')

@@ -99,10 +99,10 @@ def write_sheet(
             uri = to_uri(image if heat is None else overlay_heatmap(image, heat(hit)))
         except BrokenImageError:
             uri = ''
-        name = html.escape(hit.image.path)
+        score = f'{hit.score:.3f}' if hit.reranked is None else f're-ranked {hit.reranked:.3f}'
+        caption = html.escape(f'{score} {hit.image.path}')
         figures.append(
-            f'<figure><img src="{uri}" alt=""><figcaption>{hit.score:.3f} {name}</figcaption>'
-            '</figure>'
+            f'<figure><img src="{uri}" alt=""><figcaption>{caption}</figcaption></figure>'
         )
     title = html.escape(title)
     with atomic_open(file) as output:

@@ -132,7 +132,7 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, BrokenImageError):
         return JSONResponse({'detail': 'the image cannot be read'}, 400)
     if isinstance(error, FileError | OSError):
-        detail = 'the index is not complete or damaged: give tools/search.py index again'
+        detail = 'the index is not complete or damaged: give `xmodal search index` again'
         return JSONResponse({'detail': detail}, 500)
     return JSONResponse({'detail': str(error)}, 400)
 

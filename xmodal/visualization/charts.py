@@ -56,6 +56,7 @@ def draw_curves(curves: dict[str, list[tuple[int, float]]], columns: int = 3) ->
     for (name, points), axes in zip(curves.items(), panels, strict=False):
         axes.plot(*zip(*points, strict=True), color=COLOUR, linewidth=1.6)
         axes.grid(axis='y', color='#ddd', linewidth=0.6)
+        axes.xaxis.get_major_locator().set_params(integer=True)  # no half epochs
         style_axes(axes, name)
     for axes in panels:  # those left over
         axes.set_visible(False)

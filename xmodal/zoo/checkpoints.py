@@ -34,7 +34,7 @@ def find_checkpoint(entry: ModelEntry, config: Config, source: str | Path | None
 
 def _download(entry: ModelEntry) -> Path:
     if entry.weights is None:
-        train = f'train it by `python tools/train.py {entry.config}`'
+        train = f'train it by `xmodal train {entry.config}`'
         if entry.page:
             train = f'download those of its authors by hand from {entry.page}'
         raise FileNotFoundError(

@@ -7,6 +7,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     AutoModel,
+    BertConfig,
     CLIPConfig,
     CLIPModel,
     MPNetConfig,
@@ -229,6 +230,8 @@ def test_a_tokenizer_of_another_encoder_is_a_sentence(folder, tmp_path):
     MPNetConfig(**SMALL, vocab_size=500, pad_token_id=1).save_pretrained(tmp_path / 'wide')
     with pytest.raises(ValueError, match='has 24 words and the text encoder 500'):
         MODELS.build(emkum(str(tmp_path / 'wide'), roberta))
+    BertConfig(**SMALL, vocab_size=24, pad_token_id=0).save_pretrained(roberta)
+    assert MODELS.build(emkum(roberta, roberta))  # multilingual MiniLM and E5 are published so
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_directory_and_a_file_give_equal_tokens(vocabulary, tmp_path):
 
 
 def test_a_vocabulary_that_is_not_there_is_a_clear_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r'tokenizer.pretrained=(.|\n)*make_shapes.py'):
+    with pytest.raises(FileNotFoundError, match=r'tokenizer.pretrained=(.|\n)*make-shapes'):
         build_tokenizer(str(tmp_path / 'vocab.txt'))
 
 

@@ -318,7 +318,7 @@ def test_a_head_that_is_no_objective_is_refused(backbone, preprocessor):
 
 
 def test_a_checkpoint_of_another_model_is_refused(build_pretrainer):
-    with pytest.raises(ValueError, match='tools/model_converters/lxmert.py'):
+    with pytest.raises(ValueError, match='xmodal convert-lxmert'):
         build_pretrainer(['mlm']).load_state_dict({'bert.pooler.dense.bias': torch.zeros(1)})
 
 

@@ -56,8 +56,10 @@ class LoadRegions(BaseTransform):
 
     def has(self, path: str | Path) -> bool:
         """Whether there are regions of an image, or a file to compute them from."""
-        if self.extractor_config is not None and Path(path).is_file():
-            return True
+        return self.has_stored(path) or (self.extractor_config is not None and Path(path).is_file())
+
+    def has_stored(self, path: str | Path) -> bool:
+        """Whether a store has the regions of an image."""
         return any(image_stem(path) in store for store in self.stores)
 
     def transform(self, results: dict) -> dict:
@@ -163,6 +165,6 @@ def _require_extractor(store: RegionStore, expected: dict) -> None:
     if found != json.loads(json.dumps(expected)):  # a store has lists in the place of tuples
         raise ValueError(
             f'{store.folder} was computed by {found or "an unknown extractor"}, and the extractor '
-            f'in the config is {expected}: compute a store for it (python '
-            'tools/dataset_converters/extract_regions.py CONFIG IMAGES), or name the other one'
+            f'in the config is {expected}: compute a store for it (`xmodal extract-regions CONFIG '
+            'IMAGES`), or name the other one'
         )

@@ -16,7 +16,8 @@ def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> 
     Args:
         schedule: config, or a schedule that is built already, when a run is resumed.
         loop: of the training.
-        logger: gets a warning for a schedule of a single step, or none.
+        logger: gets a warning for a schedule of a single step, or none, and for a warm-up that the
+            run ends before.
 
     Raises:
         ConfigError: for a schedule whose ``total_steps`` the run exceeds.
@@ -24,8 +25,15 @@ def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> 
     if isinstance(schedule, _ParamScheduler):
         return True
     begin, end = schedule.get('begin', 0), schedule.get('end')
-    if begin >= (loop.max_epochs if schedule.get('by_epoch', True) else loop.max_iters):
+    by_epoch = schedule.get('by_epoch', True)
+    last, unit = (loop.max_epochs, 'epochs') if by_epoch else (loop.max_iters, 'iterations')
+    if begin >= last:
         return False
+    if schedule['type'] == 'LinearLR' and begin == 0 and end is not None and end > last:
+        logger.warning(
+            f'LinearLR, the warm-up, ends after {end:g} {unit}, and the run after {last}: the rate '
+            'stays below that of the optimizer. Lower its end (param_scheduler), or train longer'
+        )
     _require_total_steps(schedule, loop)
     iterations = len(loop.dataloader)
     length = iterations if schedule.get('convert_to_iter_based') else 1

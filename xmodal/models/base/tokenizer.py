@@ -57,7 +57,7 @@ def build_tokenizer(
                 f"data_preprocessor.tokenizer.pretrained='{pretrained}' is neither a vocabulary "
                 f'file, nor a directory with one, nor reachable on the hub: {error}\nFor the '
                 "embedded world take that of its model, 'zoo:acerpe-shapes', or run "
-                '`python tools/make_shapes.py --out data/shapes`; for real text put '
+                '`xmodal make-shapes --out data/shapes`; for real text put '
                 'bert-base-uncased (its vocab.txt is enough) where the config says.'
             ) from error
         if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -188,7 +188,8 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
 
     A vocabulary that a config gives in numbers may be smaller than the encoder's. If the encoder's
     configuration was read from files, the sizes must be those of one another, and the ids of [PAD]
-    the same.
+    the same, unless the tokenizer is of the same folder: the configuration of multilingual MiniLM
+    and E5 has BERT's, and their tokenizer that of XLM-R.
 
     Raises:
         ValueError: names the sizes or the ids that differ.
@@ -215,6 +216,8 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
     advice = 'name the tokenizer that belongs to the text encoder (data_preprocessor.tokenizer)'
     if not fills_table(words, known):
         raise ValueError(f'the tokenizer has {words} words and the text encoder {known}: {advice}')
+    if str(tokenizer.name_or_path) == text_encoder.config.name_or_path:
+        return
     ids = tokenizer.pad_token_id, text_encoder.config.pad_token_id
     # CLIP's configuration names a [PAD] that its tokenizer does not have.
     if None not in ids and ids[0] != ids[1] and text_encoder.config.model_type != 'clip_text_model':

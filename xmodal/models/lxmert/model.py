@@ -44,5 +44,5 @@ def _refuse_foreign_weights(
         raise ValueError(
             f'the checkpoint has nothing for {type(model).__name__}: its weights are called '
             f"'{next(iter(state_dict), '')}' and the like, expected 'backbone.…'. Weights of "
-            'LXMERT itself are converted by tools/model_converters/lxmert.py'
+            'LXMERT itself are converted by `xmodal convert-lxmert`'
         )
