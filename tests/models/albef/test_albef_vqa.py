@@ -18,6 +18,7 @@ from xmodal.models.albef.vqa import _encode_question
 from xmodal.registry import MODELS, register_all
 
 WIDTH = 32
+LONGEST = 7  # answer: [CLS] and its word pieces have the 8 positions of the text encoder
 ANSWERS = [
     'word1',
     'word2',
@@ -41,6 +42,7 @@ def make_model(config, tmp_path):
 
     def make(streams='both', answers=None, momentum=0.9, dropout=0.0, spread=0.3, **options):
         base = config(streams=streams, dropout=dropout)
+        options.setdefault('max_answer_length', LONGEST)
         if answers:
             file = tmp_path / 'answer_list.json'
             file.write_text(json.dumps(answers))
@@ -287,6 +289,20 @@ def test_numbers_of_answers_are_at_least_1(make_model, name):
 
 
 @torch.no_grad()
+def test_the_longest_answer_has_a_position_for_each_word_piece(make_model, question_batch):
+    model = make_model(max_answer_length=LONGEST).eval()
+    no_word = 1e3 * (torch.arange(40) < 5)  # [SEP] and other special ones
+    logits, model.decoder.logits = model.decoder.logits, lambda x: logits(x) - no_word
+    data = question_batch(model, [(' '.join(['word1'] * 20),)])
+    (sample,) = model(**data, mode='predict')
+    assert len(sample.predicted.split()) == LONGEST + 1  # all that could have been [SEP]
+    assert model(**data, mode='loss')['loss_answer'].isfinite()
+    keys = r'model\.max_answer_length=8 .*text_encoder\.config\.max_position_embeddings=8:'
+    with pytest.raises(ValueError, match=keys):
+        make_model(max_answer_length=LONGEST + 1)
+
+
+@torch.no_grad()
 def test_a_generated_answer_has_no_spaces_beside_marks(make_model, question_batch, monkeypatch):
     model = make_model(max_answer_length=2).eval()
     data = question_batch(model, [('word1',)])
@@ -407,7 +423,7 @@ def test_beside_a_frozen_text_encoder_and_fusion_the_decoder_learns(config, froz
     base = config()
     base['backbone']['fusion']['frozen'] = True
     base['backbone']['text_encoder']['frozen'] = frozen
-    model = AlbefVQA(base['data_preprocessor'], base['backbone']).train()
+    model = AlbefVQA(base['data_preprocessor'], base['backbone'], max_answer_length=LONGEST).train()
     encoder = model.backbone.text_encoder
     assert not any(x.requires_grad for x in encoder.parameters())
     assert not encoder.bert.embeddings.dropout.training
@@ -419,7 +435,7 @@ def test_beside_a_frozen_text_encoder_and_fusion_the_decoder_learns(config, froz
 def test_beside_lora_in_fusion_the_decoder_has_whole_weights(config, build):
     base, pretrained = config(), build(momentum=None)
     base['backbone']['fusion']['lora'] = dict(r=2, target_modules=['q_proj', 'fc1'])
-    model = AlbefVQA(base['data_preprocessor'], base['backbone'])
+    model = AlbefVQA(base['data_preprocessor'], base['backbone'], max_answer_length=LONGEST)
     for parameter in pretrained.parameters():
         torch.nn.init.normal_(parameter)
     weights = to_lora_names(pretrained.state_dict(), model.state_dict())

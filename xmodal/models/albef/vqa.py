@@ -60,8 +60,8 @@ class AlbefVQA(AlbefModel):
 
     Raises:
         FileNotFoundError: when ``answer_list`` does not exist.
-        ValueError: when it is no list of answers, one of them is too long or empty, or a number is
-            below 1.
+        ValueError: when it is no list of answers, one of them is too long or empty, a number is
+            below 1, or the decoder has fewer positions than the longest answer.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class AlbefVQA(AlbefModel):
         for name in ('candidates', 'report', 'max_answer_length'):
             if getattr(self, name) < 1:
                 raise ValueError(f'model.{name}={getattr(self, name)}, expected at least 1')
+        self.decoder.check_length(max_answer_length)
         self.answer_list: list[str] = []
         if answer_list is not None:
             self.answer_list = read_answer_list(answer_list, 'model.answer_list')

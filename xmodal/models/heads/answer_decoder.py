@@ -96,6 +96,16 @@ class AnswerDecoder(nn.Module):
         self.embeddings.load_state_dict(text_encoder.bert.embeddings.state_dict())
         self.layers.load_state_dict(_layer_weights(fusion))
 
+    def check_length(self, longest: int) -> None:
+        """Raises ValueError for answers of ``longest`` word pieces, if positions are fewer."""
+        positions = self.embeddings.position_embeddings.num_embeddings
+        if longest >= positions:  # [CLS] has one of its own
+            raise ValueError(
+                f'model.max_answer_length={longest} and [CLS] need {longest + 1} positions, and '
+                "the answers' decoder has those of the text encoder, backbone.text_encoder.config."
+                f'max_position_embeddings={positions}: lower the one or raise the other'
+            )
+
     def forward(self, answer_ids: Tensor, question: Tokens) -> Tensor:
         """Word pieces (B, K, L) to tokens (B, K, L, D), causal within an answer."""
         count, length = answer_ids.shape[1:]
