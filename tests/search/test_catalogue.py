@@ -1,11 +1,12 @@
-"""What SQLite refuses is a sentence with its advice: only a damaged catalogue is made anew."""
+"""Paths are found, and what SQLite refuses is a sentence: only a damaged catalogue is made anew."""
 
 import sqlite3
+from unicodedata import normalize
 
 import pytest
 
 from xmodal.errors import FileError
-from xmodal.search.catalogue import Catalogue, IndexedImage
+from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 
 ANEW = 'move the index away'
 
@@ -69,3 +70,16 @@ def test_a_full_disk_is_no_damage(catalogue, connect_by):
 def test_one_that_is_damaged_or_empty_is_made_anew(catalogue, content):
     catalogue.file.write_bytes(content)
     assert refusal(catalogue.rows).endswith(f'; {ANEW} and make it anew')
+
+
+def test_a_part_of_a_path_is_found_however_its_accents_are_written(catalogue):
+    composed, apart = (normalize(form, 'Café/Ångström') for form in ('NFC', 'NFD'))
+    mixed = f'{composed[:5]}{apart[6:]}'
+    paths = [f'{name}.jpg' for name in (composed, apart, mixed, 'Cafe/Angstrom')]
+    images = [IndexedImage(i, p, p, None, 1, 1, '', 1, 1, None) for i, p in enumerate(paths)]
+    catalogue.commit(images, [], [], len(images))
+    assert len({composed, apart, mixed}) == 3
+    for asked in (composed, apart, mixed):
+        assert catalogue.ids(Filter(path=asked)).tolist() == [0, 1, 2]
+    assert catalogue.ids(Filter(path='Cafe')).tolist() == [3]
+    assert catalogue.ids(Filter(path='.jpg')).tolist() == [0, 1, 2, 3]

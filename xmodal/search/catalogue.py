@@ -4,8 +4,10 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
@@ -53,7 +55,7 @@ class Filter(NamedTuple):
     """Which images a query may find; None does not restrict.
 
     Attributes:
-        path: a part of the path.
+        path: a part of the path, in any normal form of Unicode.
         after: earliest capture time: 'YYYY', 'YYYY-MM', 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM:SS'.
         before: the capture time is earlier than this; in the same forms.
         min_width: in pixels.
@@ -81,7 +83,8 @@ _ADVICE = {  # by a part of what SQLite says
     'readonly': _ALLOW,
     'unable to open': _ALLOW,
 }
-_CONDITIONS = Filter('instr(path, ?) > 0', 'taken >= ?', 'taken < ?', 'width >= ?', 'height >= ?')
+_PATH = 'instr(nfc(path), nfc(?)) > 0'  # macOS writes é as two characters, a keyboard as one
+_CONDITIONS = Filter(_PATH, 'taken >= ?', 'taken < ?', 'width >= ?', 'height >= ?')
 
 
 class Catalogue:
@@ -177,6 +180,7 @@ class Catalogue:
         pairs = [(c, v) for c, v in zip(_CONDITIONS, where or (), strict=False) if v is not None]
         clause = ' AND '.join(condition for condition, _ in pairs) or '1'
         with self._open() as connection:
+            connection.create_function('nfc', 1, partial(normalize, 'NFC'), deterministic=True)
             rows = connection.execute(
                 f'SELECT id FROM images WHERE {clause} ORDER BY id', [v for _, v in pairs]
             )
