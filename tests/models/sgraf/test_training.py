@@ -163,3 +163,15 @@ def test_self_attention_refuses_padded_regions_in_training(build):
     module = build('SAF', 'self_attention').train()
     with pytest.raises(ValueError, match='up to 5 with padding'):
         module(padded(token_sets([REGIONS, 2])), padded(token_sets([3, 4])))
+
+
+def test_a_batch_of_one_image_has_no_batch_norm_to_train(build, pooling):
+    module = build('SAF', pooling)
+    pair = Tokens(torch.randn(1, REGIONS, WIDTH)), padded(token_sets([3]))
+    assert module(*pair).isfinite().all()
+    module.train()
+    if pooling == 'self_attention':
+        with pytest.raises(ValueError, match=r'one image.*drop_last=True.*larger .*global_batch'):
+            module(*pair)
+    else:
+        assert module(*pair).isfinite().all()

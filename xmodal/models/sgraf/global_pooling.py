@@ -74,8 +74,16 @@ class SelfAttentionGlobal(nn.Module):
         """(I, R, D) to (I, D).
 
         Raises:
-            ValueError: when images have another number of regions, or fewer in training.
+            ValueError: when images have another number of regions, or fewer in training, or a batch
+                of the training is a single image.
         """
+        if self.training and len(regions) == 1:
+            raise ValueError(
+                'SelfAttentionGlobal trains on a batch of one image, of which its batch norm has '
+                'no variance: set train_dataloader.drop_last=True if it is the rest of an epoch, a '
+                'larger train_dataloader.global_batch_size, or take '
+                "global_pooling=dict(type='SketchGlobal', …), which takes any number"
+            )
         padded = self.training and mask is not None
         if regions.shape[1] != self.regions or padded:
             count = f'up to {regions.shape[1]} with padding' if padded else regions.shape[1]
