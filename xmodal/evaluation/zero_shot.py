@@ -12,7 +12,8 @@ TOP_K = (1, 5)
 class ZeroShotMetric(TaskMetric):
     """Share of images, in percent, whose class is ranked first, or among the first five.
 
-    A submission is a list of ``{"image", "classes"}`` with the labels of the five best classes.
+    Ties count against the model: every other class with the same score is ranked first. A
+    submission is a list of ``{"image", "classes"}`` with the labels of the five best classes.
 
     Args:
         **others: see :class:`TaskMetric`.
@@ -21,7 +22,7 @@ class ZeroShotMetric(TaskMetric):
     query_id = 'image'
 
     def record(self, sample: dict) -> dict:
-        """The five best classes, the label with its rank and score, and the file.
+        """The five best classes, the rank and score of the label, and the file.
 
         Raises:
             ValueError: when a score is not finite, because its rank would be arbitrary.
@@ -31,16 +32,12 @@ class ZeroShotMetric(TaskMetric):
             raise ValueError(f'the scores of {sample["image_path"]} are not finite')
         best = scores.topk(min(max(TOP_K), len(scores))).indices.tolist()
         label, own = sample['label'], scores[sample['label']]
-        # Ties are those of top5: the five best come first, and of the rest only higher scores.
-        before = best.index(label) if label in best else max(len(best), int((scores > own).sum()))
         record = {'best': best, 'label': label, 'image': sample['image_path']}
-        return {**record, 'rank': before + 1, 'score': float(own)}
+        return {**record, 'rank': int((scores >= own).sum()), 'score': float(own)}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
         """``top1`` and ``top5``: whether the class is among the first."""
-        hits = {
-            f'top{k}': in_percent([r['label'] in r['best'][:k] for r in records]) for k in TOP_K
-        }
+        hits = {f'top{k}': in_percent([r['rank'] <= k for r in records]) for k in TOP_K}
         return hits | details(records)
 
     def submission(self, records: list[dict]) -> list[dict]:
