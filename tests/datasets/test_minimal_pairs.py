@@ -1,6 +1,7 @@
 """Readers of minimal pairs, on files in the layouts in which the benchmarks are published."""
 
 import json
+import re
 
 import cv2
 import numpy as np
@@ -17,6 +18,7 @@ from xmodal.datasets import (
 )
 from xmodal.datasets.aro_relations import UNSCORED_RELATIONS
 from xmodal.datasets.transforms import BrokenImageError, CropBox
+from xmodal.errors import FileError
 
 
 def write(folder, file, content, images):
@@ -78,6 +80,17 @@ def test_a_box_of_aro_may_begin_beyond_the_edge_as_some_of_visual_genome_do(tmp_
     pixels = torch.arange(48).view(1, 6, 8)
     cropped = CropBox()({'img': pixels, 'img_path': 'x', 'box': found['box']})['img']
     assert torch.equal(cropped, pixels[:, :1, :4])
+
+
+@pytest.mark.parametrize('side', 'xy')
+def test_a_box_of_aro_that_ends_before_its_image_begins_is_named_at_once(tmp_path, side):
+    places = dict(bbox_x=1, bbox_y=2, bbox_w=9, bbox_h=9) | {f'bbox_{side}': -9}
+    pairs = [RELATION[0], RELATION[0] | places]
+    write(tmp_path, 'relation.json', json.dumps(pairs), ['2322999.jpg'])
+    box = re.escape(str([*places.values()]))
+    message = rf'relation\.json .* after 1 records: the box of 2322999\.jpg ends .*: {box}'
+    with pytest.raises(FileError, match=message):
+        build(AroDataset, tmp_path, 'relation.json')
 
 
 def test_relations_that_aro_does_not_score_are_dropped_and_counted(tmp_path, monkeypatch):

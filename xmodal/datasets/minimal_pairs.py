@@ -106,10 +106,13 @@ class AroDataset(MinimalPairDataset):
                     continue
             texts = [item.text('true_caption'), item.text('false_caption')]
             # Some boxes of Visual Genome begin a little beyond the edge.
-            place = [item.integer(f'bbox_{side}') for side in 'xy']
-            box = [*place, *(item.integer(f'bbox_{side}', low=1) for side in 'wh')]
+            x, y = (item.integer(f'bbox_{side}') for side in 'xy')
+            width, height = (item.integer(f'bbox_{side}', low=1) for side in 'wh')
+            image, box = item.name('image_path'), [x, y, width, height]
+            if x + width <= 0 or y + height <= 0:
+                raise ValueError(f'the box of {image} ends before the image begins: {box}')
             pair_id = f'{self.file_names[file]}-{index}'
-            yield self.record(item.name('image_path'), texts, 0, skill, pair_id, box=box)
+            yield self.record(image, texts, 0, skill, pair_id, box=box)
         if num_unscored:
             print_log(
                 f'{file}: {num_unscored} pairs dropped, of relations that ARO does not score',
