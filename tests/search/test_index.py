@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import sqlite3
 import tarfile
@@ -290,6 +291,66 @@ def test_images_in_a_tar_and_in_lists_have_the_same_vectors(make, photos, tmp_pa
         other = make(f'index of {source}')
         other.update(tmp_path / source, progress=False)
         assert sorted(contents(other).values()) == expected
+
+
+def cut_in_a_member(content, start, end):
+    return content[: end - 1]
+
+
+def cut_between_members(content, start, end):
+    return content[: start - tarfile.BLOCKSIZE]
+
+
+def cut_in_a_header(content, start, end):
+    return content[: start - 1]
+
+
+def damage_a_header(content, start, end):
+    return content[: start - 99] + b'damaged' + content[start - 92 :]
+
+
+@pytest.mark.parametrize(
+    ('damage', 'lost', 'problem'),
+    [
+        (cut_in_a_member, 1, 'unexpected end of data'),
+        (cut_between_members, 1, 'neither a member nor the end at byte'),
+        (cut_in_a_header, 1, 'neither a member nor the end at byte'),
+        (damage_a_header, 2, 'neither a member nor the end at byte'),
+        (lambda *_: b'', 4, 'empty file'),
+        (lambda *_: b'<html>' * 1000, 4, 'invalid header'),
+    ],
+)
+def test_of_a_damaged_shard_all_before_the_damage_is_indexed(
+    make, photos, tmp_path, damage, lost, problem
+):
+    shards = tmp_path / '0.tar', tmp_path / '1.tar'
+    for shard, part in zip(shards, (files(photos)[:4], files(photos)[4:6]), strict=True):
+        with tarfile.open(shard, 'w', format=tarfile.USTAR_FORMAT) as tar:
+            for file in part:
+                tar.add(file, file.name)
+    index, whole = make(), make('whole')
+    whole.update(tmp_path / '*.tar', progress=False)
+    expected, content = contents(whole).keys(), shards[0].read_bytes()
+    *_, hurt, last = tarfile.open(shards[0])
+    member = hurt if damage is damage_a_header else last
+    shards[0].write_bytes(damage(content, member.offset_data, member.offset_data + member.size))
+    index.update(tmp_path / '*.tar', progress=False)
+    gone = [f'{shards[0]}::{file.name}' for file in files(photos)[4 - lost : 4]]
+    assert contents(index).keys() == expected - set(gone)
+    broken = dict(index.catalogue.broken())
+    assert re.match(rf'{shards[0]}: .*{problem}.* left out$', broken.pop(str(shards[0])), re.DOTALL)
+    assert broken == {
+        name: f'{name}: the shard ends within it' for name in gone if damage is cut_in_a_member
+    }
+    shards[1].unlink()
+    if lost == 4:  # nothing is left to go on with
+        with pytest.raises(FileNotFoundError, match=rf'no image can be read, 1 .*{problem}'):
+            whole.update(shards[0], progress=False)
+        assert contents(whole).keys() == expected
+    shards[0].write_bytes(content)
+    index.update(tmp_path / '*.tar', progress=False)
+    assert contents(index).keys() == {name for name in expected if '0.tar' in name}
+    assert not index.catalogue.broken()
 
 
 @pytest.mark.parametrize('name', ['list.csv', 'list.json', '*.csv'])

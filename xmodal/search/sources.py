@@ -12,9 +12,8 @@ from xmodal.datasets.image_file import IMAGE_SUFFIXES, BrokenImageError, read_im
 from xmodal.datasets.image_table import read_rows
 from xmodal.datasets.region_store import RegionStore, open_stores
 from xmodal.datasets.transforms.regions import is_crop
-from xmodal.errors import FileError
 from xmodal.fields import as_objects
-from xmodal.files import SEPARATORS, read_json, reads
+from xmodal.files import CONTENT_ERRORS, SEPARATORS, content_error_message, read_json, reads
 from xmodal.structures import Regions
 
 LISTS = (*SEPARATORS, '.json')
@@ -25,11 +24,13 @@ class Entry(NamedTuple):
     """One image of a source.
 
     Attributes:
-        path: what names it: its file, ``SHARD.tar::MEMBER``, or ``STORE::ID`` for regions.
+        path: what names it: its file, ``SHARD.tar::MEMBER``, or ``STORE::ID`` for regions; of what
+            follows the damage of a shard, the shard.
         file: the file that has its bytes, or the folder of a region store.
         offset: of its first byte in a shard; None for a file of its own, and for regions.
         size: number of bytes.
         mtime: time of the last change of the file, in nanoseconds.
+        problem: why it cannot be read, if that is known before.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Entry(NamedTuple):
     offset: int | None
     size: int
     mtime: int
+    problem: str | None = None
 
     @property
     def is_regions(self) -> bool:
@@ -62,14 +64,19 @@ class Entry(NamedTuple):
         """
         if self.is_regions:
             raise BrokenImageError(f'{self.path}: a region store has no images')
+        if self.problem:
+            raise BrokenImageError(self.problem)
         if self.offset is None:
             return read_image_bytes(self.file)
         try:
             with open(self.file, 'rb') as file:
                 file.seek(self.offset)
-                return file.read(self.size)
+                content = file.read(self.size)
         except OSError as error:
             raise BrokenImageError(f'{self.path}: {error.strerror}') from error
+        if len(content) < self.size:
+            raise BrokenImageError(f'{self.path}: the shard ends within it')
+        return content
 
 
 def find_entries(source: str, root: str | Path | None = None) -> list[Entry]:
@@ -82,7 +89,8 @@ def find_entries(source: str, root: str | Path | None = None) -> list[Entry]:
         root: folder that the paths in a list are relative to; None for that of the list.
 
     Raises:
-        FileNotFoundError: when there is nothing, or none of the files in a list is there.
+        FileNotFoundError: when there is nothing, none of the files in a list is there, or all
+            shards are damaged from their start.
         ValueError: for a file name that is not UTF-8, which the catalogue cannot hold; for a root
             of what is no list.
     """
@@ -110,7 +118,7 @@ def find_entries(source: str, root: str | Path | None = None) -> list[Entry]:
     found = [entries[name] for name in sorted(entries)]
     if all(entry.size == _MISSING for entry in found):
         # An index keeps its images: the disk that has them may only be absent now.
-        raise unreadable(source, len(found), f'{found[0].path}: no such file')
+        raise unreadable(source, len(found), found[0].problem or f'{found[0].path}: no such file')
     return found
 
 
@@ -179,8 +187,8 @@ def _store_entries(store: RegionStore) -> Iterator[Entry]:
             yield Entry(f'{store.folder}::{image_id}', str(store.folder), None, 0, mtime)
 
 
-@reads('a tar file that is not compressed')
 def _shard_entries(file: Path) -> Iterator[Entry]:
+    """The images of a shard; where it is damaged, those before, and an entry that says so."""
     mtime = file.stat().st_mtime_ns
     try:
         with tarfile.open(file, 'r:') as tar:
@@ -188,8 +196,16 @@ def _shard_entries(file: Path) -> Iterator[Entry]:
                 if member.isreg() and Path(member.name).suffix.lower() in IMAGE_SUFFIXES:
                     name = f'{file}::{member.name}'
                     yield Entry(name, str(file), member.offset_data, member.size, mtime)
-    except tarfile.TarError as error:
-        raise FileError(f'{file}: {error}') from error
+            # tarfile takes a header that is damaged or cut off for the end.
+            tar.fileobj.seek(tar.offset)
+            if tar.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+                raise tarfile.ReadError(f'neither a member nor the end at byte {tar.offset}')
+    except (*CONTENT_ERRORS, tarfile.TarError) as error:
+        problem = (
+            f'{file}: {content_error_message(error)}. Expected a whole tar file that is not '
+            'compressed; its images from there on are left out'
+        )
+        yield Entry(str(file), str(file), None, _MISSING, mtime, problem)
 
 
 @reads("a table in UTF-8 whose header has a column 'image'")
