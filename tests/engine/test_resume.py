@@ -384,6 +384,29 @@ def test_without_a_sampler_that_skips_the_batches_that_were_seen_are_loaded_agai
     assert seen == [(2, [6, 7, 8]), (3, [9])]
 
 
+def test_a_run_goes_on_between_steps_alone_and_no_gradient_is_said_to_be_lost(monkeypatch):
+    said = []
+    place = 'mmengine.optim.optimizer.optimizer_wrapper.print_log'
+    monkeypatch.setattr(place, lambda text, **_: said.append(text))
+    loop, model = object.__new__(ResumableEpochTrainLoop), nn.Linear(1, 1)
+    wrapper = SafeAmpOptimWrapper(
+        optimizer=torch.optim.SGD(model.parameters(), lr=1.0), accumulative_counts=3
+    )
+    loop._runner = MagicMock(model=model, optim_wrapper=wrapper)
+    loop.dataloader, seen = DataLoader(torch.arange(4)), []
+    loop.run_iter = lambda index, batch: seen.append((index, wrapper.inner_count))
+    # Steps of an epoch are after its third batch, and after its last one, the fourth.
+    for iteration, epoch in ((4, 0), (3, 0), (4, 1), (7, 1), (8, 1)):
+        loop._iter, loop._epoch = iteration, epoch
+        wrapper.initialize_count_status(model, iteration, 8)  # as MMEngine's runner does
+        loop.run_epoch()
+    first = [(0, 0), (1, 0), (2, 0), (3, 0)]  # the batch, and those before it
+    assert seen == [(3, 3), *first, (3, 3)] and not said
+    for loop._iter, loop._epoch in ((2, 0), (5, 1)):
+        with pytest.raises(ValueError, match=f'iteration {loop._iter % 4 or 4} of an epoch, where'):
+            loop.run_epoch()
+
+
 @pytest.mark.parametrize('scales', [(True, True), (True, False), (False, True)])
 def test_a_run_goes_on_in_another_precision(scales):
     """From float16 to bfloat16 and back; the scale of float16 is kept if there is one."""

@@ -96,7 +96,6 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
                 f'the checkpoint is at iteration {self._iter} of epoch {self._epoch + 1}, but an '
                 f'epoch now has {iterations} iterations: {_ADVICE}'
             )
-        self.runner.optim_wrapper.initialize_count_status(self.runner.model, seen, iterations)
         loaded = 0  # of the batches that were seen, those that are loaded again
         for source in (self.dataloader.sampler, self.dataloader.dataset):
             if hasattr(source, 'skip'):
@@ -107,6 +106,14 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
             loaded = seen
         # After the last iteration of an epoch only the hooks are left.
         if seen < iterations:
+            wrapper = self.runner.optim_wrapper
+            wrapper.initialize_count_status(self.runner.model, seen, iterations)
+            if not wrapper.should_update():
+                raise ValueError(
+                    f'the checkpoint is at iteration {seen} of an epoch, where a step of '
+                    'optim_wrapper.accumulative_counts batches has begun, and it does not have '
+                    f'their gradients: {_ADVICE}'
+                )
             # A streamed data set has no end.
             rest = islice(self.dataloader, loaded, loaded + iterations - seen)
             for index, batch in enumerate(rest, start=seen):

@@ -75,6 +75,15 @@ class SafeAmpOptimWrapper(OptimWrapper):
         is_slow = self.dtype is not None and device_type == 'cpu'
         return sdpa_kernel(SDPBackend.MATH) if is_slow else nullcontext()
 
+    def initialize_count_status(self, model: nn.Module, init_counts: int, max_counts: int) -> None:
+        """Begins to count the batches of an epoch, at the number of those that were seen.
+
+        MMEngine's runner counts those of the run before, whose number says nothing of gradients
+        that are lost: an epoch ends with a step, and the loop counts anew.
+        """
+        super().initialize_count_status(model, 0, max_counts)  # does not warn of them
+        self._inner_count = init_counts
+
     # MMEngine compiles a whole step. Tracing this took half the time, and it has nothing to fuse.
     @torch.compiler.disable
     def update_params(
