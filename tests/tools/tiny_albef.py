@@ -127,7 +127,7 @@ def write_config(name, folder):
     if 'queue_length' in model:
         model.queue_length = 4
     if 'answer_list' in model:
-        model.answer_list = None
+        model.update(answer_list=None, max_answer_length=BERT['max_position_embeddings'] - 1)
     path = folder / f'{name}_tiny.py'
     Config(dict(model=model)).dump(path)
     return path

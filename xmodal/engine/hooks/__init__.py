@@ -5,6 +5,7 @@ from xmodal.engine.hooks.broken_images import BrokenImageHook
 from xmodal.engine.hooks.checkpoint import ExactCheckpointHook
 from xmodal.engine.hooks.collapse import CollapseHook, NegativesWarmupHook
 from xmodal.engine.hooks.delayed_heads import DelayedHeadsHook
+from xmodal.engine.hooks.early_stopping import EarlyStoppingHook
 from xmodal.engine.hooks.layer_scale import LayerScaleStatsHook
 from xmodal.engine.hooks.momentum import MomentumDistillationHook
 from xmodal.engine.hooks.non_finite import NonFiniteHook
@@ -18,6 +19,7 @@ __all__ = [
     'CollapseHook',
     'ExactCheckpointHook',
     'DelayedHeadsHook',
+    'EarlyStoppingHook',
     'LayerScaleStatsHook',
     'MomentumDistillationHook',
     'NegativesWarmupHook',
