@@ -133,7 +133,7 @@ def test_a_heatmap_is_that_of_the_layer_which_is_asked_for(prepare):
     runner, inferencer = prepare('acerpe/grounding_shapes', conv_stem=False)
     item = runner.test_dataloader.dataset[0]['data_samples']
     image, text = inferencer.encode([item.image_path], [item.text])
-    fused = runner.model.fuse(image.tokens, text.tokens, need_attentions=True)
+    fused = runner.model.backbone.fuse(image.tokens, text.tokens, need_attentions=True)
     _, yes = runner.model.heads['itm'](fused.text_tokens)[0]
     expected = []
     for attentions in fused.attentions:

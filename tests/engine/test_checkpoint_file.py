@@ -113,7 +113,7 @@ def test_paths_without_a_file_are_called_what_they_are(tmp_path):
         ('https://a.org/b.pth', 'b.pth does not exist: download it'),
         (
             tmp_path / 'encoder_shapes/epoch_6.pth',
-            'exist: `python tools/train.py configs/acerpe/encoder_shapes.py` makes it$',
+            'exist: `xmodal train configs/acerpe/encoder_shapes.py` makes it$',
         ),
     ]:
         with pytest.raises(FileNotFoundError, match=message):

@@ -167,9 +167,11 @@ def test_parts_that_are_not_there_are_sentences(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, 'onnxruntime', runtime)
     for name in ('image', 'text'):
         (tmp_path / f'{name}.onnx').touch()
-    with pytest.raises(FileNotFoundError, match='image.int8.onnx is missing: .* onnx --int8 makes'):
+    with pytest.raises(
+        FileNotFoundError, match='image.int8.onnx is missing: .* onnx --int8` makes'
+    ):
         OnnxModel(tmp_path, int8=True)
-    with pytest.raises(FileNotFoundError, match='nowhere/image.onnx is missing: .* onnx makes'):
+    with pytest.raises(FileNotFoundError, match='nowhere/image.onnx is missing: .* onnx` makes'):
         OnnxModel(tmp_path / 'nowhere')
     with pytest.raises(ValueError, match='the model has no matcher: its parts are image, text'):
         OnnxModel(tmp_path).match(*[np.zeros(1)] * 3)

@@ -39,7 +39,7 @@ def logits(model, batch, **need):
     """Of matching and of words, and the fused images."""
     image = model.encode_image(batch.images)
     text = model.encode_text(batch.input_ids, batch.attention_mask)
-    fused = model.fuse(image.tokens, text.tokens, **need)
+    fused = model.backbone.fuse(image.tokens, text.tokens, **need)
     words = model.heads['mlm'](fused.text_tokens, model.backbone.text_encoder.word_embeddings)
     return model.heads['itm'](fused.text_tokens), words, fused.image_tokens
 
