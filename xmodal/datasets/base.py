@@ -104,44 +104,40 @@ class SampleDataset(SeededDataset, Dataset):
             FileNotFoundError: when none of them exists; in test mode when one is missing.
             BrokenImageError: when a name leaves ``data_root``.
         """
-        loaders = [t for t in self.pipeline.transforms if isinstance(t, LoadRegions)]
-        exists = loaders[0].has if loaders else _exists
+        loader = next((t for t in self.pipeline.transforms if isinstance(t, LoadRegions)), None)
         try:
             paths = [root / name for name in dict.fromkeys(names)]
         except BrokenImageError as error:
             raise BrokenImageError(f'{file}: {error}') from error
-        missing = [path for path in paths if not exists(path)]
-        if not missing:
-            if loaders and loaders[0].stores:
-                computed = [path for path in paths if not loaders[0].has_stored(path)]
-                if computed:
-                    print_log(_slow(computed, len(paths), file), 'current', level=logging.WARNING)
+        unstored = [path for path in paths if not loader.has_stored(path)] if loader else paths
+        exists = loader.has if loader else _exists
+        missing = [path for path in unstored if not exists(path)]
+        if missing:
+            problem = 'have no regions in the store' if loader else 'do not exist'
+            remedy = (
+                'is LoadRegions.store the store of these images (docs/regions.md), and do '
+                'data_prefix, image_path or image_info of the dataset name them as it does?'
+                if loader
+                else 'check data_root and data_prefix.image of the dataset, or get the images '
+                '(docs/data.md)'
+            )
+        elif loader and loader.stores and unstored:
+            problem = 'are in no store of LoadRegions'
+            remedy = (
+                'their regions are computed from the files whenever they are read, which is slow. '
+                'Delete the store and make it again by `xmodal extract-regions`'
+            )
+        else:
             return
-        problem = 'have no regions in the store' if loaders else 'do not exist'
-        remedy = (
-            'is LoadRegions.store the store of these images (docs/regions.md), and do data_prefix, '
-            'image_path or image_info of the dataset name them as it does?'
-            if loaders
-            else 'check data_root and data_prefix.image of the dataset, or get the images '
-            '(docs/data.md)'
-        )
-        example = shorten(str(missing[0]), 200).strip("'")
+        some = missing or unstored
+        example = shorten(str(some[0]), 200).strip("'")
         message = (
-            f'{len(missing)} of {len(paths)} checked images {problem}, for instance '
-            f'{example} ({file}): {remedy}'
+            f'{len(some)} of {len(paths)} checked images {problem}, for instance {example} '
+            f'({file}): {remedy}'
         )
-        if self.test_mode or len(missing) == len(paths):
+        if missing and (self.test_mode or len(missing) == len(paths)):
             raise FileNotFoundError(message)
         print_log(message, 'current', level=logging.WARNING)
-
-
-def _slow(computed: Sequence[Path], num_checked: int, file: Path) -> str:
-    example = shorten(str(computed[0]), 200).strip("'")
-    return (
-        f'{len(computed)} of {num_checked} checked images are in no store of LoadRegions, for '
-        f'instance {example} ({file}): their regions are computed from the files whenever they are '
-        'read, which is slow. Delete the store and make it again by `xmodal extract-regions`'
-    )
 
 
 def _exists(path: Path) -> bool:
