@@ -14,9 +14,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from xmodal.ablation.listed_figures import summarize
 from xmodal.ablation.paired import paired_difference
-from xmodal.ablation.printing import wide_console
+from xmodal.ablation.printing import mean_and_deviation, wide_console
 from xmodal.ablation.verdict import MARGIN, judge
 from xmodal.engine.command_line import ShowDefaults, not_negative
 from xmodal.engine.errors import run_or_explain
@@ -69,7 +68,8 @@ def lines(
         difference = paired_difference(models, references, [metric])
         verdict = judge(difference._replace(of_given=len(models) == 1), margin)
         figures = (
-            summarize([figure(seed, metric) for seed in seeds]) for seeds in (models, references)
+            mean_and_deviation([figure(seed, metric) for seed in seeds])
+            for seeds in (models, references)
         )
         yield [metric, *figures, f'{difference.mean:+.2f}', verdict.interval, str(verdict)]
 

@@ -7,9 +7,9 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 
+from xmodal.ablation.printing import mean_and_deviation
 from xmodal.errors import ConfigError
 from xmodal.files import read_json
 
@@ -32,17 +32,11 @@ def compare_metrics(entries: list[dict], root: Path) -> tuple[list[str], int]:
             runs = [read_json(file) for file in files]
             cells = entry['figures'][label].split(' | ')
             for cell, keys in zip(cells, metrics['keys'], strict=False):
-                found = ' / '.join(summarize([run[key] for run in runs]) for key in keys)
+                found = ' / '.join(mean_and_deviation([run[key] for run in runs]) for key in keys)
                 compared += 1
                 if found != cell:
                     problems.append(f"{entry['page']}: '{label}' has {cell}, {pattern} {found}")
     return problems, compared
-
-
-def summarize(values: list[float]) -> str:
-    """Mean ± standard deviation over seeds, as in the pages."""
-    spread = f' ± {stdev(values):.1f}' if len(values) > 1 else ''
-    return f'{mean(values):.1f}{spread}'
 
 
 def compare_results(entries: list[dict]) -> tuple[list[str], int]:

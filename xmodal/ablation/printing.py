@@ -1,6 +1,7 @@
 """Tables on a terminal, in a file and in a document."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from statistics import mean, stdev
 
 from rich.console import Console
 
@@ -11,6 +12,12 @@ def wide_console() -> Console:
     if not console.is_terminal:
         console.width = 1000
     return console
+
+
+def mean_and_deviation(values: Sequence[float]) -> str:
+    """Mean ± standard deviation of a sample (n − 1), of a single value without the latter."""
+    spread = f' ± {stdev(values):.1f}' if len(values) > 1 else ''
+    return f'{mean(values):.1f}{spread}'
 
 
 def markdown_lines(lines: Iterable[Iterable[str]]) -> list[str]:

@@ -1,11 +1,11 @@
 """A table's figures: measured ones and the paper's, in separate columns."""
 
-from statistics import mean, stdev
+from statistics import mean
 
 from rich.table import Table as RichTable
 
 from xmodal.ablation.plan import Plan
-from xmodal.ablation.printing import markdown_lines, wide_console
+from xmodal.ablation.printing import markdown_lines, mean_and_deviation, wide_console
 from xmodal.ablation.runs import Run
 from xmodal.ablation.table import Column, Row
 
@@ -64,12 +64,10 @@ def not_measured(plan: Plan) -> list[str]:
 
 
 def summarize(values: list[float], seeds: int) -> str:
-    """Mean ± standard deviation over seeds (of a sample, n − 1)."""
+    """Mean ± standard deviation over seeds, and of how many if not of all."""
     if not values:
         return MISSING
-    shown = f'{mean(values):.1f}'
-    if len(values) > 1:
-        shown += f' ± {stdev(values):.1f}'
+    shown = mean_and_deviation(values)
     return shown if len(values) == seeds else f'{shown} ({len(values)})'
 
 
