@@ -41,8 +41,11 @@ def unknown_key(component: Callable, keys: Collection[str]) -> str | None:
     return None if unknown is None else f'{component.__name__} {no_key(unknown, parameters)}'
 
 
-def missing_keys(component: Callable, given: Collection[str]) -> str | None:
-    """Says which required arguments of a class or function are not given; None if all are."""
+def what_is_missing(component: Callable, given: Collection[str]) -> str | None:
+    """Says which required arguments are not given, or which methods a class lacks; None if none."""
+    if methods := sorted(getattr(component, '__abstractmethods__', ())):
+        names = ', '.join(f'{name}()' for name in methods)
+        return f'{component.__name__} has no {names}, which its base class asks for'
     missing = [
         f"'{name}'"
         for name, p in inspect.signature(component).parameters.items()
@@ -140,6 +143,13 @@ def _items_fit(value: list | tuple, origin: object, args: tuple) -> bool:
     if origin is tuple and args and args[-1] is not Ellipsis:
         return len(value) == len(args) and all(map(_fits, value, args))
     return not args or all(_fits(item, args[0]) for item in value)
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value is what a config is made of, as deep as it goes."""
+    items = value.values() if isinstance(value, dict) else value
+    has_items = isinstance(value, dict | list | tuple)
+    return isinstance(value, _PLAIN) and (not has_items or all(map(is_plain, items)))
 
 
 def _describe(annotation: object) -> str:

@@ -13,7 +13,7 @@ from mmengine.registry import Registry, build_runner_from_cfg
 from torch import Tensor
 from torch.optim import Adam, AdamW
 
-from xmodal.arguments import accepted_parameters, missing_keys, unknown_key, wrong_value
+from xmodal.arguments import accepted_parameters, unknown_key, what_is_missing, wrong_value
 from xmodal.errors import ConfigError, nearest, not_installed, origin, shortened
 
 # Keys that MMEngine's build functions take out of a config before they call the class.
@@ -26,7 +26,7 @@ FUSING_DEVICES = {'cpu', 'cuda', 'mps', 'xpu'}
 #: Arguments of Adam that say how it is computed.
 KERNELS = ('fused', 'foreach', 'capturable', 'differentiable')
 _PASSES = '_xmodal_passes'  # marks an error that components around its own are not to explain
-_MISSING = re.compile(r'missing \d+ required .*?arguments?: (.*)')
+_MISSING = re.compile(r'(?:missing \d+ required .*?arguments?: |abstract class )(.*)')
 
 
 def with_config_errors(build: Callable) -> Callable:
@@ -204,7 +204,7 @@ def _wrong_keys(
             problem = f'{component.__name__} passes keys on that are refused: {error}'
         return problem
     if missing := _MISSING.search(str(error)):
-        own = missing_keys(component, {*config, *default_args})
+        own = what_is_missing(component, {*config, *default_args})
         return own or _missing_of_a_part(component, config, missing[1], error)
     return None
 

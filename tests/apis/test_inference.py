@@ -22,8 +22,10 @@ from xmodal.engine.launch import build_runner
 from xmodal.engine.loops.grounding import GroundingLoop
 from xmodal.errors import ConfigError
 from xmodal.models import AlbefPretrainer
+from xmodal.models.base import CrossModalModel
 from xmodal.models.necks import NoPosition
 from xmodal.registry import MODELS
+from xmodal.structures import Encoded
 from xmodal.zoo.folder import find_folder
 
 
@@ -45,6 +47,29 @@ def prepare(relocated, tiny_world, tmp_path):
         return runner, Inferencer(config, file)
 
     return make
+
+
+class Unnormalised(CrossModalModel):
+    """A whole model of a plug-in, whose embeddings are not normalised."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.data_preprocessor.prepare_images = lambda inputs: inputs
+
+    def encode_image(self, images):
+        return Encoded(None, images)
+
+    def encode_text(self, input_ids, attention_mask):
+        return Encoded(None, input_ids.float())
+
+
+def test_similarity_is_no_product_of_embeddings_that_are_not_normalised():
+    inferencer = Inferencer.__new__(Inferencer)
+    inferencer.model = Unnormalised()
+    with pytest.raises(ValueError, match='Unnormalised makes embeddings of length 2 to 2'):
+        inferencer.encode_batch(dict(inputs=2 * torch.eye(3)))
+    with pytest.raises(ValueError, match='Unnormalised makes embeddings of length 5 to 5'):
+        inferencer._encode_words(torch.tensor([[3, 4]]), torch.ones(1, 2))
 
 
 @torch.no_grad()

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+from xmodal.datasets import Entry
 from xmodal.datasets.captions import AlbefJsonDataset, CocoCaptionDataset, KarpathyDataset
 from xmodal.datasets.samplers import EpochSampler
 from xmodal.datasets.text import clean_caption
@@ -161,6 +162,53 @@ def test_a_git_lfs_pointer_is_recognised(write, tmp_path):
     for reader in (AlbefJsonDataset, CocoCaptionDataset):
         with pytest.raises(ValueError, match=r'list\.json .*it is a Git LFS pointer'):
             reader(**cfg)
+
+
+class FirstCaptions(AlbefJsonDataset):
+    """A reader of a plug-in that forgets to say that ``most`` changes what it reads."""
+
+    def __init__(self, ann_file, most, **others):
+        self.most, self.read = most, lambda captions: captions[: self.most]
+        super().__init__(ann_file, **others)
+
+    def read_entries(self, file):
+        for entry in super().read_entries(file):
+            yield entry._replace(captions=self.read(entry.captions))
+
+
+def test_a_reader_with_another_argument_gets_another_index(write):
+    """The one of before would have been read without a word."""
+    config = write([{'image': '0.png', 'caption': ['a', 'b', 'c']}])
+    for most in (1, 3, 2, 3):
+        (sample,) = FirstCaptions(most=most, test_mode=True, **config)
+        assert len(sample['data_samples'].text) == most
+
+
+class Yielding(AlbefJsonDataset):
+    """A reader of a plug-in that yields what it is told."""
+
+    def __init__(self, entry, **others):
+        self.entry = entry
+        super().__init__(**others)
+
+    def read_entries(self, file):
+        yield self.entry
+
+
+@pytest.mark.parametrize(
+    ('entry', 'message'),
+    [
+        (
+            ('0.png', ['a'], None),
+            r'read_entries yields tuple, expected Entry\(image, captions',
+        ),
+        (Entry('0.png', ['a'], '7'), r"the id of 0\.png is '7', expected an integer in 0"),
+        (Entry('0.png', ['a'], 7.0), r'the id of 0\.png is 7\.0, expected an integer in 0'),
+    ],
+)
+def test_what_no_index_can_hold_is_named(write, entry, message):
+    with pytest.raises(ValueError, match=rf'list\.json .*by Yielding after 0 images.*{message}'):
+        Yielding(entry, **write([GOOD]))
 
 
 READER = """

@@ -14,6 +14,7 @@ from torch import nn
 from xmodal.arguments import unknown_key, wrong_value
 from xmodal.engine.components import check_components
 from xmodal.errors import ConfigError
+from xmodal.models.backbones import Encoder
 from xmodal.registry import HOOKS, MODELS
 
 NAN = float('nan')
@@ -94,6 +95,23 @@ def test_an_array_is_named_since_a_config_is_saved_as_text(array):
     config = Config(dict(model=dict(type='ImageTextPreprocessor', mean=array)))
     with pytest.raises(ConfigError, match=r': model\.mean is a .*: write a list'):
         check_components(config)
+
+
+class Unfinished(Encoder):
+    """A plug-in without one of the methods of an encoder."""
+
+    has_cls = True
+
+    def __init__(self, width):
+        super().__init__()
+
+    def embed(self, images):
+        return images
+
+
+def test_a_method_that_a_plug_in_lacks_is_named():
+    with pytest.raises(ConfigError, match=r'Unfinished has no encode\(\), which its base class as'):
+        MODELS.build(dict(type=Unfinished, width=3))
 
 
 @pytest.mark.parametrize(

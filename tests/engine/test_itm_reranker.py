@@ -265,6 +265,17 @@ def test_itc_alone_keeps_no_tokens(tiny_config):
     assert torch.equal(loop.scorer.score(model, loop.encode(model)).scores, gallery.scores)
 
 
+def test_embeddings_that_are_not_normalised_are_refused():
+    """Of a model of a plug-in: long ones would rank first for every query."""
+    encoded = Encoded(None, 2 * torch.eye(3))
+    model = SimpleNamespace(encode_image=lambda _: encoded, encode_text=lambda *_: encoded)
+    model.matching_head = None
+    words = torch.ones(3, 4, dtype=torch.int64)
+    batch = SimpleNamespace(images=None, input_ids=words, attention_mask=words > 0)
+    with pytest.raises(ValueError, match='SimpleNamespace makes embeddings of length 2 to 2, exp'):
+        ITMReranker().encode(model, batch, [SimpleNamespace(text=['a'], image_path='a.png')] * 3)
+
+
 def test_metrics_with_all_candidates_are_those_of_every_pair_fold_by_fold(tiny_config):
     tiny_config.test_evaluator.folds = 5
     tiny_config.test_cfg.scorer.update(topk=50, add_similarity=False)

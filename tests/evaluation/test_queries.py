@@ -381,3 +381,18 @@ def test_a_figure_whose_queries_say_another_one_is_named():
     scored = Gallery(torch.eye(4), torch.arange(4))
     with pytest.raises(ValueError, match=r"Halved: 'i2t/R@1' is 50 by measure, .* the mean 100"):
         evaluated(Halved(), [scored], 1)
+
+
+def test_a_column_that_has_no_value_for_each_query_is_named():
+    """It was found when a verdict read the file, after all trainings."""
+
+    class Mean(OwnRecall):
+        def measure_queries(self, gallery):
+            queries = super().measure_queries(gallery)
+            columns = queries['i2t'].columns
+            columns['i2t/R@3'] = columns['i2t/R@3'].mean()
+            return queries
+
+    message = r"Mean\.measure_queries: 'i2t/R@3' of i2t has the shape \(\), expected \(12,\)"
+    with pytest.raises(ValueError, match=message):
+        evaluated(Mean(), [gallery()._replace(t2i_scores=None)], 1)

@@ -96,7 +96,7 @@ class Inferencer:
         encoded = encode(self.model.data_preprocessor.prepare_images(data['inputs']))
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.image_vectors(encoded))
-        return encoded
+        return encoded.require_unit_length(self.model)
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
@@ -118,7 +118,7 @@ class Inferencer:
         encoded = method_of(self.model, 'encode_text')(ids[:, :longest], mask[:, :longest])
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.text_vectors(encoded))
-        return encoded
+        return encoded.require_unit_length(self.model)
 
     def encode(self, images: Sequence[ImageLike], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
         """Encodes B images and T texts."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from xmodal.arguments import is_plain
 from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
 from xmodal.datasets.coco import image_names, known_image
 from xmodal.datasets.index import Entry, identify, open_index
@@ -55,6 +56,8 @@ class CaptionDataset(SampleDataset):
     ) -> None:
         if captions not in ('sample', 'each'):
             raise ValueError(f"dataset.captions='{captions}', expected 'sample' or 'each'")
+        # What a reader has set by now, for its read_entries.
+        own = {name: value for name, value in vars(self).items() if is_plain(value)}
         super().__init__(pipeline, test_mode, seed)
         self.image_root = ImageFolder(data_root, data_prefix)
         self.by_caption = captions == 'each' and not test_mode
@@ -64,6 +67,7 @@ class CaptionDataset(SampleDataset):
             'reader': identify(type(self), CaptionDataset),
             'max_words': max_words,
             'by_image': test_mode,
+            **own,
             **self.index_options(),
         }
         self.index = open_index(files, options, self._read_file)
@@ -77,7 +81,7 @@ class CaptionDataset(SampleDataset):
         raise NotImplementedError
 
     def index_options(self) -> dict:
-        """Options that change the index, in addition to the files."""
+        """Options that change the index, in addition to the files and the reader's own values."""
         return {}
 
     def __len__(self) -> int:
@@ -125,6 +129,11 @@ class CaptionDataset(SampleDataset):
         return read_explained(read, file, self.layout, type(self).__name__, 'images')
 
     def _clean(self, entry: Entry) -> Entry:
+        if not isinstance(entry, Entry):
+            raise ValueError(
+                f'read_entries yields {type(entry).__name__}, expected Entry(image, captions, '
+                'image_id) of xmodal.datasets'
+            )
         entry.check()
         captions = [clean_caption(text, self.max_words) for text in entry.captions]
         return entry._replace(captions=captions)

@@ -40,11 +40,7 @@ class Entry(NamedTuple):
     image_id: int | None = None
 
     def check(self) -> None:
-        """Checks that an index can hold the entry.
-
-        Raises:
-            ValueError: says what is wrong.
-        """
+        """Raises ValueError for what an index cannot hold, and says what is wrong."""
         if not isinstance(self.image, str) or not self.image:
             raise ValueError(f'the image is {self.image!r}, expected a path or an id')
         if not isinstance(self.captions, list):
@@ -52,9 +48,10 @@ class Entry(NamedTuple):
         if invalid := [text for text in self.captions if not isinstance(text, str)]:
             raise ValueError(f'a caption of {self.image} is {invalid[0]!r}, expected a text')
         # A negative id marks an empty entry of a queue.
-        if self.image_id is not None and not 0 <= self.image_id < 2**63:
+        is_id = isinstance(self.image_id, int | np.integer) and 0 <= self.image_id < 2**63
+        if not (is_id or self.image_id is None):
             raise ValueError(
-                f'the id of {self.image} is {self.image_id}, expected an integer from 0 to 2^63 - 1'
+                f'the id of {self.image} is {self.image_id!r}, expected an integer in 0 … 2^63 - 1'
             )
 
 

@@ -61,8 +61,15 @@ def require_figures(queries: Queries, figures: dict[str, float], metric: str) ->
     """Checks that ``measure`` and ``measure_queries`` of a metric of retrieval agree.
 
     Raises:
-        ValueError: names the first figure that differs.
+        ValueError: names the first figure that differs, or the column that is not one of values.
     """
+    for kind, results in queries.items():
+        for name, values in results.columns.items():
+            if np.shape(values) != results.ids.shape:
+                raise ValueError(
+                    f"{metric}.measure_queries: '{name}' of {kind} has the shape "
+                    f'{np.shape(values)}, expected {results.ids.shape}, a value for each query'
+                )
     if other := other_mean(queries, figures):
         name, mean = other
         raise ValueError(

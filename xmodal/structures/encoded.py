@@ -8,6 +8,8 @@ from torch import Tensor
 from xmodal.structures.relation import Relation
 from xmodal.structures.tokens import Tokens
 
+ROUNDING = 0.02  # of the length of an embedding, in half precision
+
 
 class Encoded(NamedTuple):
     """One modality after its encoder.
@@ -21,6 +23,27 @@ class Encoded(NamedTuple):
 
     tokens: Tokens | None
     embedding: Tensor | None
+
+    def require_unit_length(self, model: object) -> 'Encoded':
+        """The same, unless embeddings are not normalised, so that products are no cosines.
+
+        Args:
+            model: that made them.
+
+        Raises:
+            ValueError: names the model and the lengths.
+        """
+        if self.embedding is None:
+            return self
+        lengths = self.embedding.float().norm(dim=-1)
+        is_off = ((lengths - 1).abs() > ROUNDING) & (lengths > 0)  # a set of no tokens is zero
+        if is_off.any():
+            raise ValueError(
+                f'{type(model).__name__} makes embeddings of length {lengths.min():.3g} to '
+                f'{lengths.max():.3g}, expected 1: their products are taken for cosines. Give '
+                'Encoded(tokens, torch.nn.functional.normalize(embedding, dim=-1))'
+            )
+        return self
 
     def select(self, rows: Tensor) -> 'Encoded':
         """Selects batch rows, (K,) int64."""

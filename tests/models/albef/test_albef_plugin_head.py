@@ -80,3 +80,12 @@ def test_its_check_sees_the_complete_model(build_with_length, monkeypatch):
     )
     model = build_with_length()
     assert checked == [model.heads['itc']]
+
+
+def test_a_copy_that_the_teacher_does_not_have_is_named(build_with_length):
+    model = build_with_length()
+    with pytest.raises(ValueError, match=r'no copy of this TextLengthHead: .*has_teacher = True'):
+        model.teacher_of(model.heads['length'])
+    model = build_with_length(momentum=None)
+    with pytest.raises(ValueError, match=r'TextLengthHead asks for its copy .*set model\.momentum'):
+        model.teacher_of(model.heads['length'])

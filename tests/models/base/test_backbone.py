@@ -11,17 +11,21 @@ from xmodal.models.necks import TokenTypeEmbedding
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
 
-PATCHES = torch.randn(2, 12, 8)
+PATCHES, PIXELS = torch.randn(2, 12, 8), torch.randn(2, 3, 6, 8)
 
 
 class Given(Encoder):
-    """Hands on what it gets."""
+    """Makes the tokens that it is told."""
 
     has_cls = False
     embed_dims = 8
 
-    def embed(self, tokens):
-        return tokens
+    def __init__(self, tokens=None):
+        super().__init__()
+        self.tokens = tokens
+
+    def embed(self, *_):
+        return self.tokens
 
     def encode(self, tokens):
         return tokens
@@ -32,6 +36,8 @@ class Given(Encoder):
     [
         (PATCHES, r'Given makes Tensor, expected Tokens\(embeddings, attention_mask, …\)'),
         (Tokens(PATCHES[0]), r'Given makes tokens of shape \(12, 8\), expected \(B, L, D\)'),
+        (Tokens(PATCHES.transpose(0, 1)), r'Given makes tokens of shape \(12, 2, 8\) of 2 images'),
+        (Tokens(PATCHES[..., :6]), 'Given makes tokens 6 wide, expected 8, its embed_dims'),
         (
             Tokens(PATCHES, torch.ones(2, 12)),
             r'Given makes an attention_mask of torch.float32 and shape \(2, 12\), expected to',
@@ -49,7 +55,7 @@ class Given(Encoder):
 @pytest.mark.parametrize('token_type', [None, TokenTypeEmbedding(8)])
 def test_tokens_that_no_fusion_encoder_takes_are_refused(tokens, message, token_type):
     with pytest.raises(ValueError, match=message):
-        encode(Given(), token_type, 'image', tokens)
+        encode(Given(tokens), token_type, 'image', PIXELS)
 
 
 def test_a_grid_after_cls_and_boxes_without_are_taken():
@@ -57,7 +63,59 @@ def test_a_grid_after_cls_and_boxes_without_are_taken():
         Tokens(PATCHES, grid_size=(1, 11)),
         Tokens(PATCHES, torch.rand(2, 12) < 0.5, boxes=torch.rand(2, 12, 4)),
     ):
-        assert encode(Given(), None, 'image', tokens) is tokens
+        assert encode(Given(tokens), None, 'image', PIXELS) is tokens
+
+
+WORDS = torch.arange(12) < torch.tensor([[12], [7]])
+
+
+@pytest.mark.parametrize(
+    ('mask', 'message'),
+    [
+        (None, 'Given makes tokens without an attention_mask, so that padding counts as words'),
+        (~WORDS, 'Given makes an attention_mask that is False for the first token .* inverted'),
+    ],
+)
+def test_a_text_encoder_that_shows_padding_is_refused(mask, message):
+    with pytest.raises(ValueError, match=message):
+        encode(Given(Tokens(PATCHES, mask)), None, 'text', WORDS.long(), WORDS)
+
+
+@pytest.mark.parametrize('mask', [WORDS, WORDS & (torch.arange(12) != 3), WORDS | True])
+def test_a_text_encoder_may_hide_words_and_make_tokens_that_are_no_words(mask):
+    tokens = Tokens(PATCHES, mask)
+    assert encode(Given(tokens), None, 'text', WORDS.long(), WORDS) is tokens
+
+
+class Plain(nn.Module):
+    """Neither an encoder nor a position."""
+
+    def __init__(self, **_):
+        super().__init__()
+
+
+class Wide(Given):
+    """An encoder that does not say how wide its tokens are."""
+
+    embed_dims = None
+
+    def __init__(self, **_):
+        super().__init__()
+
+
+@pytest.mark.parametrize(
+    ('part', 'kind', 'message'),
+    [
+        ('image_encoder', Plain, r"backbone\.image_encoder\.type='Plain' is no Encoder: extend"),
+        ('text_encoder', Wide, r'backbone\.text_encoder: Wide has embed_dims=None, expected a wh'),
+        ('position', Plain, r"backbone\.position\.type='Plain' is no position: extend NoPosition"),
+    ],
+)
+def test_a_part_of_another_kind_is_named_when_the_model_is_built(config, part, kind, message):
+    options = config('none', ('itc', 'itm'))
+    options['backbone'][part] = dict(type=kind)
+    with pytest.raises(ConfigError, match=message):
+        MODELS.build(options)
 
 
 class Words(BertTextEncoder):
@@ -113,6 +171,38 @@ def test_a_text_encoder_of_shorter_texts_than_the_preprocessor_cuts_is_an_error(
     tiny = config('none')
     tiny['backbone']['text_encoder']['type'] = Short
     with pytest.raises(ValueError, match=r'preprocessor\.max_length=8, .* has 7 positions'):
+        MODELS.build(tiny)
+
+
+class Around(Given):
+    """A text encoder around a model of transformers, of which it says nothing."""
+
+    has_cls, embed_dims, vocab_size = True, 32, 40
+
+    def __init__(self, config):
+        super().__init__()
+        self.model = BertTextEncoder(config).bert
+
+
+def test_the_positions_of_a_model_in_a_text_encoder_count(config):
+    tiny = config('none', ('itc', 'itm'))
+    tiny['backbone']['text_encoder']['type'] = Around
+    MODELS.build(tiny)
+    tiny['backbone']['text_encoder']['config']['max_position_embeddings'] = 7
+    with pytest.raises(ValueError, match=r'preprocessor\.max_length=8, .* has 7 positions'):
+        MODELS.build(tiny)
+
+
+class Miscounted(BertTextEncoder):
+    """A text encoder that counts more words than it has vectors of."""
+
+    vocab_size = 41
+
+
+def test_words_without_a_vector_are_refused_by_mlm(config):
+    tiny = config('none', ('itc', 'itm', 'mlm'))
+    tiny['backbone']['text_encoder']['type'] = Miscounted
+    with pytest.raises(ValueError, match='Miscounted has vocab_size=41 and word_embeddings of 40'):
         MODELS.build(tiny)
 
 

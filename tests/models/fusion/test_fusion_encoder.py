@@ -417,6 +417,14 @@ def factors(*shape, width=WIDTH):
             dict(terms=CrossTerms(bias=torch.zeros(2, 1, 10, 6))),
             r'.bias has the shape \(2, 1, 10, 6\), expected \(2 or 1, 2 or 1, 6, 10\)',
         ),
+        (  # as scaled_dot_product_attention takes it; it would be added as 0 and 1
+            dict(terms=CrossTerms(bias=torch.zeros(2, 1, 6, 10) > 0)),
+            r"Wrong.cross_terms\('text'\).bias is a mask of torch.bool, and a bias is added",
+        ),
+        (
+            dict(bias=torch.zeros(1, 2, 10, 10) > 0),
+            'Wrong.self_bias is a mask of torch.bool, .* -inf where not',
+        ),
     ],
 )
 def test_what_a_position_of_a_plug_in_returns_is_checked(tokens, wrong, message):

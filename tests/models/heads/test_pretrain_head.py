@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from xmodal.models.fusion import FusionRequest
 from xmodal.models.heads import PretrainHead, PretrainHeads
+from xmodal.models.heads.pretrain_head import by_match
 from xmodal.registry import MODELS
 
 SIZES = dict(embed_dims=8, vocab_size=40, patch_size=4)
@@ -120,6 +122,93 @@ def test_a_loss_without_a_name_is_refused():
     message = r"model\.heads\.mine: the loss of Bare returned Tensor, .*'loss_mine'"
     with pytest.raises(ValueError, match=message.replace("'", '"')):
         PretrainHeads(dict(mine=dict(type=Bare)), SIZES).loss(None, None)
+
+
+class Requesting(PretrainHead):
+    """Requests pairs, and does nothing with them."""
+
+    def request_fusion(self, model, step):
+        return step
+
+
+class Fusing(Requesting):
+    """Has a loss of what it requested."""
+
+    def fused_loss(self, model, step, request, fused):
+        return {'loss_fusing': torch.zeros(())}
+
+
+def test_a_head_that_requests_pairs_without_a_loss_of_them_is_refused():
+    message = r'model\.heads\.mine: Requesting has no method fused_loss\(model, step, request, f'
+    with pytest.raises(ValueError, match=message):
+        PretrainHeads(dict(mine=dict(type=Requesting)), SIZES)
+
+
+PAIRS, WORDS = torch.zeros(3, 2, dtype=torch.int64), torch.zeros(3, 1, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    ('request_', 'message'),
+    [
+        ((PAIRS, WORDS), r'returned tuple, expected FusionRequest\(image, text, pairs, words\)'),
+        (FusionRequest(None, None, PAIRS.T, WORDS), r'returned pairs \(2, 3\) of torch.int64, w'),
+        (FusionRequest(None, None, PAIRS, WORDS[:, 0]), r'words \(3,\) of .*, expected \(P, 2\)'),
+        (FusionRequest(None, None, PAIRS, WORDS[:2]), r'words \(2, 1\) of .* and \(P, W\), int64'),
+        (FusionRequest(None, None, PAIRS > 0, WORDS), r'pairs \(3, 2\) of torch.bool'),
+    ],
+)
+def test_a_request_that_cannot_be_fused_is_refused(request_, message):
+    heads = PretrainHeads(dict(mine=dict(type=Fusing)), SIZES)
+    with pytest.raises(ValueError, match=rf'model\.heads\.mine: Fusing.request_fusion .*{message}'):
+        heads.loss(None, request_)
+
+
+class Valued(PretrainHead):
+    """Returns what the step is."""
+
+    def loss(self, model, step):
+        return step
+
+
+def test_a_head_whose_values_are_not_added_up_is_refused():
+    """Its objective would never be trained, and the log would show it."""
+    heads = PretrainHeads(dict(mine=dict(type=Valued)), SIZES)
+    value = torch.ones((), requires_grad=True)
+    with pytest.raises(ValueError, match=r"heads\.mine trains nothing: .*\['contrast'\].*'loss_mi"):
+        heads.loss(None, {'contrast': value})
+    assert heads.loss(None, {'loss_mine': value, 'scale': value}) == {
+        'loss_mine': value,
+        'scale': value,
+    }
+    assert heads.loss(None, {'accuracy': value.detach()}) == {'accuracy': value}
+
+
+def test_a_value_that_is_a_number_is_refused():
+    heads = PretrainHeads(dict(mine=dict(type=Valued)), SIZES)
+    message = r"heads\.mine: 'accuracy' of its loss is float, expected a tensor, without \.item"
+    with pytest.raises(ValueError, match=message):
+        heads.loss(None, {'loss_mine': torch.zeros(()), 'accuracy': 0.5})
+    with pytest.raises(ValueError, match=r"mine: 'right' of its loss is of torch\.bool, expected"):
+        heads.loss(None, {'loss_mine': torch.zeros(()), 'right': torch.tensor([True, False])})
+
+
+MATCHED = torch.tensor([True, False, True])
+
+
+@pytest.mark.parametrize(
+    ('figures', 'message'),
+    [
+        ({'cosine': torch.ones(3, 1)}, r": 'cosine' is \(3, 1\), expected \(3,\), a figure of eac"),
+        ({'cosine': torch.ones(())}, r": 'cosine' is \(\), expected \(3,\)"),
+        ({'cosine': 0.5}, r": 'cosine' is float, expected \(3,\)"),
+        ({'loss_cosine': torch.ones(3)}, ": 'loss_cosine' has 'loss' in its name, and would be a"),
+        (None, ' returned NoneType, expected figures by name'),
+    ],
+)
+def test_figures_of_a_position_that_are_none_of_pairs_are_refused(figures, message):
+    """A column would be multiplied by the number of pairs, and a loss be trained."""
+    with pytest.raises(ValueError, match=rf'position\.statistics{message}'):
+        by_match(figures, MATCHED)
 
 
 def test_a_head_that_is_none_is_left_out_and_no_head_at_all_is_refused():

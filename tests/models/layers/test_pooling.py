@@ -4,9 +4,11 @@ import math
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.functional import softmax
 
-from xmodal.models.layers import GPOPooling
+from xmodal.errors import ConfigError
+from xmodal.models.layers import GPOPooling, build_pooling, pool
 from xmodal.registry import MODELS
 
 WIDTH = 6
@@ -106,3 +108,36 @@ def test_the_weights_of_gpo_learn_and_sum_to_1(sets):
 def test_an_odd_width_of_the_sine_encoding_is_a_clear_error():
     with pytest.raises(ValueError, match='position_dims=7, expected an even number'):
         GPOPooling(WIDTH, position_dims=7)
+
+
+class Own(nn.Module):
+    """A pooling of a plug-in, which makes of the tokens what it is told."""
+
+    def __init__(self, embed_dims, make, out_dims=WIDTH):
+        super().__init__()
+        self.make, self.out_dims = make, out_dims
+
+    def forward(self, embeddings, attention_mask):
+        return self.make(embeddings)
+
+
+@pytest.mark.parametrize(
+    ('make', 'found'),
+    [
+        (lambda x: x.mean(0), r'\(7, 6\)'),
+        (lambda x: x.mean(1, keepdim=True), r'\(3, 1, 6\)'),
+        (lambda x: x.flatten(1), r'\(3, 42\)'),
+        (lambda x: x.max(1), 'max'),
+    ],
+)
+def test_what_is_not_one_vector_a_set_is_refused(sets, make, found):
+    pooling = build_pooling(dict(type=Own, make=make), WIDTH, 'backbone.image_pooling')
+    with pytest.raises(ValueError, match=rf'Own makes {found} of tokens .*, expected \(3, 6\): a'):
+        pool(pooling, *sets)
+
+
+def test_a_pooling_that_does_not_say_its_width_is_refused():
+    config = dict(type=Own, make=None, out_dims=None)
+    message = r"backbone\.text_pooling\.type='Own' has no out_dims, the width of the vector"
+    with pytest.raises(ConfigError, match=message):
+        build_pooling(config, WIDTH, 'backbone.text_pooling')

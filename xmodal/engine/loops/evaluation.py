@@ -41,6 +41,7 @@ def embedding_of(encoded: Encoded, model: nn.Module, loop: str) -> Tensor:
 
     Raises:
         ConfigError: when the model gives no embeddings.
+        ValueError: when they are not normalised.
     """
     embedding = getattr(encoded, 'embedding', None)
     if embedding is None:
@@ -48,4 +49,5 @@ def embedding_of(encoded: Encoded, model: nn.Module, loop: str) -> Tensor:
             f'{loop} compares embeddings, and {type(model).__name__} has none: use a model with a '
             'contrastive objective'
         )
+    encoded.require_unit_length(model)
     return embedding.float()

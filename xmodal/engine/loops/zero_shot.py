@@ -69,7 +69,7 @@ class ZeroShotLoop(EvaluationLoop):
         for batch in self.batches('classifying'):
             prepared = model.data_preprocessor(batch, False)
             inputs, samples = prepared['inputs'], prepared['data_samples']
-            images = model.encode_image(inputs.images).embedding.float()
+            images = embedding_of(model.encode_image(inputs.images), model, 'ZeroShotLoop')
             for sample, scores in zip(samples, images @ classes.T, strict=True):
                 sample.scores = scores.cpu()
             self.evaluator.process(samples, batch)

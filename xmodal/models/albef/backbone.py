@@ -8,9 +8,8 @@ from xmodal.errors import ConfigError
 from xmodal.models.backbones import BertTextEncoder
 from xmodal.models.base import CrossModalBackbone, encode
 from xmodal.models.fusion import FusionEncoder
-from xmodal.models.layers import make_projection
+from xmodal.models.layers import build_pooling, make_projection, pool
 from xmodal.models.necks import EMDE
-from xmodal.registry import MODELS
 from xmodal.structures import Encoded, Fused, Relation, Tokens
 
 
@@ -185,7 +184,7 @@ def _build_pooling(key: str, config: dict | None, embed_dims: int) -> nn.Module 
     """
     if config is None:
         return None
-    pooling = MODELS.build({**config, 'embed_dims': embed_dims})
+    pooling = build_pooling(config, embed_dims, f'backbone.{key}')
     if isinstance(pooling, EMDE):
         raise ValueError(
             f"backbone.{key}.type='EMDE' is a static sketch, which stops the gradient of a "
@@ -205,5 +204,5 @@ def _project(
         else:
             first = int(has_cls)
             mask = None if mask is None else mask[:, first:]
-            pooled = pooling(embeddings[:, first:].float(), mask)
+            pooled = pool(pooling, embeddings[:, first:].float(), mask)
         return normalize(projection(pooled), dim=-1)

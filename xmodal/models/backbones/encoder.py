@@ -5,6 +5,8 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
 
+from xmodal.errors import ConfigError
+from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
 
 _BLOCK = re.compile(r'(?:^|\.)(?:blocks|layers?|h)\.(\d+)\.')  # GPT-2's are called h
@@ -97,3 +99,29 @@ class Encoder(nn.Module, ABC):
             layer = block or (0 if is_before else blocks + 1)
             distances[name] = blocks + 1 - layer
         return distances
+
+
+def build_encoder(config: dict, key: str) -> Encoder:
+    """The encoder of a config.
+
+    Args:
+        config: of an :class:`Encoder`.
+        key: of the config, for errors.
+
+    Raises:
+        ConfigError: when the class is no encoder, or does not say how wide its tokens are.
+    """
+    encoder = MODELS.build(config)
+    name = type(encoder).__name__
+    if not isinstance(encoder, Encoder):
+        raise ConfigError(
+            f"{key}.type='{name}' is no Encoder: extend xmodal.models.backbones.Encoder, by "
+            'embed() and encode() (docs/plugins.md)'
+        )
+    width = getattr(encoder, 'embed_dims', None)
+    if not isinstance(width, int):
+        raise ConfigError(
+            f'{key}: {name} has embed_dims={width}, expected a whole number, the width of its '
+            'tokens: set self.embed_dims in __init__'
+        )
+    return encoder

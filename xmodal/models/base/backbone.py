@@ -3,13 +3,15 @@
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from xmodal import functional as F
 from xmodal.errors import ConfigError
-from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.backbones.encoder import Encoder, build_encoder
+from xmodal.models.necks.position import NoPosition
 from xmodal.models.necks.token_type import TokenTypeEmbedding
 from xmodal.registry import MODELS
-from xmodal.structures import Tokens
+from xmodal.structures import Regions, Tokens
 
 
 class CrossModalBackbone(nn.Module):
@@ -27,7 +29,8 @@ class CrossModalBackbone(nn.Module):
 
     Raises:
         ValueError: when the three encoders differ in width.
-        ConfigError: when the text encoder does not say how many words it knows.
+        ConfigError: when an encoder or the position extends another class than those of their
+            kind, or the text encoder does not say how many words it knows.
     """
 
     def __init__(
@@ -41,8 +44,8 @@ class CrossModalBackbone(nn.Module):
         text_adapter: dict | None = None,
     ) -> None:
         super().__init__()
-        self.image_encoder = MODELS.build(image_encoder)
-        self.text_encoder = MODELS.build(text_encoder)
+        self.image_encoder = build_encoder(image_encoder, 'backbone.image_encoder')
+        self.text_encoder = build_encoder(text_encoder, 'backbone.text_encoder')
         self.fusion = MODELS.build(fusion)
         width = self.fusion.embed_dims
         self.image_adapter = _build_adapter(image_adapter, self.image_encoder, width)
@@ -73,6 +76,12 @@ class CrossModalBackbone(nn.Module):
             )
         sizes = {name: getattr(self.fusion, name) for name in ('depth', 'embed_dims', 'num_heads')}
         self.position = MODELS.build({**position, **sizes})
+        if not isinstance(self.position, NoPosition):
+            raise ConfigError(
+                f"backbone.position.type='{type(self.position).__name__}' is no position: extend "
+                'NoPosition, whose methods do nothing, and override those that you need '
+                '(docs/plugins.md)'
+            )
         encoders = self.image_encoder, self.text_encoder
         self.token_type = build_token_type(token_type, width, *encoders)
 
@@ -159,18 +168,26 @@ def encode(
         tokens = encoder.encode(_add_type(encoder.embed(*inputs), token_type, modality))
     else:
         tokens = encoder(*inputs)
-    if unfit := _what_is_unfit(tokens):
+    unfit = _what_is_unfit(tokens, encoder.embed_dims, inputs[0])
+    if not unfit and modality == 'text':
+        unfit = _how_padding_shows(tokens.attention_mask, inputs[1])
+    if unfit:
         raise ValueError(f'{type(encoder).__name__} makes {unfit}')
     return _add_type(tokens, token_type, modality) if place == 'post_encoder' else tokens
 
 
-def _what_is_unfit(tokens: Tokens) -> str | None:
+def _what_is_unfit(tokens: Tokens, embed_dims: int, items: Tensor | Regions) -> str | None:
     """What a fusion encoder does not take of an encoder's tokens, and what it expects."""
     if not isinstance(tokens, Tokens):
         return f'{type(tokens).__name__}, expected Tokens(embeddings, attention_mask, …)'
     shape, mask, grid_size = tokens.embeddings.shape, tokens.attention_mask, tokens.grid_size
     if len(shape) != 3:
         return f'tokens of shape {tuple(shape)}, expected (B, L, D)'
+    if shape[2] != embed_dims:
+        return f'tokens {shape[2]} wide, expected {embed_dims}, its embed_dims'
+    count = (items.features if isinstance(items, Regions) else items).shape[0]
+    if shape[0] != count:
+        return f'tokens of shape {tuple(shape)} of {count} images or texts, expected (B, L, D)'
     if mask is not None and (mask.dtype != torch.bool or mask.shape != shape[:2]):
         return (
             f'an attention_mask of {mask.dtype} and shape {tuple(mask.shape)}, expected torch.bool '
@@ -181,6 +198,26 @@ def _what_is_unfit(tokens: Tokens) -> str | None:
             f'{shape[1]} tokens of a grid of {grid_size[0]} x {grid_size[1]} patches, expected '
             f'{1 + math.prod(grid_size)}, [CLS] and the patches: put a [CLS] before them, or give '
             'them boxes in place of a grid_size'
+        )
+    return None
+
+
+def _how_padding_shows(mask: Tensor | None, given: Tensor) -> str | None:
+    """What is wrong with the mask of a text encoder, whose inputs have the mask ``given``, (B, N).
+
+    Padding that counts as words is no error anywhere: a text gets another embedding beside a longer
+    one.
+    """
+    if mask is None:
+        return (
+            'tokens without an attention_mask, so that padding counts as words: hand on that of '
+            'the inputs, or, if none of the tokens is padding, one that is True'
+        )
+    # The mask of the inputs is right, and a GPU is not waited for.
+    if mask is not given and not F.is_exporting() and not mask[:, 0].all():
+        return (
+            'an attention_mask that is False for the first token of a text, which is real: is it '
+            'inverted, as that of nn.TransformerEncoder? Expected True for real tokens'
         )
     return None
 

@@ -51,11 +51,23 @@ class MomentumModel(CrossModalModel):
         return nn.ModuleDict({name: self.get_submodule(path) for name, path in paths.items()})
 
     def teacher_of(self, module: nn.Module) -> nn.Module:
-        """The teacher's copy of a module."""
+        """The teacher's copy of a module.
+
+        Raises:
+            ValueError: when there is no teacher, or it has no copy of the module.
+        """
+        if self.teacher is None:
+            raise ValueError(
+                f'{type(module).__name__} asks for its copy in the momentum teacher, and the model '
+                'has none: set model.momentum, or ask only `if model.teacher`'
+            )
         for name, path in self.momentum_modules().items():
             if self.get_submodule(path) is module:
                 return self.teacher.module[name]
-        raise KeyError(f'the momentum teacher has no copy of this {type(module).__name__}')
+        raise ValueError(
+            f'the momentum teacher has no copy of this {type(module).__name__}: a head says '
+            'has_teacher = True in its class'
+        )
 
     def init_weights(self) -> None:
         """Loads pretrained weights where the config names some, and makes the teacher equal."""

@@ -207,8 +207,8 @@ def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:
         )
     if words > known:
         raise ValueError(
-            f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: '
-            'raise it, or name the vocabulary that belongs to the text encoder'
+            f'the tokenizer has {words} words but text_encoder.config.vocab_size is {known}: raise '
+            'it, or name the vocabulary that belongs to the text encoder'
         )
     tokenizer = getattr(preprocessor, 'tokenizer', None)
     if tokenizer is None or not getattr(text_encoder, 'is_named', False):
@@ -235,11 +235,12 @@ def fills_table(words: int, rows: int) -> bool:
 
 
 def _num_positions(text_encoder: nn.Module) -> int | None:
-    """The tokens that a text may have at most; None for any number."""
+    """The tokens of a text at most, by the encoder or a model in it; None for any number."""
     if (own := getattr(text_encoder, 'max_length', None)) is not None:
         return own
-    config = getattr(text_encoder, 'config', None)
-    positions = getattr(config, 'max_position_embeddings', None)
+    configs = (getattr(module, 'config', None) for module in text_encoder.modules())
+    counts = (getattr(config, 'max_position_embeddings', None) for config in configs)
+    positions = next((count for count in counts if count is not None), None)
     if positions is None:
         return None
     for name, module in text_encoder.named_modules():

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from xmodal.models.backbones.encoder import build_encoder
 from xmodal.models.backbones.frozen import FrozenTeacher
 from xmodal.models.base import CrossModalModel, build_token_type, check_vocabulary, encode
 from xmodal.models.emkum.shared_block import SharedBlock
@@ -66,8 +67,8 @@ class EmkumModel(CrossModalModel):
         teacher: dict | None = None,
     ) -> None:
         super().__init__(data_preprocessor)
-        self.image_encoder = MODELS.build(image_encoder)
-        self.text_encoder = MODELS.build(text_encoder)
+        self.image_encoder = build_encoder(image_encoder, 'model.image_encoder')
+        self.text_encoder = build_encoder(text_encoder, 'model.text_encoder')
         check_vocabulary(self.data_preprocessor, self.text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
         if widths[0] != widths[1]:

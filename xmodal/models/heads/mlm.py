@@ -83,7 +83,12 @@ class MLMHead(PretrainHead):
                 f'{type(encoder).__name__} has no word_embeddings (vocab_size, width): set '
                 'heads.mlm=None, or give it some'
             )
-        words = encoder.word_embeddings.shape[1]
+        known, words = encoder.word_embeddings.shape
+        if known != self.vocab_size:
+            raise ValueError(
+                f'backbone.text_encoder: {type(encoder).__name__} has vocab_size={self.vocab_size} '
+                f'and word_embeddings of {known} words, expected one number'
+            )
         if fused != words:
             raise ValueError(
                 f'heads.mlm compares fused words, {fused} wide (fusion.embed_dims), with the word '

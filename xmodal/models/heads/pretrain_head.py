@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 
 from xmodal.arguments import accepted_parameters
-from xmodal.models.fusion import FusionRequest, fuse_requests
+from xmodal.models.fusion import FusionRequest, fuse_requests, what_is_unfit
 from xmodal.registry import MODELS
 from xmodal.structures import Fused, LxmertStep, PretrainStep, Shown
 
@@ -99,11 +99,15 @@ class PretrainHeads(nn.ModuleDict):
 
         Raises:
             ValueError: when two heads log a value of the same name, or one logs ``loss``, the name
-                of the sum of all.
+                of the sum of all, or trains nothing, or requests no pairs of tokens.
         """
         heads = {name: head for name, head in self.items() if name in self.active}
         asked = {name: head.request_fusion(model, step) for name, head in heads.items()}
         requests = {name: request for name, request in asked.items() if request is not None}
+        for name, request in requests.items():
+            if unfit := what_is_unfit(request):
+                kind = type(heads[name]).__name__
+                raise ValueError(f'model.heads.{name}: {kind}.request_fusion returned {unfit}')
         results = fuse_requests(model.backbone, list(requests.values())) if requests else []
         fused = dict(zip(requests, results, strict=True))
         values: dict[str, Tensor] = {}
@@ -117,6 +121,7 @@ class PretrainHeads(nn.ModuleDict):
                     f'model.heads.{name}: the loss of {type(head).__name__} returned '
                     f'{type(of_head).__name__}, expected values by name, as {{"loss_{name}": …}}'
                 )
+            _check_values(name, of_head)
             if clash := (values.keys() | {'loss'}) & of_head.keys():
                 raise ValueError(
                     f'model.heads.{name} logs {sorted(clash)}, as another head or the sum of all '
@@ -144,13 +149,43 @@ def _build_head(
             f'model.heads.{name}: {type(head).__name__} is no PretrainHead, whose '
             'loss(model, step) is called in pre-training (docs/plugins.md)'
         )
-    own = type(head)
-    if own.loss is PretrainHead.loss and own.fused_loss is PretrainHead.fused_loss:
+    if missing := _missing_method(type(head)):
         raise ValueError(
-            f'model.heads.{name}: {own.__name__} has no method loss(model, step), which returns '
-            'values by name (docs/plugins.md)'
+            f'model.heads.{name}: {type(head).__name__} has no method {missing}: a head has '
+            'loss(model, step), which returns values by name, or both request_fusion(model, step) '
+            'and fused_loss(model, step, request, fused) (docs/plugins.md)'
         )
     return head
+
+
+def _missing_method(kind: type[PretrainHead]) -> str | None:
+    methods = ('loss', 'request_fusion', 'fused_loss')
+    own = {name for name in methods if getattr(kind, name) is not getattr(PretrainHead, name)}
+    if 'request_fusion' in own:
+        return None if 'fused_loss' in own else 'fused_loss(model, step, request, fused)'
+    return None if 'loss' in own else 'loss(model, step)'
+
+
+def _check_values(name: str, values: Mapping[str, Tensor]) -> None:
+    """Refuses values of a head that nothing adds up, or that are no tensors."""
+    for key, value in values.items():
+        if not isinstance(value, Tensor | list):  # MMEngine adds up lists of tensors
+            raise ValueError(
+                f"model.heads.{name}: '{key}' of its loss is {type(value).__name__}, expected a "
+                'tensor, without .item()'
+            )
+        if isinstance(value, Tensor) and not value.is_floating_point():
+            raise ValueError(
+                f"model.heads.{name}: '{key}' of its loss is of {value.dtype}, expected numbers of "
+                'which a mean can be taken: .float()'
+            )
+    has_gradient = any(isinstance(x, Tensor) and x.requires_grad for x in values.values())
+    if has_gradient and not any('loss' in key for key in values):
+        raise ValueError(
+            f"model.heads.{name} trains nothing: none of its values, {list(values)}, has 'loss' in "
+            f"its name, and only those are added up. Call it 'loss_{name}', and detach() a value "
+            'that is only logged'
+        )
 
 
 def by_match(
@@ -162,7 +197,26 @@ def by_match(
         figures: of each pair, (B,) by name, as a position's ``statistics``.
         matched: (B,) bool.
         counts: (B,) bool, False for a pair that stands for none; None where all count.
+
+    Raises:
+        ValueError: when a figure is not one number a pair, or its name would make it a loss.
     """
+    if not isinstance(figures, Mapping):
+        raise ValueError(
+            f'position.statistics returned {type(figures).__name__}, expected figures by name'
+        )
+    for name, figure in figures.items():
+        if not isinstance(figure, Tensor) or figure.shape != matched.shape:
+            found = tuple(figure.shape) if isinstance(figure, Tensor) else type(figure).__name__
+            raise ValueError(
+                f"position.statistics: '{name}' is {found}, expected {tuple(matched.shape)}, a "
+                'figure of each pair'
+            )
+        if 'loss' in name:
+            raise ValueError(
+                f"position.statistics: '{name}' has 'loss' in its name, and would be added to the "
+                'losses: statistics are only logged. A head makes a loss'
+            )
     mismatched = ~matched if counts is None else ~matched & counts
     return {
         # Without an index, which a GPU would be waited for.

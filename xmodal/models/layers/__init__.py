@@ -6,7 +6,14 @@ from xmodal.models.layers.conv_stem import ConvStem
 from xmodal.models.layers.encoder_layer import EncoderLayer
 from xmodal.models.layers.feed_forward import FeedForward
 from xmodal.models.layers.init import init_linear
-from xmodal.models.layers.pooling import GPOPooling, MaxPooling, MeanMaxPooling, MeanPooling
+from xmodal.models.layers.pooling import (
+    GPOPooling,
+    MaxPooling,
+    MeanMaxPooling,
+    MeanPooling,
+    build_pooling,
+    pool,
+)
 from xmodal.models.layers.post_norm import PostNormBlock
 from xmodal.models.layers.projection import make_projection
 from xmodal.models.layers.running_statistics import move_statistics
@@ -24,7 +31,9 @@ __all__ = [
     'MeanPooling',
     'PostNormBlock',
     'TokenAdapter',
+    'build_pooling',
     'init_linear',
     'make_projection',
     'move_statistics',
+    'pool',
 ]

@@ -10,7 +10,45 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from xmodal.errors import ConfigError
 from xmodal.registry import MODELS
+
+
+def build_pooling(config: dict, embed_dims: int, key: str) -> nn.Module:
+    """The pooling of a config.
+
+    Args:
+        config: without ``embed_dims``.
+        embed_dims: D, the width of the tokens.
+        key: of the config, for errors.
+
+    Raises:
+        ConfigError: when it does not say how wide its vector is.
+    """
+    pooling = MODELS.build({**config, 'embed_dims': embed_dims})
+    if not isinstance(getattr(pooling, 'out_dims', None), int):
+        raise ConfigError(
+            f"{key}.type='{type(pooling).__name__}' has no out_dims, the width of the vector that "
+            'it makes: set self.out_dims in __init__ (docs/plugins.md)'
+        )
+    return pooling
+
+
+def pool(pooling: nn.Module, embeddings: Tensor, attention_mask: Tensor | None) -> Tensor:
+    """One vector a set, (B, ``out_dims``).
+
+    Raises:
+        ValueError: when the pooling makes something else of the sets.
+    """
+    pooled = pooling(embeddings, attention_mask)
+    expected = embeddings.shape[0], pooling.out_dims
+    if not isinstance(pooled, Tensor) or pooled.shape != expected:
+        found = tuple(pooled.shape) if isinstance(pooled, Tensor) else type(pooled).__name__
+        raise ValueError(
+            f'{type(pooling).__name__} makes {found} of tokens {tuple(embeddings.shape)}, expected '
+            f'{expected}: a vector of out_dims={pooling.out_dims} numbers a set'
+        )
+    return pooled
 
 
 class DimensionwisePooling(nn.Module):

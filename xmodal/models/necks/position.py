@@ -11,6 +11,7 @@ A position may act at four points, all of them optional:
 :class:`NoPosition` does nothing at any of them; a plug-in overrides what it needs.
 """
 
+import torch
 from torch import Tensor, nn
 
 from xmodal.registry import MODELS
@@ -118,6 +119,7 @@ def self_bias(position: NoPosition, layer: int, tokens: Tokens) -> Tensor | None
                 f'{type(position).__name__}.self_bias returned the shape {tuple(bias.shape)}, '
                 f'expected ({batch} or 1, {heads}, {length}, {length}): pairs, heads, queries, keys'
             )
+        _refuse_mask(f'{type(position).__name__}.self_bias', bias)
     return bias
 
 
@@ -162,7 +164,16 @@ def cross_terms(
             f'{name}.bias has the shape {tuple(terms.bias.shape)}, expected ({pairs} or 1, '
             f'{position.num_heads} or 1, {length}, {context}): pairs, heads, queries, keys'
         )
+    _refuse_mask(f'{name}.bias', terms.bias)
     return terms
+
+
+def _refuse_mask(name: str, bias: Tensor | None) -> None:
+    if bias is not None and bias.dtype == torch.bool:
+        raise ValueError(
+            f'{name} is a mask of torch.bool, and a bias is added to the logits: give numbers, 0 '
+            "where a query may attend and -inf where not. Padding is the layer's to hide"
+        )
 
 
 def _check_low_rank(

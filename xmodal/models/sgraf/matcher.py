@@ -5,7 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from xmodal.models.base import CrossModalModel, check_vocabulary
+from xmodal.models.backbones.encoder import build_encoder
+from xmodal.models.base import CrossModalModel, check_vocabulary, encode
 from xmodal.models.sgraf.all_pairs import score_all_pairs
 from xmodal.models.sgraf.narrow import narrow, require_directions
 from xmodal.models.sgraf.some_pairs import score_pairs
@@ -40,8 +41,8 @@ class ImageTextMatcher(CrossModalModel):
     ) -> None:
         super().__init__(data_preprocessor)
         text_encoder = self._with_vocabulary(text_encoder)
-        self.image_encoder = MODELS.build(image_encoder)
-        self.text_encoder = MODELS.build(text_encoder)
+        self.image_encoder = build_encoder(image_encoder, 'model.image_encoder')
+        self.text_encoder = build_encoder(text_encoder, 'model.text_encoder')
         check_vocabulary(self.data_preprocessor, self.text_encoder)
         widths = self.image_encoder.embed_dims, self.text_encoder.embed_dims
         kind = similarity.get('type')
@@ -76,11 +77,11 @@ class ImageTextMatcher(CrossModalModel):
 
     def encode_image(self, regions: Regions) -> Tokens:
         """Regions to tokens (B, R, D)."""
-        return self.image_encoder(regions)
+        return encode(self.image_encoder, None, 'image', regions)
 
     def encode_text(self, input_ids: Tensor, attention_mask: Tensor) -> Tokens:
         """(T, L) words to tokens (T, L, D)."""
-        return self.text_encoder(input_ids, attention_mask)
+        return encode(self.text_encoder, None, 'text', input_ids, attention_mask)
 
     def score_all_pairs(self, images: Tokens, texts: PackedTexts, **options) -> Tensor:
         """Logits of a whole test set, (I, T); see :func:`.all_pairs.score_all_pairs`."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from xmodal import functional as F
-from xmodal.models.layers import make_projection
+from xmodal.models.layers import build_pooling, make_projection, pool
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
@@ -48,8 +48,8 @@ class PooledSimilarity(PairwiseSimilarity):
         image_dims, text_dims = (
             (embed_dims, embed_dims) if isinstance(embed_dims, int) else embed_dims
         )
-        self.image_pooling = MODELS.build({**image_pooling, 'embed_dims': image_dims})
-        self.text_pooling = MODELS.build({**text_pooling, 'embed_dims': text_dims})
+        self.image_pooling = build_pooling(image_pooling, image_dims, 'similarity.image_pooling')
+        self.text_pooling = build_pooling(text_pooling, text_dims, 'similarity.text_pooling')
         widths = self.image_pooling.out_dims, self.text_pooling.out_dims
         self.image_proj, self.text_proj = (
             make_projection(width, proj_dims, hidden_dims, dropout) for width in widths
@@ -92,6 +92,6 @@ class PooledSimilarity(PairwiseSimilarity):
 
 
 def _vectors(tokens: Tokens, pooling: nn.Module, projection: nn.Module) -> Tensor:
-    pooled = pooling(tokens.embeddings, tokens.attention_mask)
+    pooled = pool(pooling, tokens.embeddings, tokens.attention_mask)
     with torch.autocast(pooled.device.type, enabled=False):
         return F.l2_normalize(projection(pooled.float()))
