@@ -41,7 +41,7 @@ def test_files_made_by_programs_are_neither_classes_nor_images(folders):
     assert (after.class_names, after.images) == (before.class_names, before.images)
 
 
-@pytest.mark.parametrize('suffix', ['tif', 'TIFF', 'gif', 'avif', 'webp', 'bmp'])
+@pytest.mark.parametrize('suffix', ['tif', 'TIFF', 'gif', 'avif', 'webp', 'bmp', 'jfif'])
 def test_images_of_all_formats_that_are_read_are_found(folders, suffix):
     (folders / f'val/n02/1.{suffix}').write_bytes(b'')
     dataset = ClassFolderDataset(str(folders / 'val'))
