@@ -79,6 +79,19 @@ def test_class_names_are_read_by_folder_or_in_the_order_of_the_folders(folders):
     assert ClassFolderDataset(root, write_names(folders, expected)).class_names == expected
 
 
+def test_a_name_of_two_folders_is_a_warning(folders, monkeypatch):
+    warned = []
+    monkeypatch.setattr(
+        'xmodal.datasets.class_folders.print_log', lambda text, *_: warned.append(text)
+    )
+    root = str(folders / 'val')
+    ClassFolderDataset(root, write_names(folders, ['crane', 'hen', 'shark']))
+    assert not warned
+    ClassFolderDataset(root, write_names(folders, ['crane', 'hen', 'crane']))
+    (warning,) = warned
+    assert "names.json: 1 names have several folders, for instance 'crane'" in warning
+
+
 def test_missing_folders_files_and_names_are_clear_errors(folders):
     root = str(folders / 'val')
     with pytest.raises(
