@@ -4,7 +4,7 @@ import logging
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mmengine.logging import print_log
@@ -62,6 +62,10 @@ class ClassFolderDataset(SampleDataset):
         self.class_names = (
             read_class_names(class_names, folder_names) if class_names else folder_names
         )
+
+    def image_paths(self) -> Iterable[str]:
+        """The images of all classes."""
+        return (path for path, _ in self.images)
 
     def __len__(self) -> int:
         return len(self.images)
