@@ -41,7 +41,7 @@ def test_files_made_by_programs_are_neither_classes_nor_images(folders):
     assert (after.class_names, after.images) == (before.class_names, before.images)
 
 
-@pytest.mark.parametrize('suffix', ['tif', 'TIFF', 'gif', 'avif', 'webp', 'bmp'])
+@pytest.mark.parametrize('suffix', ['tif', 'TIFF', 'gif', 'avif', 'webp', 'bmp', 'jfif'])
 def test_images_of_all_formats_that_are_read_are_found(folders, suffix):
     (folders / f'val/n02/1.{suffix}').write_bytes(b'')
     dataset = ClassFolderDataset(str(folders / 'val'))
@@ -77,6 +77,19 @@ def test_class_names_are_read_by_folder_or_in_the_order_of_the_folders(folders):
     expected = ['tench', 'shark', 'hen']
     assert ClassFolderDataset(root, by_folder).class_names == expected
     assert ClassFolderDataset(root, write_names(folders, expected)).class_names == expected
+
+
+def test_a_name_of_two_folders_is_a_warning(folders, monkeypatch):
+    warned = []
+    monkeypatch.setattr(
+        'xmodal.datasets.class_folders.print_log', lambda text, *_: warned.append(text)
+    )
+    root = str(folders / 'val')
+    ClassFolderDataset(root, write_names(folders, ['crane', 'hen', 'shark']))
+    assert not warned
+    ClassFolderDataset(root, write_names(folders, ['crane', 'hen', 'crane']))
+    (warning,) = warned
+    assert "names.json: 1 names have several folders, for instance 'crane'" in warning
 
 
 def test_missing_folders_files_and_names_are_clear_errors(folders):

@@ -36,7 +36,8 @@ def shards(tmp_path_factory):
     folder = tmp_path_factory.mktemp('shards')
     for shard in range(4):
         texts = (f'pair {shard} {index}'.encode() for index in range(5))
-        write_shard(folder / f'{shard:05}.tar', [{'jpg': IMAGE, 'txt': text} for text in texts])
+        suffix = 'jfif' if shard == 3 else 'jpg'
+        write_shard(folder / f'{shard:05}.tar', [{suffix: IMAGE, 'txt': text} for text in texts])
     return folder
 
 

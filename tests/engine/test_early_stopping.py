@@ -4,6 +4,8 @@ import pytest
 from mmengine.hooks import Hook
 from runs import train
 
+from xmodal.engine.hooks.early_stopping import EarlyStoppingHook
+from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
 SCORES = 1.0, 3.0, 2.0, 2.0, 2.0, 2.0, 2.0
@@ -47,3 +49,12 @@ def test_a_hook_that_is_new_to_a_run_begins_to_count(tiny_config):
     early = dict(type='EarlyStoppingHook', monitor='planned', rule='greater', patience=2)
     changes = {'resume': True, 'train_cfg.max_epochs': len(SCORES)}
     assert last_epoch(tiny_config, early, **changes) == 4
+
+
+def test_a_metric_that_the_validation_does_not_have_is_an_error():
+    metrics = {'mean_recall': 1.0, 'i2t/R@1': 2.0}
+    early = dict(monitor='mean_recal', rule='greater')
+    with pytest.raises(ConfigError, match="monitor='mean_recal', .* are mean_recall, i2t/R@1"):
+        EarlyStoppingHook(**early).after_val_epoch(None, metrics)
+    with pytest.warns(UserWarning, match='Skip early stopping'):
+        EarlyStoppingHook(strict=False, **early).after_val_epoch(None, metrics)

@@ -109,6 +109,11 @@ def test_positions_and_registers_of_other_libraries_do_not_decay():
             'position_embeddings', 'relative_attention_bias',
         },
         timm.models.VisionTransformer(**size): {'pos_embed', 'cls_token', 'reg_token'},
+        timm.models.swin_transformer.WindowAttention(8, 2, window_size=2): {
+            'relative_position_bias_table',
+        },
+        timm.models.fastvit.RepMixerBlock(8): {'gamma'},
+        timm.models.fastvit.AttentionBlock(32): {'gamma'},
     }  # fmt: skip
     for model, expected in models.items():
         undecayed = undecayed_names(model)
@@ -131,6 +136,12 @@ def test_positions_and_registers_of_other_libraries_do_not_decay():
 def test_vectors_of_several_layers_do_not_decay(position, expected):
     built = MODELS.build(dict(position, groups=2, depth=2, embed_dims=8, num_heads=2))
     assert undecayed_names(built) == expected
+
+
+def test_embeddings_of_places_do_not_decay():
+    position = dict(type='AbsoluteRelativePosition', depth=1, embed_dims=8, num_heads=2)
+    built = MODELS.build(position)
+    assert undecayed_names(built) == {name for name, _ in built.named_parameters()}
 
 
 def test_a_wrong_layer_decay_is_a_sentence(family_config):

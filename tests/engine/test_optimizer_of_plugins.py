@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from xmodal.engine.optim.constructor import NoDecayConstructor, layer_scales
+from xmodal.engine.optim.constructor import NoDecayConstructor, layer_scales, undecayed_names
 from xmodal.errors import ConfigError
 from xmodal.models.backbones import Encoder
 
@@ -96,6 +96,13 @@ def test_what_a_module_names_is_not_decayed():
     decays = {x: group['weight_decay'] for group in groups for x in group['params']}
     for name, parameter in model.named_parameters():
         assert decays[parameter] == (0.1 if name.endswith('weight') else 0.0), name
+
+
+@pytest.mark.parametrize('name', ['lookup_table', 'gamma', 'to_text_position'])
+def test_names_of_positions_and_scales_mean_nothing_in_a_plug_in(name):
+    model = Model(Own('blocks'))
+    model.head.register_parameter(name, nn.Parameter(torch.zeros(4, 8)))
+    assert f'head.{name}' not in undecayed_names(model)
 
 
 def test_a_name_of_no_parameter_is_a_sentence():

@@ -67,7 +67,7 @@ def heat_maps(page):
 def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run, few_curves):
     _, write = run
     first, last, default = write('--layer', '0'), write('--layer', '-1'), write()
-    assert '<h2>Skills' not in first
+    assert '<h2>Skills' not in first and '<p>1 epoch of training.' in first
     assert 'fusion layer 1 of 2' in first and 'fusion layer 2 of 2' in last
     assert len(heat_maps(first)) >= 8  # four texts, each as a whole and some of its words
     assert heat_maps(default) == heat_maps(first) != heat_maps(last)

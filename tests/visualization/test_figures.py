@@ -14,6 +14,7 @@ from xmodal.visualization.charts import (
     read_scalars,
 )
 from xmodal.visualization.figures import to_uri
+from xmodal.visualization.report import select_queries
 from xmodal.visualization.retrieval_examples import read_thumbnail
 
 
@@ -31,6 +32,11 @@ def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_p
         'mean_recall': [(2, 50.0)],
         'step': [(1, 1), (2, 2)],
     }
+
+
+def test_a_report_shows_no_query_twice():
+    assert [select_queries(size) for size in (1, 4, 5)] == [[0], [0, 1, 2, 3], [0, 1, 2, 3]]
+    assert select_queries(500) == [99, 199, 299, 399]
 
 
 def test_a_curve_of_three_epochs_has_no_ticks_between_them():

@@ -5,6 +5,7 @@ import re
 import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -203,6 +204,9 @@ def test_chance_recall_is_the_recall_of_random_rankings():
             recalls.append(sum(i in [text_to_image[t] for t in texts[:k]] for i in range(6)) / 6)
             recalls.append(min(k, 6) / 6 if k > 1 else float(images[0] == 0))
     assert chance_recall(rankings) == pytest.approx(100 * sum(recalls) / len(recalls), abs=1)
+    two = {'images': ['a', 'b'], 'texts': ['a', 'b'], 'text_to_image': [0, 1]}
+    with np.errstate(all='raise'):  # there are no ten texts
+        assert chance_recall(two) == pytest.approx(100 * 5 / 6)
 
 
 def test_the_report_has_no_external_files_and_marks_correct_matches(tiny_config):

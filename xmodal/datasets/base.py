@@ -3,7 +3,7 @@
 import logging
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +78,10 @@ class SampleDataset(SeededDataset, Dataset):
                             'data_prefix.image of the dataset:\n  ' + '\n  '.join(skipped)
                         ) from error
                     index = rng.randrange(len(self))
+
+    def image_paths(self) -> Iterable[str]:
+        """The images of all samples, each at least once; none where a subclass does not say."""
+        return ()
 
     def items_to_check(self, items: Sequence, num_training: int = 16) -> list:
         """Items whose images are checked when the dataset is built, evenly spaced.
@@ -213,6 +217,10 @@ class ImageFolder:
             self.has_absolute = True
             print_log(f'images are read by absolute paths, such as {path}', 'current')
         return Path(self.data_root, path)
+
+    def paths(self, names: Iterable[str]) -> Iterator[str]:
+        """The paths of millions of images, without a :class:`Path` for each."""
+        return (os.path.join(self.data_root, self.prefix, name) for name in names)
 
 
 def evenly_spaced(items: Sequence, count: int) -> list:

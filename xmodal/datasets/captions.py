@@ -84,6 +84,10 @@ class CaptionDataset(SampleDataset):
         """Options that change the index, in addition to the files and the reader's own values."""
         return {}
 
+    def image_paths(self) -> Iterable[str]:
+        """The images of the index."""
+        return self.image_root.paths(self.index.images)
+
     def __len__(self) -> int:
         return len(self.index.texts if self.by_caption else self.index.images)
 

@@ -1,9 +1,13 @@
 """Images in one folder per class, as in ImageNet."""
 
+import logging
 import os
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from mmengine.logging import print_log
 
 from xmodal.datasets.base import SampleDataset
 from xmodal.datasets.image_file import IMAGE_SUFFIXES
@@ -58,6 +62,10 @@ class ClassFolderDataset(SampleDataset):
         self.class_names = (
             read_class_names(class_names, folder_names) if class_names else folder_names
         )
+
+    def image_paths(self) -> Iterable[str]:
+        """The images of all classes."""
+        return (path for path, _ in self.images)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -126,4 +134,12 @@ def read_class_names(file: str, folders: list[str]) -> list[str]:
                 f'it has no name for {len(missing)} of {len(folders)} folders: '
                 f'{", ".join(missing[:5])}'
             )
-        return [names.name(folder) for folder in folders]
+        found = [names.name(folder) for folder in folders]
+    if repeated := [name for name, count in Counter(found).items() if count > 1]:
+        print_log(
+            f"{file}: {len(repeated)} names have several folders, for instance '{repeated[0]}': no "
+            'image of these folders can be right. Give each folder a name of its own',
+            'current',
+            logging.WARNING,
+        )
+    return found

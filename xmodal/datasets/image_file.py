@@ -12,7 +12,9 @@ import numpy as np
 from PIL import Image, ImageOps
 
 #: Of the files in a folder that are images; a file that a list names may have any suffix.
-IMAGE_SUFFIXES = ('.jpg', '.jpeg', '.png', '.webp', '.avif', '.bmp', '.gif', '.tif', '.tiff')
+IMAGE_SUFFIXES = (
+    '.jpg', '.jpeg', '.jfif', '.png', '.webp', '.avif', '.bmp', '.gif', '.tif', '.tiff',
+)  # fmt: skip
 MAX_PIXELS = 100_000_000
 MAX_BYTES = 1 << 28  # no photograph is as long; more would fill the memory before it is decoded
 _JPEG_START, _JPEG_SCAN, _JPEG_END = b'\xff\xd8', 0xDA, b'\xff\xd9'

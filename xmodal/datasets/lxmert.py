@@ -66,6 +66,10 @@ class LxmertPretrainDataset(SampleDataset):
         images = self.items_to_check(self.index.images, 1000)
         self.check_images(images, files[0], ImageFolder('', None))
 
+    def image_paths(self) -> Iterable[str]:
+        """The ids of the images of the index."""
+        return self.index.images
+
     def __len__(self) -> int:
         return len(self.index.texts)
 

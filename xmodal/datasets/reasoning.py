@@ -47,10 +47,9 @@ class ReasoningDataset(RecordDataset):
             'sample_index': index,
         }
 
-    def images_to_check(self) -> list[str]:
-        """All images of the checked records."""
-        records = self.items_to_check(self.records)
-        return [image for record in records for image in record['images']]
+    def images_of(self, record: dict) -> list[str]:
+        """Names of the images of a record."""
+        return record['images']
 
     def record(
         self, images: list[str], sentence: str, label: int, identifier: str, group: str

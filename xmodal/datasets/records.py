@@ -74,7 +74,8 @@ class RecordDataset(SampleDataset):
         self.records = PackedRecords(self.read_files(files, **self.read_tables()))
         if not self.records:
             raise ValueError(f'{type(self).__name__}: no record in {", ".join(map(str, files))}')
-        self.check_images(self.images_to_check(), files[0], self.image_root)
+        names = [name for x in self.items_to_check(self.records) for name in self.images_of(x)]
+        self.check_images(names, files[0], self.image_root)
 
     def read_tables(self) -> dict:
         """Content of further files that ``read_records`` needs, as its keyword arguments.
@@ -99,9 +100,13 @@ class RecordDataset(SampleDataset):
         read = partial(read, file, **tables)
         return read_explained(read, file, self.layout, type(self).__name__, 'records')
 
-    def images_to_check(self) -> list[str]:
-        """Names of images whose existence is checked when the dataset is built."""
-        return [record['image'] for record in self.items_to_check(self.records)]
+    def images_of(self, record: dict) -> list[str]:
+        """Names of the images of a record."""
+        return [record['image']]
+
+    def image_paths(self) -> Iterable[str]:
+        """The images of all records."""
+        return self.image_root.paths(name for x in self.records for name in self.images_of(x))
 
     def __len__(self) -> int:
         return len(self.records)

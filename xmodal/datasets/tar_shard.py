@@ -8,7 +8,7 @@ from webdataset.tariterators import base_plus_ext, group_by_keys
 
 from xmodal.datasets.image_file import MAX_BYTES
 
-IMAGES = ('jpg', 'jpeg', 'png', 'webp')
+IMAGES = ('jpg', 'jpeg', 'jfif', 'png', 'webp')
 TEXTS = ('txt', 'json')
 _MAX_TEXT_BYTES = 1 << 20
 # Types of members that hold the names of others.

@@ -72,9 +72,8 @@ def write_report(
     """
     layer_name = _name_layer(model, encode, layer)
     curves = select_curves(read_scalars(work_dir))
-    # Spread evenly over the set, not the best ones.
     num_images = len(rankings['images'])
-    queries = np.linspace(0, num_images - 1, EXAMPLES + 2).astype(int)[1:-1].tolist()
+    queries = select_queries(num_images)
     has_files = encode is not None
     heat_maps = None
     if encode:
@@ -109,6 +108,13 @@ def write_report(
     out.write_text(page, encoding='utf-8')
 
 
+def select_queries(num_images: int) -> list[int]:
+    """Returns the images that are queries: spread evenly over the set, not the best ones."""
+    if num_images <= EXAMPLES:
+        return list(range(num_images))
+    return np.linspace(0, num_images - 1, EXAMPLES + 2).astype(int)[1:-1].tolist()
+
+
 def _name_layer(model: nn.Module, encode: Encode | None, layer: int | None) -> str:
     """Returns the name of Grad-CAM's layer, counted from 1; '' if the report has no Grad-CAM."""
     if encode and model.matching_head:
@@ -127,7 +133,7 @@ def chance_recall(rankings: dict) -> float:
     for k in (1, 5, 10):
         # Hypergeometric: none of the texts of an image is among the first k.
         missed = np.ones(num_images)
-        for rank in range(k):
+        for rank in range(min(k, num_texts)):
             missed *= np.clip((num_texts - texts_per_image - rank) / (num_texts - rank), 0, 1)
         recalls += [float((1 - missed).mean()), min(k / num_images, 1)]
     return 100 * float(np.mean(recalls))

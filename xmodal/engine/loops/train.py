@@ -6,6 +6,7 @@ from mmengine.runner import EpochBasedTrainLoop
 from torch import nn
 from torch.utils.data import IterableDataset
 
+from xmodal.engine.validation import check_validation
 from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
 
@@ -38,9 +39,12 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         Raises:
             ConfigError: when the sampler does not say the epoch to a data set that needs it.
             ValueError: when it goes on with epochs of another length.
+            BrokenImageError: when an image of the validation is broken.
         """
         self._require_epoch_of_samples()
         self._require_same_epochs()
+        if self.runner.val_loop is not None:
+            check_validation(self.dataloader.dataset, self.runner.val_loop)
         self.runner.call_hook('before_train')
         is_after_epoch = self._epoch and self._iter == self._epoch * len(self.dataloader)
         validated = self.runner.message_hub.runtime_info.get(VALIDATED)

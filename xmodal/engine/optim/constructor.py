@@ -14,21 +14,22 @@ from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
 
-# Parameters with two or more dimensions that are no matrices: embeddings of where or what a token
-# is, many of them in modules of libraries. A module may name others, as `undecayed`.
+# Parameters with two or more dimensions that are no matrices, as libraries name them: embeddings of
+# where or what a token is, and LayerScale of feature maps. Other modules name theirs, `undecayed`.
 _NO_DECAY = (
     'pos_embed',
     'position_embeddings.weight',
     'position_embedding.weight',  # of CLIP and SigLIP
+    'position_embedding_table',  # of Gemma
     'relative_attention_bias.weight',  # of MPNet
+    'relative_position_bias_table',  # of Swin and BEiT
     'token_type_embeddings.weight',
-    'image_position',
-    'text_position',
     'cls_token',
     'reg_token',
     'mask_token',
-    'table',
-    'gamma',
+    'layer_scale.gamma',  # of FastViT and SwiftFormer, with the next two
+    'layer_scale_1.gamma',
+    'layer_scale_2.gamma',
 )
 # The vectors of TokenTypeEmbedding.
 _TOKEN_TYPES = 'type_embeddings'

@@ -19,6 +19,8 @@ class AbsoluteEmbedding(nn.Module):
         max_length: longest text.
     """
 
+    undecayed = ('image_position', 'text_position')
+
     def __init__(self, embed_dims: int, grid_size: tuple[int, int], max_length: int) -> None:
         super().__init__()
         rows, columns = grid_size

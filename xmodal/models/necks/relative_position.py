@@ -22,6 +22,8 @@ class RelativeBias(nn.Module):
         axes: 1 for a text, 2 for an image.
     """
 
+    undecayed = ('table',)
+
     def __init__(self, num_heads: int, max_offset: int, axes: int) -> None:
         super().__init__()
         self.max_offset, self.axes = max_offset, axes

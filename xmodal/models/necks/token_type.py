@@ -55,6 +55,7 @@ class TokenTypeEmbedding(nn.Module):
         if layer_scale is not None:
             shape = (embed_dims,) if shared_scale else (len(TYPES), embed_dims)
             self.gamma = nn.Parameter(torch.full(shape, layer_scale))
+            self.undecayed = ('gamma',)
 
     def contribution(self, modality: str) -> Tensor:
         """γ ⊙ t, what is added to every token of 'text' or 'image', (D,)."""
