@@ -47,6 +47,13 @@ entries = [
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
     dict(**places, rows=['anchor_ape', 'rpe']),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/places_tasks',
+        against='none',
+        rows=['anchor_ape'],
+        columns=['VQA', 'SNLI-VE', 'NLVR2'],
+    ),
     dict(**places, rows=['uniform'], looks=[3, 4, 5]),
     dict(**places, rows=['ape'], looks=[3, 6, 9]),
     dict(**places, rows=['ace_rpe'], looks=[3, 6]),
