@@ -4,17 +4,15 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from xmodal.structures import Encoded
+from xmodal.structures import require_unit_length
 
 
 @pytest.mark.parametrize('dtype', [torch.float32, torch.float16, torch.bfloat16])
 def test_normalised_embeddings_are_taken_in_any_precision(dtype):
     embedding = normalize(torch.randn(50, 256), dim=-1).to(dtype)
     embedding[3] = 0  # of a set of no tokens
-    encoded = Encoded(None, embedding)
-    assert encoded.require_unit_length(None) is encoded
-    tokens_alone = Encoded(None, None)
-    assert tokens_alone.require_unit_length(None) is tokens_alone
+    require_unit_length(embedding, None)
+    require_unit_length(None, None)  # of a model with tokens alone
 
 
 def test_embeddings_that_are_not_normalised_are_refused():
@@ -22,4 +20,4 @@ def test_embeddings_that_are_not_normalised_are_refused():
     embedding = normalize(torch.randn(4, 8), dim=-1) * torch.tensor([[1.0], [1.0], [1.0], [2.5]])
     message = 'object makes embeddings of length 1 to 2.5, expected 1: .*normalize'
     with pytest.raises(ValueError, match=message):
-        Encoded(None, embedding).require_unit_length(object())
+        require_unit_length(embedding, object())

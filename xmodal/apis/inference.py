@@ -16,7 +16,7 @@ from xmodal.build_functions import find_component
 from xmodal.engine.launch import read_config
 from xmodal.packaged import is_config_file
 from xmodal.registry import FUNCTIONS
-from xmodal.structures import DataSample, Encoded, Tokens
+from xmodal.structures import DataSample, Encoded, Tokens, require_unit_length
 from xmodal.visualization.anchors import WordAnchors, find_position, word_anchors
 from xmodal.visualization.grad_cam import grad_cam
 
@@ -96,7 +96,8 @@ class Inferencer:
         encoded = encode(self.model.data_preprocessor.prepare_images(data['inputs']))
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.image_vectors(encoded))
-        return encoded.require_unit_length(self.model)
+        require_unit_length(encoded.embedding, self.model)
+        return encoded
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
@@ -118,7 +119,8 @@ class Inferencer:
         encoded = method_of(self.model, 'encode_text')(ids[:, :longest], mask[:, :longest])
         if isinstance(encoded, Tokens):
             encoded = Encoded(encoded, self.model.similarity.text_vectors(encoded))
-        return encoded.require_unit_length(self.model)
+        require_unit_length(encoded.embedding, self.model)
+        return encoded
 
     def encode(self, images: Sequence[ImageLike], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
         """Encodes B images and T texts."""
@@ -207,9 +209,8 @@ class Inferencer:
         """Predicts the answer or the class of each image with its question or statement.
 
         Args:
-            images: B images; lists of images for a model that takes several images at once,
-                such as those of NLVR2. A model of region features takes any path whose stem is an
-                image id of the region store in the config.
+            images: B images; lists of images for a model that takes several at once, as for NLVR2.
+                A model of regions takes any path whose stem is an image id of its region store.
             texts: B questions or statements.
 
         Returns:
@@ -220,8 +221,7 @@ class Inferencer:
 
         Raises:
             BrokenImageError: if an image cannot be read.
-            ValueError: if the numbers of images and texts differ, or the model has no prediction
-                mode.
+            ValueError: if images and texts differ in number, or the model has no prediction mode.
         """
         require_pairs(images, texts)
         samples = []

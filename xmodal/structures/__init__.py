@@ -2,7 +2,7 @@
 
 from xmodal.structures.batch import Identities, ImageTextBatch
 from xmodal.structures.data_sample import DataSample, MissingFieldError
-from xmodal.structures.encoded import CrossAttentions, Encoded, Fused
+from xmodal.structures.encoded import CrossAttentions, Encoded, Fused, require_unit_length
 from xmodal.structures.keys import EMPTY, Keys
 from xmodal.structures.relation import CrossTerms, LowRank, Relation
 from xmodal.structures.step import LxmertStep, PretrainStep, Shown
@@ -35,6 +35,7 @@ __all__ = [
     'Relation',
     'Shown',
     'Tokens',
+    'require_unit_length',
     'select_rows',
     'select_tokens',
 ]

@@ -24,27 +24,6 @@ class Encoded(NamedTuple):
     tokens: Tokens | None
     embedding: Tensor | None
 
-    def require_unit_length(self, model: object) -> 'Encoded':
-        """The same, unless embeddings are not normalised, so that products are no cosines.
-
-        Args:
-            model: that made them.
-
-        Raises:
-            ValueError: names the model and the lengths.
-        """
-        if self.embedding is None:
-            return self
-        lengths = self.embedding.float().norm(dim=-1)
-        is_off = ((lengths - 1).abs() > ROUNDING) & (lengths > 0)  # a set of no tokens is zero
-        if is_off.any():
-            raise ValueError(
-                f'{type(model).__name__} makes embeddings of length {lengths.min():.3g} to '
-                f'{lengths.max():.3g}, expected 1: their products are taken for cosines. Give '
-                'Encoded(tokens, torch.nn.functional.normalize(embedding, dim=-1))'
-            )
-        return self
-
     def select(self, rows: Tensor) -> 'Encoded':
         """Selects batch rows, (K,) int64."""
         tokens = None if self.tokens is None else self.tokens.select(rows)
@@ -87,3 +66,25 @@ class Fused(NamedTuple):
     text_tokens: Tensor
     attentions: list[CrossAttentions] | None = None
     relation: Relation | None = None
+
+
+def require_unit_length(embedding: Tensor | None, model: object) -> None:
+    """Checks that embeddings are normalised, so that their products are cosines.
+
+    Args:
+        embedding: (B, D), or None.
+        model: that made them.
+
+    Raises:
+        ValueError: names the model and the lengths.
+    """
+    if embedding is None:
+        return
+    lengths = embedding.float().norm(dim=-1)
+    is_off = ((lengths - 1).abs() > ROUNDING) & (lengths > 0)  # a set of no tokens is zero
+    if is_off.any():
+        raise ValueError(
+            f'{type(model).__name__} makes embeddings of length {lengths.min():.3g} to '
+            f'{lengths.max():.3g}, expected 1: their products are taken for cosines. Give '
+            'Encoded(tokens, torch.nn.functional.normalize(embedding, dim=-1))'
+        )

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from xmodal.errors import ConfigError
-from xmodal.structures import Encoded
+from xmodal.structures import Encoded, require_unit_length
 
 
 class EvaluationLoop(BaseLoop):
@@ -41,7 +41,6 @@ def embedding_of(encoded: Encoded, model: nn.Module, loop: str) -> Tensor:
 
     Raises:
         ConfigError: when the model gives no embeddings.
-        ValueError: when they are not normalised.
     """
     embedding = getattr(encoded, 'embedding', None)
     if embedding is None:
@@ -49,5 +48,16 @@ def embedding_of(encoded: Encoded, model: nn.Module, loop: str) -> Tensor:
             f'{loop} compares embeddings, and {type(model).__name__} has none: use a model with a '
             'contrastive objective'
         )
-    encoded.require_unit_length(model)
     return embedding.float()
+
+
+def unit_embedding_of(encoded: Encoded, model: nn.Module, loop: str) -> Tensor:
+    """As :func:`embedding_of`, for a loop whose products are to be cosines.
+
+    Raises:
+        ConfigError: when the model gives no embeddings.
+        ValueError: when they are not normalised.
+    """
+    embedding = embedding_of(encoded, model, loop)
+    require_unit_length(embedding, model)
+    return embedding

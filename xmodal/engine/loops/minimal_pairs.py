@@ -8,7 +8,7 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from xmodal.engine.loops.evaluation import EvaluationLoop, embedding_of
+from xmodal.engine.loops.evaluation import EvaluationLoop, unit_embedding_of
 from xmodal.registry import LOOPS
 from xmodal.structures import ImageTextBatch
 
@@ -60,7 +60,7 @@ def score_texts(model: nn.Module, inputs: ImageTextBatch, counts: list[int]) -> 
     """
     image = model.encode_image(inputs.images)
     text = model.encode_text(inputs.input_ids, inputs.attention_mask)
-    of_images, of_texts = (embedding_of(x, model, 'MinimalPairLoop') for x in (image, text))
+    of_images, of_texts = (unit_embedding_of(x, model, 'MinimalPairLoop') for x in (image, text))
     texts = torch.arange(sum(counts), device=of_texts.device)
     rows = texts.new_tensor(counts)
     rows = torch.repeat_interleave(torch.arange(len(counts), device=texts.device), rows)

@@ -7,7 +7,7 @@ from mmengine.dist import all_gather_object
 from torch import Tensor, nn
 
 from xmodal.engine.loops.encoded_gallery import EncodedGallery
-from xmodal.engine.loops.evaluation import embedding_of
+from xmodal.engine.loops.evaluation import unit_embedding_of
 from xmodal.engine.loops.scorers.base import Scorer
 from xmodal.engine.loops.scorers.match_pairs import match_pairs
 from xmodal.errors import ConfigError
@@ -61,8 +61,8 @@ class ITMReranker(Scorer):
             [sample.image_path for sample in data_samples],
             patches,
             words,
-            embedding_of(image, model, 'ITMReranker').cpu(),
-            embedding_of(text, model, 'ITMReranker').cpu(),
+            unit_embedding_of(image, model, 'ITMReranker').cpu(),
+            unit_embedding_of(text, model, 'ITMReranker').cpu(),
         )
 
     def reranks(self, model: nn.Module) -> bool:
