@@ -24,6 +24,7 @@ def runner(monkeypatch):
     return SimpleNamespace(
         model=Model(TripletLoss(0.2)),
         epoch=0,
+        max_epochs=4,
         warnings=warnings,
         logger=SimpleNamespace(warning=warnings.append),
     )
@@ -64,6 +65,15 @@ def test_negatives_are_their_mean_in_the_first_epochs(runner):
         hook.before_train_epoch(runner)
         seen.append(runner.model.loss_module.negatives)
     assert seen == ['mean', 'mean', 'hardest', 'hardest']
+
+
+@pytest.mark.parametrize('epochs', [4, 5])
+def test_a_warm_up_that_never_ends_is_named(runner, epochs):
+    NegativesWarmupHook(epochs=3).before_train(runner)
+    assert not runner.warnings
+    NegativesWarmupHook(epochs).before_train(runner)
+    (warning,) = runner.warnings
+    assert f'NegativesWarmupHook.epochs={epochs}' in warning and '4 epoch(s)' in warning
 
 
 def test_a_resumed_run_is_where_it_was(runner):

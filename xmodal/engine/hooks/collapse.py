@@ -66,12 +66,17 @@ class NegativesWarmupHook(Hook):
         self.epochs = epochs
 
     def before_train(self, runner: Runner) -> None:
-        """Saves the choice of the config.
+        """Saves the choice of the config, and warns when no epoch trains on it.
 
         Raises:
             ConfigError: if the model's loss has no choice of negatives.
         """
         self.negatives = _triplet_loss(self, runner, 'negatives').negatives
+        if self.epochs >= runner.max_epochs:
+            runner.logger.warning(
+                f"no epoch trains on the negatives '{self.negatives}': NegativesWarmupHook.epochs="
+                f'{self.epochs}, and the run has {runner.max_epochs} epoch(s)'
+            )
 
     def before_train_epoch(self, runner: Runner) -> None:
         """Sets the negatives of this epoch."""
