@@ -225,5 +225,5 @@ class ImageFolder:
 
 def evenly_spaced(items: Sequence, count: int) -> list:
     """At most ``count`` items of a sequence, evenly spaced."""
-    indices = np.unique(np.linspace(0, len(items) - 1, count).astype(int))
-    return [items[int(index)] for index in indices]
+    indices = np.linspace(0, len(items) - 1, min(count, len(items))).astype(int)
+    return [items[index] for index in indices.tolist()]

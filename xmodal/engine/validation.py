@@ -60,7 +60,7 @@ def _require_readable(readers: dict[str, LoadImage]) -> None:
     Raises:
         BrokenImageError: says how many are broken, and names one.
     """
-    paths = evenly_spaced(list(readers), MAX_READ) if readers else []
+    paths = evenly_spaced(list(readers), MAX_READ)
     broken = []
     for path in paths:
         try:
