@@ -33,14 +33,16 @@ def what_is_unfit(request: FusionRequest) -> str | None:
     if not isinstance(request, FusionRequest):
         return f'{type(request).__name__}, expected FusionRequest(image, text, pairs, words)'
     pairs, words = request.pairs, request.words
-    shapes = f'pairs {tuple(pairs.shape)} of {pairs.dtype}, words {tuple(words.shape)} of '
     if (
         (pairs.ndim, words.ndim) != (2, 2)
         or pairs.shape[1] != 2
         or len(words) != len(pairs)
         or {pairs.dtype, words.dtype} != {torch.int64}
     ):
-        return f'{shapes}{words.dtype}, expected (P, 2), rows of image and text, and (P, W), int64'
+        return (
+            f'pairs {tuple(pairs.shape)} of {pairs.dtype}, words {tuple(words.shape)} of '
+            f'{words.dtype}, expected (P, 2), rows of image and text, and (P, W), int64'
+        )
     return None
 
 
