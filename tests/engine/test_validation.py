@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from runs import train
 
-from xmodal.datasets import AlbefJsonDataset, WeightedConcatDataset
+from xmodal.datasets import AlbefJsonDataset, AlbefReasoningDataset, WeightedConcatDataset
 from xmodal.datasets.transforms import BrokenImageError
 from xmodal.engine import validation
 from xmodal.engine.validation import check_validation
@@ -86,6 +86,21 @@ def test_broken_images_are_counted(config_of, tmp_path):
     replaced = config_of(3, 4, test_mode=False)
     others = config_of(5, 6, pipeline=[])  # as where regions are loaded
     check_validation(train_set, loop_of(one=replaced, two=others))
+
+
+def test_each_image_of_a_statement_is_read(config_of, tmp_path):
+    train_set = AlbefJsonDataset(**config_of(0))
+    items = [{'images': ['3.png', '4.png'], 'sentence': 'they differ', 'label': 'True'}]
+    (tmp_path / 'pairs.json').write_text(json.dumps(items))
+    pipeline = [dict(type='ForEachImage', transforms=PIPELINE[:1]), PIPELINE[1]]
+    pairs = AlbefReasoningDataset(
+        'pairs.json', data_root=str(tmp_path), pipeline=pipeline, test_mode=True
+    )
+    loop = SimpleNamespace(dataloader=SimpleNamespace(dataset=pairs))
+    check_validation(train_set, loop)
+    (tmp_path / '4.png').write_bytes(b'')
+    with pytest.raises(BrokenImageError, match=r'^1 of 2 images .* The first: \S+/4\.png: '):
+        check_validation(train_set, loop)
 
 
 def test_of_many_images_some_are_read(config_of, monkeypatch, tmp_path):

@@ -8,7 +8,7 @@ from mmengine.runner import BaseLoop
 from torch.utils.data import Dataset
 
 from xmodal.datasets.base import SampleDataset, evenly_spaced
-from xmodal.datasets.transforms import BrokenImageError, LoadImage
+from xmodal.datasets.transforms import BrokenImageError, ForEachImage, LoadImage
 
 MAX_READ = 1000  # images, which takes a few seconds
 
@@ -50,7 +50,9 @@ def _parts(dataset: Dataset) -> Iterator[SampleDataset]:
 
 def _reader(dataset: SampleDataset) -> LoadImage | None:
     """What reads the files of a data set; None where it reads none, or replaces broken ones."""
-    transforms = dataset.pipeline.transforms if dataset.test_mode else []
+    transforms = list(dataset.pipeline.transforms) if dataset.test_mode else []
+    for several in [x for x in transforms if isinstance(x, ForEachImage)]:
+        transforms += several.pipeline.transforms
     return next((x for x in transforms if type(x) is LoadImage), None)
 
 
