@@ -92,12 +92,7 @@ class Inferencer:
     @torch.no_grad()
     def encode_batch(self, data: dict) -> Encoded:
         """Encodes images that ``collate`` has joined from samples of the ``pipeline``."""
-        encode = method_of(self.model, 'encode_image')
-        encoded = encode(self.model.data_preprocessor.prepare_images(data['inputs']))
-        if isinstance(encoded, Tokens):
-            encoded = Encoded(encoded, self.model.similarity.image_vectors(encoded))
-        require_unit_length(encoded.embedding, self.model)
-        return encoded
+        return self._encode('image', self.model.data_preprocessor.prepare_images(data['inputs']))
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str]) -> Encoded:
@@ -116,9 +111,14 @@ class Inferencer:
     def _encode_words(self, ids: Tensor, mask: Tensor) -> Encoded:
         """Encodes texts of words (T, L), padded to the longest of more texts."""
         longest = int(mask.sum(1).max())
-        encoded = method_of(self.model, 'encode_text')(ids[:, :longest], mask[:, :longest])
+        return self._encode('text', ids[:, :longest], mask[:, :longest])
+
+    def _encode(self, modality: str, *inputs: Tensor) -> Encoded:
+        """Encodes an ``image`` or a ``text``; of tokens alone, vectors are made here."""
+        encoded = method_of(self.model, f'encode_{modality}')(*inputs)
         if isinstance(encoded, Tokens):
-            encoded = Encoded(encoded, self.model.similarity.text_vectors(encoded))
+            pool = getattr(self.model.similarity, f'{modality}_vectors')
+            encoded = Encoded(encoded, pool(encoded))
         require_unit_length(encoded.embedding, self.model)
         return encoded
 
