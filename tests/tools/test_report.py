@@ -8,11 +8,13 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+import torch
 from mmengine.config import ConfigDict
 
 from tools.analysis import report
 from xmodal.apis import Inferencer
 from xmodal.apis.location import measure_location
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError, FileError
@@ -74,6 +76,18 @@ def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run, few_curves)
     assert heat_maps(write('--layer', '1')) == heat_maps(last)
     with pytest.raises(ValueError, match='layer=2, expected -2 to 1: the number .* is 2'):
         write('--layer', '2')
+
+
+def test_a_run_that_stopped_early_has_the_epochs_that_it_trained(run, few_curves):
+    config, write = run
+    (file,) = Path(config.work_dir).glob('*.py')
+    file.write_text(file.read_text().replace('max_epochs=1', 'max_epochs=3'))
+    assert '<p>1 of 3 epochs of training. Retrieval' in write()
+    average = Path(config.work_dir, 'average.pth')  # as final_weights.py writes: of unknown epochs
+    torch.save(
+        {'state_dict': read_checkpoint(f'{config.work_dir}/epoch_1.pth')['state_dict']}, average
+    )
+    assert '<p>Retrieval' in write('--checkpoint', str(average))
 
 
 def test_losses_are_shown_by_iteration_and_metrics_of_the_validation_by_epoch(run, monkeypatch):

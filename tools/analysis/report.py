@@ -32,6 +32,7 @@ from xmodal.apis import Inferencer, load_model
 from xmodal.apis.location import measure_location
 from xmodal.arguments import accepted_parameters
 from xmodal.build_functions import find_component
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.datasets.base import evenly_spaced
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
@@ -200,6 +201,7 @@ def main() -> None:
         skills=skills,
         deletion=deletion,
         aucs=measure_aucs(model, config, instances),
+        epochs=read_checkpoint(checkpoint).get('meta', {}).get('epoch'),
     )
     print(f'{out}: open it in a browser')
 

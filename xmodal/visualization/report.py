@@ -51,6 +51,7 @@ def write_report(
     skills: dict[str, float] | None = None,
     aucs: dict[str, list[float]] | None = None,
     deletion: dict[str, list[float]] | None = None,
+    epochs: int | None = None,
 ) -> None:
     """Writes the report of a run.
 
@@ -66,6 +67,8 @@ def write_report(
         skills: metrics of ``SkillMetric``, for the radar; None for none.
         aucs: how well the maps of words find objects, for :func:`draw_aucs`; None for none.
         deletion: how fast a match is lost, for :func:`draw_deletion`; None for none.
+        epochs: that the model was trained, fewer than the config's where the run stopped early;
+            None if that is unknown.
 
     Raises:
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
@@ -103,7 +106,8 @@ def write_report(
         sketches=_draw_sketches(model, rankings['texts']),
         scales=_draw_scales(work_dir / 'token_type_scale.json'),
         config=config.pretty_text,
-        epochs=config.train_cfg.max_epochs,
+        epochs=epochs,
+        max_epochs=config.train_cfg.max_epochs,
     )
     out.write_text(page, encoding='utf-8')
 
