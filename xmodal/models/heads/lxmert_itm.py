@@ -22,6 +22,7 @@ class LxmertITMHead(PretrainHead):
     """
 
     order = 6
+    min_batch = 2
     reads_image_tokens = False
 
     def __init__(self, embed_dims: int, replace_probability: float = 0.5) -> None:
