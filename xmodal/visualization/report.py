@@ -145,12 +145,15 @@ def chance_recall(rankings: dict) -> float:
 
 def metric_stages(metrics: dict[str, float]) -> list[Stage]:
     """Returns the stages that have retrieval metrics, the final one last."""
-    if 'first_stage/mean_recall' in metrics:
-        return [Stage('first_stage/', ', ITC'), Stage('', ', ITM re-ranking')]
-    if 'mean_recall' in metrics:
-        return [Stage('', '')]
-    names = [name.removesuffix('/mean_recall') for name in metrics if name.endswith('/mean_recall')]
-    return [Stage(f'{name}/', f', {name}') for name in names]
+    means = [name.removesuffix('mean_recall') for name in metrics if name.endswith('mean_recall')]
+    stages = []
+    for prefix in sorted(means, key=lambda prefix: not prefix):  # without a prefix last
+        before, label = f'{prefix}first_stage/', f', {prefix[:-1]}' if prefix else ''
+        if before in means:
+            stages += [Stage(before, f'{label}, ITC'), Stage(prefix, f'{label}, ITM re-ranking')]
+        elif not prefix.endswith('first_stage/'):
+            stages.append(Stage(prefix, label))
+    return stages
 
 
 def attainable_shares(metrics: dict[str, float]) -> dict[str, dict[str, float]]:
