@@ -8,6 +8,7 @@ from xmodal.engine.hooks import DelayedHeadsHook, WeightEMAHook
 from xmodal.engine.hooks.checks import check_hooks
 from xmodal.engine.hooks.momentum import MomentumDistillationHook, require_moved_teacher
 from xmodal.errors import ConfigError
+from xmodal.registry import MODELS
 
 
 def weights_of(config, **options):
@@ -33,6 +34,19 @@ def test_the_weight_rises_over_two_epochs_as_in_lavis(tiny_config):
 
 def test_without_a_ramp_the_first_iteration_has_the_whole_weight(tiny_config):
     assert weights_of(tiny_config, ramp_epochs=0) == [0.4] * 8
+
+
+@pytest.mark.parametrize('alpha', [40, -0.4])
+def test_a_weight_that_makes_targets_negative_is_an_error(alpha):
+    with pytest.raises(ConfigError, match=f'alpha={alpha}, expected a number from 0 to 1'):
+        MomentumDistillationHook(alpha=alpha)
+
+
+@pytest.mark.parametrize('momentum', [99.5, 1.1, -0.5])
+def test_a_momentum_that_moves_the_teacher_away_from_the_model_is_an_error(tiny_config, momentum):
+    tiny_config.model.momentum = momentum
+    with pytest.raises(ValueError, match=f'momentum={momentum}, expected a number from 0 to 1'):
+        MODELS.build(tiny_config.model)
 
 
 def test_a_teacher_that_no_hook_moves_is_an_error(tiny_config):

@@ -28,7 +28,7 @@ from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 WORDS = 'red green blue grey'.split()
 IDS = [4, 2, 4, 9, 2, 2, 7, 9]
 MATCHER = SimpleNamespace(score_all_pairs=None)
-RUNNER = SimpleNamespace(build_evaluator=Evaluator, model=MATCHER)
+RUNNER = SimpleNamespace(iter=0, _load_from='epoch_1.pth', build_evaluator=Evaluator, model=MATCHER)
 CAPTIONS = ['red', 'green red', 'red red', 'blue', 'green', 'green grey red', 'grey', 'blue grey']
 
 
@@ -167,7 +167,7 @@ def test_rankings_are_saved_for_the_report(evaluate, tmp_path):
     options = dict(save_scores=tmp_path / 'scores.npz', save_rankings=tmp_path / 'rankings.json')
     metrics = evaluate(dict(type='RetrievalMetric', prefix='all'), **options)
     rankings = json.loads((tmp_path / 'rankings.json').read_text())
-    assert rankings['metrics'] == metrics
+    assert rankings['metrics'] == metrics and rankings['checkpoint'] == 'epoch_1.pth'
     assert rankings['images'] == ['image 4', 'image 2', 'image 9', 'image 7']
     found = read_scores(tmp_path / 'scores.npz')
     assert rankings['texts'] == found.captions.tolist()

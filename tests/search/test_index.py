@@ -140,6 +140,25 @@ def test_a_server_sees_what_another_process_has_indexed(make, photos):
     assert str(photos / 'renamed.png') in found and str(first) not in found and len(found) == count
 
 
+def test_a_structure_that_is_renewed_while_it_is_read_is_read_again(make, photos, monkeypatch):
+    other, reading = make(), make()
+    other.update(photos, progress=False)
+    first, *_, last = files(photos)
+    read = Engine.read
+
+    def renewed(*arguments):
+        if first.exists():
+            first.unlink()
+            shutil.copy(last, last.with_name('z.png'))  # as many images as before
+            other.update(photos, progress=False)
+        return read(*arguments)
+
+    monkeypatch.setattr(Engine, 'read', renewed)
+    query = [Query.parse(None, str(last))]
+    (hits,) = reading.search(query, 2)
+    assert sorted(paths(hits)) == [str(last), str(last.with_name('z.png'))]
+
+
 def test_more_like_this_finds_the_image_itself_and_not_subtracts(make, photos, inferencer):
     index = make()
     index.update(photos, progress=False)

@@ -1,6 +1,7 @@
 """The page serves images of the index and nothing else."""
 
 import io
+import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -55,6 +56,19 @@ def test_a_query_finds_and_shows_images(client):
     (first, *_) = client.post('/api/search', content=png((32, 32), 'blue')).json()
     assert first['path'] == '<script>1.png' and first['score'] == pytest.approx(1, abs=2e-3)
     assert client.post('/api/search', params={'like': first['id']}).json()[0] == first
+
+
+def test_a_browser_asks_whether_a_number_is_still_the_image_that_it_has(client, tmp_path):
+    shown = client.get('/thumbnail/0')
+    assert shown.headers['Cache-Control'] == 'no-cache'
+    known = {'If-None-Match': shown.headers['ETag']}
+    again = client.get('/thumbnail/0', headers=known)
+    assert (again.status_code, again.content) == (304, b'')
+    with sqlite3.connect(tmp_path / 'index' / 'catalogue.sqlite') as catalogue:  # made anew
+        catalogue.execute('UPDATE images SET id = 2 - id + 3')
+        catalogue.execute('UPDATE images SET id = id - 3')
+    other = client.get('/thumbnail/0', headers=known)
+    assert other.status_code == 200 and other.content not in (b'', shown.content)
 
 
 def test_words_of_what_is_looked_for_alone_have_heat_maps(client):

@@ -21,3 +21,12 @@ def test_embeddings_that_are_not_normalised_are_refused():
     message = 'object makes embeddings of length 1 to 2.5, expected 1: .*normalize'
     with pytest.raises(ValueError, match=message):
         require_unit_length(embedding, object())
+
+
+@pytest.mark.parametrize('value', [torch.nan, torch.inf])
+def test_embeddings_that_are_not_finite_are_refused(value):
+    """An index of them finds nothing, or anything."""
+    embedding = normalize(torch.randn(4, 8), dim=-1)
+    embedding[2, 3] = value
+    with pytest.raises(ValueError, match='object makes embeddings that are not finite'):
+        require_unit_length(embedding, object())

@@ -8,11 +8,13 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from mmengine.config import ConfigDict
+import torch
+from mmengine.config import Config, ConfigDict
 
 from tools.analysis import report
 from xmodal.apis import Inferencer
 from xmodal.apis.location import measure_location
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError, FileError
@@ -37,9 +39,9 @@ def run(tiny_config, trained, tmp_path, monkeypatch):
     tiny_config.default_hooks.logger.interval = 1
     tiny_config.test_cfg.update(save_rankings=f'{tiny_config.work_dir}/rankings.json')
     if not trained.exists():
-        runner = build_runner(tiny_config)
-        runner.train()
-        runner.test()
+        build_runner(tiny_config).train()
+        tested = dict(load_from=str(trained / 'epoch_1.pth'), work_dir=str(trained / 'test'))
+        build_runner(Config({**tiny_config, **tested, 'experiment_name': 'tested'})).test()
     tiny_config.work_dir = str(copytree(trained, tmp_path / 'run'))
 
     def write(*options):
@@ -74,6 +76,31 @@ def test_the_heat_maps_are_those_of_the_layer_that_is_asked_for(run, few_curves)
     assert heat_maps(write('--layer', '1')) == heat_maps(last)
     with pytest.raises(ValueError, match='layer=2, expected -2 to 1: the number .* is 2'):
         write('--layer', '2')
+
+
+def test_a_run_that_stopped_early_has_the_epochs_that_it_trained(run, few_curves):
+    config, write = run
+    (file,) = Path(config.work_dir).glob('*.py')
+    file.write_text(file.read_text().replace('max_epochs=1', 'max_epochs=3'))
+    assert '<p>1 of 3 epochs of training. Retrieval' in write()
+    average = Path(config.work_dir, 'average.pth')  # as final_weights.py writes: of unknown epochs
+    weights = read_checkpoint(f'{config.work_dir}/epoch_1.pth')['state_dict']
+    torch.save({'state_dict': weights}, average)
+    rankings = Path(config.work_dir, 'rankings.json')
+    rankings.write_text(rankings.read_text().replace('epoch_1.pth', 'average.pth'))
+    assert '<p>Retrieval' in write('--checkpoint', str(average))
+
+
+def test_rankings_of_another_checkpoint_are_refused(run, few_curves):
+    config, write = run
+    file = Path(config.work_dir, 'rankings.json')
+    rankings = json.loads(file.read_text())
+    assert Path(rankings['checkpoint']).name == 'epoch_1.pth'
+    file.write_text(json.dumps(rankings | {'checkpoint': 'moved/epoch_1.pth'}))
+    write()
+    file.write_text(json.dumps(rankings | {'checkpoint': 'run/best.pth'}))
+    with pytest.raises(ConfigError, match='has the rankings of run/best.pth, .*epoch_1.pth: give'):
+        write()
 
 
 def test_losses_are_shown_by_iteration_and_metrics_of_the_validation_by_epoch(run, monkeypatch):

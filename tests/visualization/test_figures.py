@@ -18,20 +18,35 @@ from xmodal.visualization.report import select_queries
 from xmodal.visualization.retrieval_examples import read_thumbnail
 
 
+def write_logs(folder, runs):
+    for name, rows in runs.items():
+        (folder / name / 'vis_data').mkdir(parents=True)
+        text = ''.join(f'{json.dumps(row)}\n' for row in rows)
+        (folder / name / 'vis_data/scalars.json').write_text(text + '{"loss": 1.')
+
+
 def test_the_last_value_of_a_resumed_run_counts_and_half_a_line_is_ignored(tmp_path):
     runs = {
         '20260101': [{'loss': 3.0, 'step': 1}, {'loss': 2.0, 'step': 2}],
         '20260102': [{'loss': 2.5, 'step': 2}, {'mean_recall': 50.0, 'step': 2}],
     }
-    for name, rows in runs.items():
-        (tmp_path / name / 'vis_data').mkdir(parents=True)
-        text = ''.join(f'{json.dumps(row)}\n' for row in rows)
-        (tmp_path / name / 'vis_data/scalars.json').write_text(text + '{"loss": 1.')
+    write_logs(tmp_path, runs)
     assert read_scalars(tmp_path) == {
         'loss': [(1, 3.0), (2, 2.5)],
         'mean_recall': [(2, 50.0)],
         'step': [(1, 1), (2, 2)],
     }
+
+
+def test_of_a_run_that_was_given_up_nothing_is_shown_after_the_place_where_it_went_on(tmp_path):
+    whole = [{'loss': 1 / step, 'step': step} for step in range(10, 70, 10)]
+    validated = [{'mean_recall': 20.0 * epoch, 'step': epoch} for epoch in (1, 2, 3)]
+    # From the checkpoint of epoch 1, with longer steps of the log, to an early stop after epoch 2.
+    resumed = [{'loss': 5.0, 'step': 35}, {'mean_recall': 30.0, 'step': 2}]
+    write_logs(tmp_path, {'20260101': whole + validated, '20260102': resumed})
+    scalars = read_scalars(tmp_path)
+    assert scalars['loss'] == [(10, 0.1), (20, 0.05), (30, 1 / 30), (35, 5.0)]
+    assert scalars['mean_recall'] == [(1, 20.0), (2, 30.0)]
 
 
 def test_a_report_shows_no_query_twice():

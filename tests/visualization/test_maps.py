@@ -14,7 +14,7 @@ from xmodal.engine.launch import build_runner
 from xmodal.registry import MODELS
 from xmodal.visualization import anchor_maps, grad_cam
 from xmodal.visualization.heat_maps import choose_words
-from xmodal.visualization.report import chance_recall, write_report
+from xmodal.visualization.report import chance_recall, metric_stages, write_report
 
 
 @pytest.fixture
@@ -207,6 +207,24 @@ def test_chance_recall_is_the_recall_of_random_rankings():
     two = {'images': ['a', 'b'], 'texts': ['a', 'b'], 'text_to_image': [0, 1]}
     with np.errstate(all='raise'):  # there are no ten texts
         assert chance_recall(two) == pytest.approx(100 * 5 / 6)
+
+
+@pytest.mark.parametrize(
+    ('names', 'stages'),
+    [
+        (['', 'first_stage/'], [', ITC', ', ITM re-ranking']),
+        (['coco/', 'coco/first_stage/'], [', coco, ITC', ', coco, ITM re-ranking']),
+        (['1k/', '5k/'], [', 1k', ', 5k']),
+        (['', '1k/'], [', 1k', '']),
+        ([''], ['']),
+    ],
+)
+def test_the_last_stage_is_the_one_that_the_report_begins_with(names, stages):
+    metrics = {f'{name}{key}': 1.0 for name in names for key in ('rsum', 'mean_recall')}
+    metrics |= {f'{name}mean_recall_std': 0.1 for name in names}
+    found = metric_stages(metrics)
+    assert [stage.label for stage in found] == stages
+    assert found[-1].prefix in names and 'first_stage' not in found[-1].prefix
 
 
 def test_the_report_has_no_external_files_and_marks_correct_matches(tiny_config):

@@ -32,6 +32,7 @@ from xmodal.apis import Inferencer, load_model
 from xmodal.apis.location import measure_location
 from xmodal.arguments import accepted_parameters
 from xmodal.build_functions import find_component
+from xmodal.checkpoint_file import read_checkpoint
 from xmodal.datasets.base import evenly_spaced
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
@@ -78,6 +79,7 @@ def read_rankings(file: Path) -> dict:
     """The rankings of a test."""
     content = read_object(file)
     content.object('metrics')
+    content.name('checkpoint', None)
     for key in ('images', 'texts', 'text_to_image', 'ranked_images'):
         content.items(key)
     return {key: content.get(key) for key in content}
@@ -120,6 +122,20 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
             f'{rankings} does not exist: write it with `xmodal test {join(map(str, words))}`'
         )
     return config, checkpoint, rankings
+
+
+def require_tested(checkpoint: Path, rankings: dict, file: Path) -> None:
+    """Refuses a report of a checkpoint with the rankings of another one.
+
+    Raises:
+        ConfigError: says which one was tested.
+    """
+    tested = rankings.get('checkpoint')  # an earlier version did not write it
+    if tested and Path(tested).name != checkpoint.name:
+        raise ConfigError(
+            f'{file} has the rankings of {tested}, and the report is of {checkpoint}: give '
+            f'--checkpoint {tested}, or test {checkpoint.name} and give its --rankings'
+        )
 
 
 def rankings_key(config_file: Path) -> str:
@@ -177,8 +193,9 @@ def measure_aucs(
 def main() -> None:
     """Writes the report."""
     args = parse_args()
-    config_file, checkpoint, rankings = find_files(args.work_dir, args)
-    rankings = read_rankings(rankings)
+    config_file, checkpoint, rankings_file = find_files(args.work_dir, args)
+    rankings = read_rankings(rankings_file)
+    require_tested(checkpoint, rankings, rankings_file)
     skills = read_if_there(args.skills, args.work_dir / 'skills.json', read_skills)
     deletion = read_if_there(args.deletion, args.work_dir / 'deletion.json', read_deletion)
     config = read_config(config_file, 'test_dataloader')
@@ -200,6 +217,7 @@ def main() -> None:
         skills=skills,
         deletion=deletion,
         aucs=measure_aucs(model, config, instances),
+        epochs=read_checkpoint(checkpoint).get('meta', {}).get('epoch'),
     )
     print(f'{out}: open it in a browser')
 

@@ -1,6 +1,7 @@
 """The batch of one process and one iteration, from the batch of an optimizer step."""
 
 from mmengine.logging import MMLogger
+from torch import nn
 from torch.utils.data import DataLoader
 
 from xmodal.errors import ConfigError
@@ -45,11 +46,16 @@ def divide_batch(
     return dataloader
 
 
-def require_batch(loader: DataLoader, num_processes: int) -> None:
-    """Refuses a loader of training data whose samples do not fill a batch.
+def require_batch(loader: DataLoader, num_processes: int, model: nn.Module) -> None:
+    """Refuses training data that do not fill a batch, and batches too small for the losses.
+
+    Args:
+        loader: of the training data of one process.
+        num_processes: number of ranks.
+        model: without a wrapper.
 
     Raises:
-        ConfigError: says how many samples there are.
+        ConfigError: says how many samples there are, or which loss has too few in a batch.
     """
     if not len(loader):
         raise ConfigError(
@@ -57,3 +63,35 @@ def require_batch(loader: DataLoader, num_processes: int) -> None:
             f'{num_processes} process(es) x {loader.batch_size}: lower '
             'train_dataloader.global_batch_size'
         )
+    if loader.batch_size is not None:  # which a batch sampler chooses
+        _require_negatives(model, loader.batch_size, num_processes)
+
+
+def _require_negatives(model: nn.Module, batch_size: int, num_processes: int) -> None:
+    """Refuses batches in which a pair has nothing to be compared with.
+
+    The loss would be constant, or its head would learn that everything matches.
+
+    Args:
+        model: its parts say what they need by ``min_batch`` and ``min_keys``, see
+            :class:`xmodal.models.heads.PretrainHead`.
+        batch_size: of one process and one iteration.
+        num_processes: number of ranks.
+
+    Raises:
+        ConfigError: names the part that has too few.
+    """
+    queue_length = getattr(getattr(model, 'queue', None), 'length', 0)
+    counts = {
+        'min_batch': (batch_size, 'in the batch of a process'),
+        'min_keys': (batch_size * num_processes + queue_length, 'of all processes and the queue'),
+    }
+    for name, part in model.named_modules():
+        for key, (count, where) in counts.items():
+            if count < (needed := getattr(part, key, 1)):
+                raise ConfigError(
+                    f'{type(part).__name__} ({".".join(filter(None, ("model", name)))}) compares '
+                    f'at least {needed} pairs with each other, and there are {count} {where}: '
+                    'raise train_dataloader.global_batch_size (batches of accumulated steps are '
+                    'not compared), or train without it'
+                )

@@ -115,7 +115,7 @@ class XModalRunner(Runner):
                 self._train_dataloader, get_world_size(), steps, self.logger
             )
         loop = super().build_train_loop(loop)
-        require_batch(loop.dataloader, get_world_size())
+        require_batch(loop.dataloader, get_world_size(), unwrap(self.model))
         return loop
 
     def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:

@@ -56,12 +56,23 @@ def write_rankings(
     captions: list[str],
     image_names: list[str],
     metrics: dict[str, float],
+    checkpoint: str | None = None,
 ) -> None:
-    """Writes the metrics, and the ten best texts of every image and images of every text."""
+    """Writes the metrics, and the ten best texts of every image and images of every text.
+
+    Args:
+        file: to write.
+        gallery: the scores.
+        captions: all texts.
+        image_names: of each image.
+        metrics: of the gallery.
+        checkpoint: that was tested; None in a training.
+    """
     i2t_scores, t2i_scores = gallery.directions
     ranked_texts = i2t_scores.topk(min(10, len(captions)), 1).indices.tolist()
     ranked_images = t2i_scores.topk(min(10, len(image_names)), 0).indices.T.tolist()
     content = {
+        'checkpoint': checkpoint,
         'metrics': metrics,
         'images': image_names,
         'texts': captions,

@@ -12,7 +12,7 @@ from xmodal.files import atomic_write, exclusive_dir, write_json
 from xmodal.search.build import changed, encode_entries, require_kept
 from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 from xmodal.search.engine import Engine, import_faiss
-from xmodal.search.manifest import MANIFEST, read_manifest
+from xmodal.search.manifest import MANIFEST, read_manifest, written_at
 from xmodal.search.model import fingerprint, name_of, query_vectors, require_vectors, word_maps
 from xmodal.search.query import Hit, Query
 from xmodal.search.rerank import rerank_hits
@@ -179,9 +179,7 @@ class ImageIndex:
     def engine(self) -> Engine:
         """The structure that searches: read at the first query, and again after an update."""
         with self._lock:
-            manifest = self.folder / MANIFEST
-            stamp = manifest.exists() and manifest.stat().st_mtime_ns  # it is written last
-            if self._engine is None or stamp != self._stamp:
+            while (stamp := written_at(self.folder)) != self._stamp or self._engine is None:
                 kind = read_manifest(self.folder)['engine']
                 if kind is None and self._engine is not None:
                     return self._engine  # another process renews it
@@ -190,6 +188,8 @@ class ImageIndex:
                 ids = np.load(self.folder / IDS, mmap_mode='r')  # few of them are read
                 rows = self.vectors.open(self.catalogue.rows(), self.width)
                 read = Engine.read(self.folder / ENGINE, rows, ids, kind)
+                if written_at(self.folder) != stamp:
+                    continue  # the files may be of two structures
                 if read.faiss_index.ntotal != len(ids):
                     raise FileError(f'{self.folder} is not complete: run the indexing again')
                 self._engine, self._stamp = read, stamp

@@ -22,3 +22,9 @@ def read_manifest(folder: Path) -> dict:
     if not isinstance(manifest, dict) or not {'fingerprint', 'engine'} <= manifest.keys():
         raise FileError(f'{file} is no manifest of an index: make the index anew')
     return manifest
+
+
+def written_at(folder: Path) -> int:
+    """When the manifest was written, in nanoseconds; 0 where there is none."""
+    file = Path(folder) / MANIFEST
+    return file.stat().st_mtime_ns if file.exists() else 0

@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import BoundedSemaphore
 
 import cv2
-import numpy as np
 
 from xmodal.datasets.image_file import BrokenImageError, decode_image
 from xmodal.errors import FileError
@@ -99,12 +98,12 @@ def make_app(index: ImageIndex) -> FastAPI:
         return await run_in_threadpool(run)
 
     @app.get('/thumbnail/{number}')
-    def show_thumbnail(number: int) -> Response:
-        return _jpeg(thumbnail(indexed(number), 320))
+    def show_thumbnail(number: int, request: Request) -> Response:
+        return _jpeg(indexed(number), 320, request)
 
     @app.get('/image/{number}')
-    def show_image(number: int) -> Response:
-        return _jpeg(thumbnail(indexed(number), 1600))
+    def show_image(number: int, request: Request) -> Response:
+        return _jpeg(indexed(number), 1600, request)
 
     @app.get('/api/words/{number}')
     def words(number: int, text: str) -> list[dict]:
@@ -148,11 +147,17 @@ async def _body(request: Request) -> bytes:
     return b''.join(parts)
 
 
-def _jpeg(image: np.ndarray) -> Response:
-    encoded = cv2.imencode('.jpg', image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 88])[1]
-    return Response(
-        encoded.tobytes(), media_type='image/jpeg', headers={'Cache-Control': 'max-age=300'}
-    )
+def _jpeg(image: IndexedImage, side: int, request: Request) -> Response:
+    """The image with sides of at most ``side`` pixels, unless the browser has it.
+
+    It asks each time: under another index the number is that of another image.
+    """
+    headers = {'Cache-Control': 'no-cache', 'ETag': f'"{image.hash}"'}
+    if request.headers.get('If-None-Match') == headers['ETag']:
+        return Response(status_code=304, headers=headers)
+    pixels = thumbnail(image, side)[..., ::-1]
+    encoded = cv2.imencode('.jpg', pixels, [cv2.IMWRITE_JPEG_QUALITY, 88])[1]
+    return Response(encoded.tobytes(), media_type='image/jpeg', headers=headers)
 
 
 def serve(index: ImageIndex, port: int) -> None:

@@ -81,6 +81,11 @@ def require_unit_length(embedding: Tensor | None, model: object) -> None:
     if embedding is None:
         return
     lengths = embedding.float().norm(dim=-1)
+    if not lengths.isfinite().all():
+        raise ValueError(
+            f'{type(model).__name__} makes embeddings that are not finite: its weights, or its '
+            'input, hold NaN or inf'
+        )
     is_off = ((lengths - 1).abs() > ROUNDING) & (lengths > 0)  # a set of no tokens is zero
     if is_off.any():
         raise ValueError(

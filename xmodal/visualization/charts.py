@@ -16,8 +16,9 @@ COLOUR = '#3b6fd4'
 def read_scalars(work_dir: Path) -> dict[str, list[tuple[int, float]]]:
     """Reads the logged scalars of a run: name to (step, value), in order of steps.
 
-    A step is an iteration, and an epoch for the metrics of a validation. A resumed run logs some
-    steps again; the last value counts.
+    A step is an iteration, and an epoch for the metrics of a validation. A run that is resumed, or
+    begins again, logs some steps again: its log takes the place of the former from there on, also
+    of steps that it does not reach, since it stops earlier or has longer batches.
 
     Raises:
         FileNotFoundError: if the folder contains no log.
@@ -27,14 +28,18 @@ def read_scalars(work_dir: Path) -> dict[str, list[tuple[int, float]]]:
         raise FileNotFoundError(
             f'no log found in {work_dir}: expected */vis_data/scalars.json in the work_dir of a run'
         )
-    scalars: dict[str, dict[int, float]] = defaultdict(dict)
+    scalars: dict[str, dict[int, float]] = {}
     for file in files:
+        of_file: dict[str, dict[int, float]] = defaultdict(dict)
         # A killed run leaves half a line at the end.
         for line in file.read_text().rpartition('\n')[0].splitlines():
             row = json.loads(line)
             for name, value in row.items():
                 if isinstance(value, int | float) and 'step' in row:
-                    scalars[name][row['step']] = value
+                    of_file[name][row['step']] = value
+        for name, points in of_file.items():
+            former, start = scalars.get(name, {}).items(), min(points)
+            scalars[name] = {step: value for step, value in former if step < start} | points
     return {name: sorted(points.items()) for name, points in scalars.items()}
 
 

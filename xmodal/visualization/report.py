@@ -51,6 +51,7 @@ def write_report(
     skills: dict[str, float] | None = None,
     aucs: dict[str, list[float]] | None = None,
     deletion: dict[str, list[float]] | None = None,
+    epochs: int | None = None,
 ) -> None:
     """Writes the report of a run.
 
@@ -66,6 +67,8 @@ def write_report(
         skills: metrics of ``SkillMetric``, for the radar; None for none.
         aucs: how well the maps of words find objects, for :func:`draw_aucs`; None for none.
         deletion: how fast a match is lost, for :func:`draw_deletion`; None for none.
+        epochs: that the model was trained, fewer than the config's where the run stopped early;
+            None if that is unknown.
 
     Raises:
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
@@ -103,7 +106,8 @@ def write_report(
         sketches=_draw_sketches(model, rankings['texts']),
         scales=_draw_scales(work_dir / 'token_type_scale.json'),
         config=config.pretty_text,
-        epochs=config.train_cfg.max_epochs,
+        epochs=epochs,
+        max_epochs=config.train_cfg.max_epochs,
     )
     out.write_text(page, encoding='utf-8')
 
@@ -141,12 +145,15 @@ def chance_recall(rankings: dict) -> float:
 
 def metric_stages(metrics: dict[str, float]) -> list[Stage]:
     """Returns the stages that have retrieval metrics, the final one last."""
-    if 'first_stage/mean_recall' in metrics:
-        return [Stage('first_stage/', ', ITC'), Stage('', ', ITM re-ranking')]
-    if 'mean_recall' in metrics:
-        return [Stage('', '')]
-    names = [name.removesuffix('/mean_recall') for name in metrics if name.endswith('/mean_recall')]
-    return [Stage(f'{name}/', f', {name}') for name in names]
+    means = [name.removesuffix('mean_recall') for name in metrics if name.endswith('mean_recall')]
+    stages = []
+    for prefix in sorted(means, key=lambda prefix: not prefix):  # without a prefix last
+        before, label = f'{prefix}first_stage/', f', {prefix[:-1]}' if prefix else ''
+        if before in means:
+            stages += [Stage(before, f'{label}, ITC'), Stage(prefix, f'{label}, ITM re-ranking')]
+        elif not prefix.endswith('first_stage/'):
+            stages.append(Stage(prefix, label))
+    return stages
 
 
 def attainable_shares(metrics: dict[str, float]) -> dict[str, dict[str, float]]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -154,3 +155,31 @@ def test_a_missing_table_and_one_that_is_no_list_are_refused(tmp_path):
     (tmp_path / 'bad.json').write_text('{"yes": 1}')
     with pytest.raises(ValueError, match=r'bad\.json cannot be read: .* a list of answers'):
         AnswerTableHead(8, str(tmp_path / 'bad.json'))
+
+
+@pytest.mark.parametrize(
+    ('answer', 'named'), [('hund', "answer, as 'hund', that"), (None, 'er that')]
+)
+def test_a_table_without_any_of_the_answers_is_a_warning(make_head, monkeypatch, answer, named):
+    shown = []
+    path = 'xmodal.models.heads.answer_table.print_log'
+    monkeypatch.setattr(path, lambda text, *_: shown.append(text))
+
+    def train(head, answer, size=400):
+        sample = SimpleNamespace(
+            answers=[answer] * bool(answer), answer_weights=[1.0] * bool(answer)
+        )
+        return head.question_loss(torch.zeros(size, len(TABLE)), [sample] * size)
+
+    head = make_head()
+    assert [float(train(head, answer)['loss_answers']) for _ in range(2)] == [0, 0] and not shown
+    for _ in range(3):
+        train(head, answer)
+    (text,) = shown
+    assert text.startswith('the first 1200 samples have no answ') and named in text
+    shown.clear()
+    known = make_head(loss='bce')
+    train(known, 'yes')
+    for _ in range(4):
+        train(known, answer)
+    assert not shown

@@ -14,8 +14,8 @@ SPECIAL = torch.tensor([0, 1, 2, 3, 4])
 PREPROCESSOR = SimpleNamespace(special_ids=SPECIAL, mask_id=MASK)
 
 
-def make_head(mask_probability=0.15, vocab_size=50):
-    return MLMHead(embed_dims=8, vocab_size=vocab_size, mask_probability=mask_probability)
+def make_head(mask_probability=0.15, vocab_size=50, focus=()):
+    return MLMHead(8, vocab_size, mask_probability, focus=focus)
 
 
 def long_text(length=100_000):
@@ -50,7 +50,7 @@ def test_words_that_are_no_targets_stay():
 
 
 def test_one_of_the_words_in_focus_is_a_target_of_each_text_that_has_some():
-    head = make_head(mask_probability=0.0)
+    head = make_head(mask_probability=0.0, focus=['word2', 'word3'])
     head.focus_ids = torch.tensor([7, 8])
     ids = torch.tensor([[CLS, 7, 20, 8, SEP], [CLS, 20, 21, 22, SEP], [CLS, 8, 20, SEP, PAD]])
     count = torch.zeros(ids.shape)

@@ -9,12 +9,12 @@ from mmengine.runner import BaseLoop, Runner
 from torch import Tensor, nn
 
 from xmodal.checkpoint_file import read_checkpoint
+from xmodal.engine.loops.evaluation import SAVED_FILES
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
 
 KEY = 'weight_ema'  # of a checkpoint
-_SAVED_FILES = ('save_rankings', 'save_scores', 'save_predictions', 'image_folder')
 
 
 @HOOKS.register_module()
@@ -155,7 +155,7 @@ def _without_files(loop: BaseLoop) -> Iterator[None]:
     files = [
         (x, name, getattr(x, name))
         for x in writers
-        for name in (*_SAVED_FILES, 'queries')
+        for name in (*SAVED_FILES, 'queries')
         if hasattr(x, name)
     ]
     for writer, name, _ in files:

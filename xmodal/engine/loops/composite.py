@@ -4,7 +4,7 @@ from mmengine.runner import Runner
 from torch import nn
 from torch.utils.data import DataLoader
 
-from xmodal.engine.loops.evaluation import EvaluationLoop
+from xmodal.engine.loops.evaluation import SAVED_FILES, EvaluationLoop
 from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
 
@@ -21,7 +21,7 @@ class CompositeEvalLoop(EvaluationLoop):
             is left out.
 
     Raises:
-        ConfigError: when a loop is of another kind, as MMEngine's.
+        ConfigError: when a loop is of another kind, as MMEngine's, or writes the file of another.
         ValueError: when no loop is left.
     """
 
@@ -46,6 +46,7 @@ class CompositeEvalLoop(EvaluationLoop):
                     f'CompositeEvalLoop.loops.{name} is a {type(loop).__name__}, expected a loop '
                     "with evaluate(model): for a model's predictions type='PredictionLoop'"
                 )
+        _require_own_files(self.loops)
         super().__init__(runner, next(iter(self.loops.values())).dataloader)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
@@ -55,3 +56,21 @@ class CompositeEvalLoop(EvaluationLoop):
             for name, loop in self.loops.items()
             for metric, value in loop.evaluate(model).items()
         }
+
+
+def _require_own_files(loops: dict[str, EvaluationLoop]) -> None:
+    """Refuses loops of which one would write over what another has written.
+
+    Raises:
+        ConfigError: names both loops and the file.
+    """
+    writers: dict[str, str] = {}
+    for name, loop in loops.items():
+        parts = [loop, *getattr(getattr(loop, 'evaluator', None), 'metrics', ())]
+        files = (getattr(part, key, None) for part in parts for key in SAVED_FILES)
+        for file in map(str, filter(None, files)):
+            if (other := writers.setdefault(file, name)) != name:
+                raise ConfigError(
+                    f'CompositeEvalLoop.loops.{other} and {name} both write {file}: give each a '
+                    'file of its own (save_predictions is a key of the evaluator)'
+                )

@@ -8,6 +8,9 @@ from tqdm import tqdm
 from xmodal.errors import ConfigError
 from xmodal.structures import Encoded, require_unit_length
 
+#: What a loop or a metric writes, by the attribute that has the file.
+SAVED_FILES = ('save_rankings', 'save_scores', 'save_predictions', 'image_folder')
+
 
 class EvaluationLoop(BaseLoop):
     """Evaluates the whole model, with the hooks of validation or test before and after."""

@@ -116,5 +116,10 @@ class RetrievalLoop(EvaluationLoop):
             write_scores(self.save_scores, matrix)
         if self.save_rankings:
             write_rankings(
-                self.save_rankings, gallery, encoded.captions, encoded.image_names, metrics
+                self.save_rankings,
+                gallery,
+                encoded.captions,
+                encoded.image_names,
+                metrics,
+                None if self.runner.iter else self.runner._load_from,
             )

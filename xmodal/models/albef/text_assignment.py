@@ -24,6 +24,8 @@ class TextAssignmentPretrainer(AlbefModel):
         temperature: other images are sampled with probability softmax(cosine / temperature).
     """
 
+    min_batch = 3  # a text that belongs to neither is shown with two other images
+
     def __init__(self, data_preprocessor: dict, backbone: dict, temperature: float = 0.07) -> None:
         super().__init__(data_preprocessor, backbone)
         self.temperature = temperature

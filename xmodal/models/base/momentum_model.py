@@ -39,8 +39,17 @@ class MomentumModel(CrossModalModel):
         return {'backbone': 'backbone'}
 
     def make_teacher(self, momentum: float | None) -> None:
-        """Makes the teacher with decay ``momentum``; None for no teacher."""
+        """Makes the teacher with decay ``momentum``; None for no teacher.
+
+        Raises:
+            ValueError: for another decay than from 0 to 1: the teacher would leave the model.
+        """
         if momentum is not None:
+            if not 0 <= momentum <= 1:
+                raise ValueError(
+                    f'model.momentum={momentum}, expected a number from 0 to 1, such as 0.995, or '
+                    'None for no teacher'
+                )
             self.teacher = EMATeacher(self.online_modules(), momentum)
             # Weights without a teacher (converted, or of another task) get one by copy.
             self.register_load_state_dict_pre_hook(_fill_missing_teacher)

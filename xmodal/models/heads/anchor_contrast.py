@@ -26,6 +26,7 @@ class AnchorContrastHead(PretrainHead):
     """
 
     order = 1
+    min_batch = 2
 
     def __init__(self, temperature: float = 0.03, groups: int | None = None) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
 """Answers chosen from a table: LXMERT's visual question answering."""
 
 import json
+import logging
 from itertools import zip_longest
 
 import torch
@@ -15,6 +16,7 @@ from xmodal.registry import MODELS
 from xmodal.structures import DataSample, LxmertStep
 
 UNKNOWN = -1  # a label that does not count
+PATIENCE = 1000  # samples without a known answer before the warning
 
 
 @MODELS.register_module()
@@ -67,6 +69,7 @@ class AnswerTableHead(PretrainHead):
                 nn.Linear(2 * embed_dims, len(self.table)),
             )
         self.register_load_state_dict_pre_hook(_reorder_answers)
+        self._unanswered: int | None = 0  # samples so far; None once an answer is known, or warned
 
     def forward(self, pooled: Tensor) -> Tensor:
         """Cross-modality output (B, D) to logits (B, A)."""
@@ -88,6 +91,7 @@ class AnswerTableHead(PretrainHead):
         matched = step.shown.matched
         answers = [sample.answers for sample in step.samples]
         weights = [sample.answer_weights for sample in step.samples]
+        self._warn_of_other_answers(answers)
         labels = self.sample_labels(answers, weights).to(matched.device)
         return self.label_loss(self(step.pooled), labels.masked_fill(~matched, UNKNOWN))
 
@@ -95,9 +99,30 @@ class AnswerTableHead(PretrainHead):
         """``loss_answers`` and the accuracy; samples have ``answers`` and ``answer_weights``."""
         answers = [sample.answers for sample in samples]
         weights = [sample.answer_weights for sample in samples]
+        self._warn_of_other_answers(answers)
         if self.loss_name == 'bce':
             return self.score_loss(logits, self.targets(answers, weights).to(logits.device))
         return self.label_loss(logits, self.sample_labels(answers, weights).to(logits.device))
+
+    def _warn_of_other_answers(self, answers: list[list[str]]) -> None:
+        """Warns once where the table has none of the answers: nothing is learned of them."""
+        if self._unanswered is None:
+            return
+        given = [answer for of_question in answers for answer in of_question]
+        if any(self.table.find(answer) is not None for answer in given):
+            self._unanswered = None
+            return
+        self._unanswered += len(answers)
+        if self._unanswered >= PATIENCE:
+            found = f', as {given[0]!r},' if given else ''
+            print_log(
+                f'the first {self._unanswered} samples have no answer{found} that is in '
+                'heads.answers.answer_list, so that none is learned: does the list belong to the '
+                'questions, and are there any?',
+                'current',
+                logging.WARNING,
+            )
+            self._unanswered = None
 
     def sample_labels(self, answers: list[list[str]], weights: list[list[float]]) -> Tensor:
         """Samples an answer of the table for each question, in proportion to the weights.

@@ -15,6 +15,8 @@ class ContrastiveHead(PretrainHead):
     Hard negatives are sampled by its similarity, and it ranks candidates in retrieval.
     """
 
+    min_keys = 2
+
     def scale(self, similarity: Tensor) -> Tensor:
         """Similarities as the logits of this loss."""
         raise NotImplementedError

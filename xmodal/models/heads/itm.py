@@ -30,6 +30,7 @@ class ITMHead(PretrainHead):
     """
 
     order = 2
+    min_batch = 2
 
     def __init__(self, embed_dims: int, hardness: float = 1.0, score: str = 'yes') -> None:
         super().__init__()

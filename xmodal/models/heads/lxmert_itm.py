@@ -6,6 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from xmodal.models.heads.negatives import sample_negatives
 from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.heads.shares import require_share
 from xmodal.registry import MODELS
 from xmodal.structures import LxmertStep, Shown
 
@@ -19,13 +20,18 @@ class LxmertITMHead(PretrainHead):
     Args:
         embed_dims: D.
         replace_probability: share of texts replaced.
+
+    Raises:
+        ValueError: when it is no share, or all: there is nothing to tell apart.
     """
 
     order = 6
+    min_batch = 2
     reads_image_tokens = False
 
     def __init__(self, embed_dims: int, replace_probability: float = 0.5) -> None:
         super().__init__()
+        require_share('heads.matching.replace_probability', replace_probability, but_all=True)
         self.replace_probability = replace_probability
         self.classifier = nn.Linear(embed_dims, 2)
 

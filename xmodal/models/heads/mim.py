@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.heads.shares import require_share
 from xmodal.registry import MODELS
 from xmodal.structures import PretrainStep
 
@@ -52,6 +53,7 @@ class MIMHead(PretrainHead):
             )
         if source not in ('fusion', 'image_encoder'):
             raise ValueError(f"heads.mim.source='{source}', expected 'fusion' or 'image_encoder'")
+        require_share('heads.mim.ratio', ratio)
         self.patch_size, self.block, self.ratio, self.source = patch_size, block, ratio, source
         self.mask_token = nn.Parameter(torch.zeros(embed_dims))
         nn.init.trunc_normal_(self.mask_token, std=0.02)

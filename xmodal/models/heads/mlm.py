@@ -10,6 +10,7 @@ from transformers import BertForMaskedLM
 
 from xmodal.models.fusion import FusionRequest, fuse_requests
 from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.heads.shares import require_share
 from xmodal.models.heads.words import word_ids
 from xmodal.models.layers.bert import log_loaded, read_pretrained, require_sizes
 from xmodal.models.losses import distilled_cross_entropy
@@ -47,6 +48,9 @@ class MLMHead(PretrainHead):
             some of them has one of these as a target, at random, beside the other targets: with
             15 % most texts have none. Bitton et al., "Data Efficient Masked Language Modeling for
             Vision and Language" (2021), choose targets by kinds of words.
+
+    Raises:
+        ValueError: when ``mask_probability`` is no share.
     """
 
     order = 3
@@ -61,6 +65,8 @@ class MLMHead(PretrainHead):
         focus: Sequence[str] = (),
     ) -> None:
         super().__init__()
+        if mask_probability or not focus:  # without chance the words in focus alone
+            require_share('heads.mlm.mask_probability', mask_probability)
         self.focus = tuple(focus)
         self.register_buffer('focus_ids', torch.zeros(0, dtype=torch.long), persistent=False)
         self.mask_probability, self.vocab_size = mask_probability, vocab_size

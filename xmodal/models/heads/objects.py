@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu, smooth_l1_loss
 
 from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.heads.shares import require_share
 from xmodal.registry import MODELS
 from xmodal.structures import LxmertStep, Regions, Shown
 
@@ -92,6 +93,7 @@ class ObjectHead(PretrainHead):
             raise ValueError(
                 f"heads.objects.label_scope='{label_scope}', expected 'masked' or 'all'"
             )
+        require_share('heads.objects.mask_probability', mask_probability)
         self.masking = masking
         self.feature_loss, self.confidence_weight = feature_loss, confidence_weight
         self.mask_probability = mask_probability

@@ -23,9 +23,12 @@ class PretrainHead(nn.Module):
         has_teacher: whether the momentum teacher has a copy of the head (ALBEF family).
         reads_tokens: whether it reads tokens, and not the embeddings alone (ALBEF family).
         reads_image_tokens: whether it reads the fused image tokens (LXMERT).
+        min_batch: pairs that a process's batch needs at least, where the others are negatives.
+        min_keys: the same of the batches of all processes together with the queue.
     """
 
     order = 10
+    min_batch = min_keys = 1
     has_teacher = False
     reads_tokens = True
     reads_image_tokens = True

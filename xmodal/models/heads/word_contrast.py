@@ -25,6 +25,8 @@ class WordContrastHead(AnchorContrastHead):
         loss_weight: factor of the loss.
     """
 
+    min_batch = 1  # the negatives are words of the same caption
+
     def __init__(
         self, temperature: float = 0.1, groups: int | None = None, loss_weight: float = 0.5
     ) -> None:

@@ -31,6 +31,8 @@ class WordSwapITMHead(ITMHead):
         ValueError: without opposites.
     """
 
+    min_batch = 1  # a text turned around is a negative of its own image
+
     def __init__(
         self,
         embed_dims: int,

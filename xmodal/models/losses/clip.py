@@ -19,6 +19,8 @@ class CLIPLoss(nn.Module):
             parameter is the logarithm of its inverse (CLIP, Sec. 2.5).
     """
 
+    min_keys = 2
+
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()
         self.temperature = LearnedTemperature(temperature, 0.01, 1.0, inverse=True)

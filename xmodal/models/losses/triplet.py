@@ -26,6 +26,7 @@ class PairLoss(nn.Module):
             are computed first, without gradients.
     """
 
+    min_batch = 2  # the other captions are the negatives
     takes_logits = False
     chooses_pairs = False
 
