@@ -113,6 +113,17 @@ def test_an_order_that_is_the_caption_is_no_false_one(tmp_path):
     assert found['label'] == 0 and found['skill'] == 'order'
 
 
+@pytest.mark.parametrize('max_words', [30, None])
+def test_an_order_that_a_tagger_only_spaced_is_no_false_one(tmp_path, max_words):
+    caption = "a man's t-shirt, red"  # ARO joins the tokens of its tagger with spaces
+    options = [caption, "a man 's t - shirt , red", "man a 's t - shirt , red"]
+    images = [ORDER[0]['image']]
+    write(tmp_path, 'order.json', json.dumps([{**ORDER[0], 'caption_options': options}]), images)
+    folders = dict(data_root=str(tmp_path), data_prefix={'image': 'images'}, test_mode=True)
+    (found,) = samples(AroOrderDataset('order.json', max_words=max_words, **folders))
+    assert len(found['text']) == 2 and found['text'][1].startswith('man a')
+
+
 def test_an_example_of_winoground_is_two_samples_of_one_group(tmp_path):
     images = ['ex_0_img_0.png', 'ex_0_img_1.png']
     write(tmp_path, 'examples.jsonl', json.dumps(WINOGROUND) + '\n', images)

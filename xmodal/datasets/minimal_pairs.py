@@ -129,8 +129,9 @@ class AroOrderDataset(MinimalPairDataset):
 
         json.dump(COCO_Order(root_dir=…).test_cases, open('coco_order.json', 'w'))
 
-    An order that is the caption itself is left out, and a caption without others, too. The skill is
-    'order'.
+    An order that reads as the caption itself is left out: no score tells the two apart, and ARO
+    counts such a tie as right. A caption without other orders is left out, too. The tagger sets
+    punctuation apart ('a man , smiling'), so spaces do not count. The skill is 'order'.
     """
 
     layout = '[{"image": "….jpg", "caption_options": ["the caption", "another order", …]}, …]'
@@ -142,7 +143,10 @@ class AroOrderDataset(MinimalPairDataset):
             options = item.texts('caption_options')
             if len(options) < 2:
                 raise item.error('caption_options', 'a caption and other orders of its words')
-            others = [text for text in options[1:] if text != options[0]]
+            caption, *orders = map(self._letters, options)
+            others = [
+                text for text, order in zip(options[1:], orders, strict=True) if order != caption
+            ]
             if not others:
                 num_without += 1
                 continue
@@ -150,6 +154,9 @@ class AroOrderDataset(MinimalPairDataset):
             yield self.record(item.name('image'), texts, 0, 'order', pair_id)
         if num_without:
             print_log(f'{file}: {num_without} captions without another order dropped', 'current')
+
+    def _letters(self, text: str) -> str:
+        return ''.join(clean_caption(text, self.max_words).split())
 
 
 @DATASETS.register_module()
