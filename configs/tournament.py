@@ -51,7 +51,7 @@ entries = [
         family="ACE-RPE's model",
         table='acerpe/places_tasks',
         against='none',
-        rows=['anchor_ape'],
+        rows=['anchor_ape', 'ace_rpe'],
         columns=['VQA', 'SNLI-VE', 'NLVR2'],
     ),
     dict(**places, rows=['uniform'], looks=[3, 4, 5]),
