@@ -179,11 +179,13 @@ def run_query(args: argparse.Namespace) -> None:
 
 
 def heat_of(index, text: str, word: str, hit) -> object:
-    """The heat map of a word of a text on an image."""
-    maps, word = dict(index.heat_maps(hit.image, text)), index.inferencer.clean_text(word)
-    if word not in maps:
-        raise ValueError(f'--word={word}, expected one of {", ".join(filter(None, maps))}')
-    return maps[word]
+    """The heat map of a word of a text on an image: the mean, where the word occurs twice."""
+    maps, word = index.heat_maps(hit.image, text), index.inferencer.clean_text(word)
+    found = [heat for each, heat in maps if each == word]
+    if not found:
+        words = ', '.join(filter(None, dict(maps)))
+        raise ValueError(f'--word={word}, expected one of {words}')
+    return sum(found) / len(found)
 
 
 def run_info(args: argparse.Namespace) -> None:

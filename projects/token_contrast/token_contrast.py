@@ -24,6 +24,8 @@ class TokenContrastHead(PretrainHead):
         temperature: of the softmax over the batch.
     """
 
+    min_batch = 2
+
     def __init__(self, embed_dims: int, dims: int = 64, temperature: float = 0.07) -> None:
         super().__init__()
         self.image_proj = nn.Linear(embed_dims, dims)

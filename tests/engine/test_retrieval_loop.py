@@ -168,6 +168,7 @@ def test_rankings_are_saved_for_the_report(evaluate, tmp_path):
     metrics = evaluate(dict(type='RetrievalMetric', prefix='all'), **options)
     rankings = json.loads((tmp_path / 'rankings.json').read_text())
     assert rankings['metrics'] == metrics and rankings['checkpoint'] == 'epoch_1.pth'
+    assert rankings['folds'] == {'all': 1}
     assert rankings['images'] == ['image 4', 'image 2', 'image 9', 'image 7']
     found = read_scores(tmp_path / 'scores.npz')
     assert rankings['texts'] == found.captions.tolist()

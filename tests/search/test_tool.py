@@ -6,6 +6,7 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -133,6 +134,14 @@ def test_the_sheet_shows_where_a_word_is(indexed, call, tmp_path):
     assert also == both
     with pytest.raises(ValueError, match='--word needs a text and --html'):
         call('query', 'a red ring', '--word', 'red')
+
+
+def test_a_word_that_occurs_twice_is_shown_in_both_places():
+    maps = [('', 9.0), ('a', 8.0), ('ring', 1.0), ('above', 7.0), ('ring', 2.0)]
+    index = SimpleNamespace(
+        inferencer=SimpleNamespace(clean_text=str.lower), heat_maps=lambda image, text: maps
+    )
+    assert search.heat_of(index, 'a ring above a ring', 'Ring', SimpleNamespace(image=None)) == 1.5
 
 
 def test_an_image_and_filters_are_queries_too(indexed, call):

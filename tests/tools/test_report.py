@@ -96,8 +96,8 @@ def test_rankings_of_another_checkpoint_are_refused(run, few_curves):
     file = Path(config.work_dir, 'rankings.json')
     rankings = json.loads(file.read_text())
     assert Path(rankings['checkpoint']).name == 'epoch_1.pth'
-    file.write_text(json.dumps(rankings | {'checkpoint': 'moved/epoch_1.pth'}))
-    write()
+    file.write_text(json.dumps(rankings | {'checkpoint': 'moved/epoch_1.pth', 'folds': {'': 5}}))
+    assert 'the mean of 5 folds of 2 images that are searched separately.</p>' in write()
     file.write_text(json.dumps(rankings | {'checkpoint': 'run/best.pth'}))
     with pytest.raises(ConfigError, match='has the rankings of run/best.pth, .*epoch_1.pth: give'):
         write()

@@ -204,6 +204,9 @@ def test_chance_recall_is_the_recall_of_random_rankings():
             recalls.append(sum(i in [text_to_image[t] for t in texts[:k]] for i in range(6)) / 6)
             recalls.append(min(k, 6) / 6 if k > 1 else float(images[0] == 0))
     assert chance_recall(rankings) == pytest.approx(100 * sum(recalls) / len(recalls), abs=1)
+    texts_of_folds = [0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 1, 1]  # two images in each
+    of_folds = [chance_recall({'images': 'ab', 'text_to_image': t}) for t in texts_of_folds]
+    assert chance_recall(rankings, folds=3) == pytest.approx(sum(of_folds) / 3)
     two = {'images': ['a', 'b'], 'texts': ['a', 'b'], 'text_to_image': [0, 1]}
     with np.errstate(all='raise'):  # there are no ten texts
         assert chance_recall(two) == pytest.approx(100 * 5 / 6)

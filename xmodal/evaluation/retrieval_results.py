@@ -57,6 +57,7 @@ def write_rankings(
     image_names: list[str],
     metrics: dict[str, float],
     checkpoint: str | None = None,
+    folds: dict[str, int] | None = None,
 ) -> None:
     """Writes the metrics, and the ten best texts of every image and images of every text.
 
@@ -67,12 +68,14 @@ def write_rankings(
         image_names: of each image.
         metrics: of the gallery.
         checkpoint: that was tested; None in a training.
+        folds: of the metrics, by their prefixes; None for 1 of each.
     """
     i2t_scores, t2i_scores = gallery.directions
     ranked_texts = i2t_scores.topk(min(10, len(captions)), 1).indices.tolist()
     ranked_images = t2i_scores.topk(min(10, len(image_names)), 0).indices.T.tolist()
     content = {
         'checkpoint': checkpoint,
+        'folds': folds or {},
         'metrics': metrics,
         'images': image_names,
         'texts': captions,

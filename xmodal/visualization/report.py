@@ -86,11 +86,14 @@ def write_report(
             )
             for image in (queries if model.matching_head else [])
         ]
+    stages = metric_stages(rankings['metrics'])
+    folds = rankings.get('folds', {}).get(stages[-1].prefix.rstrip('/'), 1)
     page = _template().render(
         title=work_dir.name,
         metrics=rankings['metrics'],
-        stages=metric_stages(rankings['metrics']),
-        chance=chance_recall(rankings),
+        stages=stages,
+        folds=folds,
+        chance=chance_recall(rankings, folds),
         num_images=num_images,
         num_texts=len(rankings['texts']),
         skills=attainable_shares(skills or {}),
@@ -129,10 +132,16 @@ def _name_layer(model: nn.Module, encode: Encode | None, layer: int | None) -> s
     return ''
 
 
-def chance_recall(rankings: dict) -> float:
-    """Returns the mean recall of rankings in random order, in percent."""
-    num_images, num_texts = len(rankings['images']), len(rankings['texts'])
-    texts_per_image = np.bincount(rankings['text_to_image'], minlength=num_images)
+def chance_recall(rankings: dict, folds: int = 1) -> float:
+    """Returns the mean recall of rankings in random order, in percent, of folds the mean."""
+    num_images, images = len(rankings['images']), np.array(rankings['text_to_image'])
+    counts = np.bincount(images, minlength=num_images).reshape(folds, -1)
+    return 100 * float(np.mean([_chance_recall(texts_per_image) for texts_per_image in counts]))
+
+
+def _chance_recall(texts_per_image: np.ndarray) -> float:
+    """The share that is found among the images of one fold and their texts."""
+    num_images, num_texts = len(texts_per_image), texts_per_image.sum()
     recalls = []
     for k in (1, 5, 10):
         # Hypergeometric: none of the texts of an image is among the first k.
@@ -140,7 +149,7 @@ def chance_recall(rankings: dict) -> float:
         for rank in range(min(k, num_texts)):
             missed *= np.clip((num_texts - texts_per_image - rank) / (num_texts - rank), 0, 1)
         recalls += [float((1 - missed).mean()), min(k / num_images, 1)]
-    return 100 * float(np.mean(recalls))
+    return float(np.mean(recalls))
 
 
 def metric_stages(metrics: dict[str, float]) -> list[Stage]:

@@ -122,4 +122,5 @@ class RetrievalLoop(EvaluationLoop):
                 encoded.image_names,
                 metrics,
                 None if self.runner.iter else self.runner._load_from,
+                {x.prefix or '': x.folds for x in self.evaluator.metrics if hasattr(x, 'folds')},
             )
