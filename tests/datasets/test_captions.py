@@ -290,6 +290,8 @@ def test_errors_for_missing_files_and_images_name_their_paths(write, tiny_world)
         FileNotFoundError, match=r'1 of 1 checked images .*away/9\.png .*list\.json'
     ):
         AlbefJsonDataset(**write([{'image': 'away/9.png', 'caption': 'a'}]))
+    with pytest.raises(FileNotFoundError, match=r'absolute paths.*xmodal albef-paths'):
+        AlbefJsonDataset(**write([{'image': '/export/home/coco/9.png', 'caption': 'a'}]))
     with pytest.raises(ValueError, match=r"no split \['dev'\].*test"):
         KarpathyDataset('karpathy/dataset_shapes.json', split='dev', data_root=str(tiny_world))
 

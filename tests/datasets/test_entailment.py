@@ -79,6 +79,10 @@ def test_albefs_lists_give_the_same_samples(write):
     [
         ([pair('7', 'a b', 'entails')], "gold_label is 'entails', expected 'contradiction' or"),
         ([{'Flickr30K_ID': '7', 'gold_label': 'neutral'}], "line 1: key 'sentence2' is missing"),
+        (
+            [{'Flikr30kID': '7.jpg', 'sentence2': 'a', 'gold_label': 'neutral'}],
+            r"key 'Flickr30K_ID' is missing.* set dataset\.image_path='\{Flikr30kID\}'",
+        ),
         ([pair('7', 'a', 'neutral'), 7], 'line 2: it is 7, not an object'),
         ([pair('7', 'a', '-'), pair('7', 'b', 'no')], "line 2: gold_label is 'no'"),
         ([], 'no record'),

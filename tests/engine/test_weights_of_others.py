@@ -130,3 +130,12 @@ def test_a_training_set_without_a_whole_batch_is_an_error_before_training(tiny_c
     tiny_config.train_dataloader.global_batch_size = 64
     with pytest.raises(ValueError, match='no whole batch: 32 samples .* x 64: lower train_data'):
         train(tiny_config)
+
+
+def test_more_batches_than_an_epoch_has_are_all_of_them(tiny_config):
+    tiny_config.train_cfg.update(max_epochs=1, val_interval=1)
+    for part in ('train', 'val'):
+        tiny_config[f'{part}_dataloader'].num_batch_per_epoch = 1000
+    runner = train(tiny_config)
+    assert [len(x.dataset) for x in (runner.train_dataloader, runner.val_dataloader)] == [32, 6]
+    assert len(runner.train_dataloader) == 32 / runner.train_dataloader.batch_size

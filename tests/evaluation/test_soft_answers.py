@@ -5,7 +5,7 @@ import json
 import pytest
 
 from xmodal.datasets.answers import answer_score
-from xmodal.evaluation import SoftAnswerMetric, vqa_accuracy
+from xmodal.evaluation import GqaMetric, SoftAnswerMetric, VqaMetric, vqa_accuracy
 
 
 def sample(index, predicted, label, answer_type=''):
@@ -46,6 +46,28 @@ def test_a_test_set_without_labels_gives_the_file_alone(tmp_path):
     file = tmp_path / 'test.json'
     assert evaluate([sample(0, 'yes', {})], save_predictions=str(file)) == {}
     assert json.loads(file.read_text()) == [{'question_id': 100, 'answer': 'yes'}]
+
+
+@pytest.mark.parametrize('metric_type', [VqaMetric, SoftAnswerMetric, GqaMetric])
+def test_a_test_that_would_report_and_write_nothing_says_so_at_its_first_batch(
+    tmp_path, monkeypatch, metric_type
+):
+    warned = []
+    monkeypatch.setattr(
+        'xmodal.evaluation.task.print_log', lambda text, _, level: warned.append(text)
+    )
+    unknown = {**sample(0, 'yes', {}), 'human_answers': [], 'gqa': {}}
+    known = {**sample(1, 'yes', {'yes': 1.0}), 'human_answers': ['yes'], 'gqa': {}}
+    for metric, batch in (
+        (metric_type(save_predictions=str(tmp_path / 'answers.json')), [unknown]),
+        (metric_type(), [unknown, known]),
+    ):
+        metric.process({}, batch)
+    assert not warned
+    metric = metric_type()
+    metric.process({}, [unknown])
+    metric.process({}, [{**unknown, 'sample_index': 1}])
+    assert len(warned) == 1 and 'test_evaluator.save_predictions=FILE' in warned[0]
 
 
 @pytest.mark.parametrize('count', range(11))

@@ -122,8 +122,7 @@ class SampleDataset(SeededDataset, Dataset):
                 'is LoadRegions.store the store of these images (docs/regions.md), and do '
                 'data_prefix, image_path or image_info of the dataset name them as it does?'
                 if loader
-                else 'check data_root and data_prefix.image of the dataset, or get the images '
-                '(docs/data.md)'
+                else _remedy(names)
             )
         elif loader and loader.stores and unstored:
             problem = 'are in no store of LoadRegions'
@@ -142,6 +141,16 @@ class SampleDataset(SeededDataset, Dataset):
         if missing and (self.test_mode or len(missing) == len(paths)):
             raise FileNotFoundError(message)
         print_log(message, 'current', level=logging.WARNING)
+
+
+def _remedy(names: Sequence[str]) -> str:
+    """What to do about images that do not exist, by their names in the annotation file."""
+    if any(map(os.path.isabs, names)):
+        return (
+            'it names images by absolute paths. If these are of another machine, as in the lists '
+            "of ALBEF's authors, rewrite them by `xmodal albef-paths` (docs/data.md)"
+        )
+    return 'check data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
 
 
 def _exists(path: Path) -> bool:

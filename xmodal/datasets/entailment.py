@@ -73,7 +73,8 @@ class SnliVeDataset(EntailmentDataset):
 
     layout = (
         'one per line: {"Flickr30K_ID": "…", "sentence2": "…", "gold_label": "entailment", …}, '
-        "gold_label '-' where the annotators did not agree"
+        "gold_label '-' where the annotators did not agree; for older files, which have "
+        "Flikr30kID, set dataset.image_path='{Flikr30kID}'"
     )
     archive_path = '{Flickr30K_ID}.jpg'
 

@@ -1,10 +1,13 @@
-"""The batch of one process and one iteration, from the batch of an optimizer step."""
+"""The batch of one process and one iteration, and the batches of an epoch."""
 
-from mmengine.logging import MMLogger
+from mmengine.dist import get_world_size
+from mmengine.logging import MMLogger, print_log
+from mmengine.runner.utils import _get_batch_size
 from torch import nn
 from torch.utils.data import DataLoader
 
 from xmodal.errors import ConfigError
+from xmodal.registry import DATASETS
 
 
 def divide_batch(
@@ -42,6 +45,30 @@ def divide_batch(
         logger.info(
             f'global_batch_size={total} is {factors} x {batch_size}: a loss that compares the '
             f'samples of a batch (the negatives of matching) compares {batch_size}'
+        )
+    return dataloader
+
+
+def leave_out_excess(dataloader: DataLoader | dict) -> DataLoader | dict:
+    """Leaves out a ``num_batch_per_epoch`` that is more than all batches of the data set.
+
+    MMEngine cuts a data set at any number, and would ask it for samples that it does not have.
+
+    Args:
+        dataloader: config, returned as it is if it has no such number, or a data loader.
+    """
+    batches = isinstance(dataloader, dict) and dataloader.get('num_batch_per_epoch')
+    if not batches:
+        return dataloader
+    dataloader = dict(dataloader)
+    if isinstance(dataloader['dataset'], dict):
+        dataloader['dataset'] = DATASETS.build(dataloader['dataset'])
+    samples, count = batches * _get_batch_size(dataloader), len(dataloader['dataset'])
+    if samples * get_world_size() > count:
+        del dataloader['num_batch_per_epoch']
+        print_log(
+            f'num_batch_per_epoch={batches} is left out: {count} samples have no more batches',
+            'current',
         )
     return dataloader
 

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from xmodal.checkpoint_file import read_checkpoint
 from xmodal.datasets.seeding import set_run_seed
-from xmodal.engine.batch_size import divide_batch, require_batch
+from xmodal.engine.batch_size import divide_batch, leave_out_excess, require_batch
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
 from xmodal.engine.device import leave_out_mps
 from xmodal.engine.hooks.checks import check_hooks
@@ -95,7 +95,7 @@ class XModalRunner(Runner):
         if isinstance(dataloader, dict):
             check_dataloader(dataloader)
             dataloader = {'worker_init_fn': dict(type=leave_signals_to_training), **dataloader}
-        loader = Runner.build_dataloader(dataloader, *args, **kwargs)
+        loader = Runner.build_dataloader(leave_out_excess(dataloader), *args, **kwargs)
         set_run_seed(loader.dataset, kwargs.get('seed'))
         return loader
 

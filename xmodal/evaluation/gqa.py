@@ -175,6 +175,7 @@ class GqaMetric(TaskMetric):
 
     default_prefix = 'gqa'
     query_id = 'question_id'
+    truth = 'answers'
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """The base of the metrics of all tasks with one prediction per sample."""
 
 import json
+import logging
 from collections.abc import Sequence
 from math import isnan, nan
 from pathlib import Path
@@ -9,6 +10,7 @@ from statistics import fmean
 import numpy as np
 from mmengine.dist import all_gather_object, is_main_process
 from mmengine.evaluator import BaseMetric
+from mmengine.logging import print_log
 
 from xmodal.errors import ConfigError
 from xmodal.evaluation.queries import DETAILS, Queries, QueryResults, named_columns, other_mean
@@ -34,6 +36,8 @@ class TaskMetric(BaseMetric):
 
     Attributes:
         query_id: the field of a record that names its query.
+        truth: the field of a sample that is empty where nobody knows what is right, as in the
+            questions of a test server; None for tasks whose samples always have it.
         queries: the results of the last evaluation query by query, where ``keeps_queries`` is set.
 
     Raises:
@@ -43,6 +47,7 @@ class TaskMetric(BaseMetric):
 
     default_prefix = ''
     query_id = 'sample_index'
+    truth: str | None = None
     keeps_queries = False
 
     def __init__(self, save_predictions: str | None = None) -> None:
@@ -97,6 +102,8 @@ class TaskMetric(BaseMetric):
         Raises:
             MissingFieldError: when a sample lacks a field that the metric reads.
         """
+        if not self.results:
+            self._warn_of_nothing_to_report(data_samples)
         for sample in data_samples:
             try:
                 record = self.record(sample)
@@ -107,6 +114,19 @@ class TaskMetric(BaseMetric):
             index = sample['sample_index']
             group = sample.get('image_id', sample.get('image_path', index))
             self.results.append({'sample_index': index, 'query_group': str(group), **record})
+
+    def _warn_of_nothing_to_report(self, samples: Sequence[dict]) -> None:
+        """The first samples of a set for a test server tell what hours of prediction end with."""
+        if self.save_predictions or self.truth is None or any(s.get(self.truth) for s in samples):
+            return
+        print_log(
+            f'{type(self).__name__}: the first {len(samples)} samples have no {self.truth} to '
+            'compare with, and save_predictions of the evaluator names no file: if the others have '
+            'none either, this evaluation reports and writes nothing. For a test server set '
+            'test_evaluator.save_predictions=FILE',
+            'current',
+            level=logging.WARNING,
+        )
 
     def evaluate(self, size: int) -> dict[str, float]:
         """Scores the records of all ranks; the result is the same on every rank.

@@ -91,6 +91,7 @@ class VqaMetric(TaskMetric):
 
     default_prefix = 'vqa'
     query_id = 'question_id'
+    truth = 'human_answers'
 
     def record(self, sample: dict) -> dict:
         """The predicted answer with its probability, and the human answers."""
@@ -148,6 +149,8 @@ class SoftAnswerMetric(VqaMetric):
     Args:
         **others: see :class:`VqaMetric`.
     """
+
+    truth = 'answers'
 
     def record(self, sample: dict) -> dict:
         """The predicted answer with its probability, and the scores of the label."""
