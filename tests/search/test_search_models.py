@@ -93,6 +93,26 @@ def test_an_index_knows_the_weights_of_an_extractor_by_their_content(prepare, tm
     assert prints[0] == prints[1] != prints[2]
 
 
+def test_an_index_knows_its_model_in_whatever_order_a_config_has_its_keys(prepare, tmp_path):
+    inferencer, store = prepare('temde/dual_mean_shapes')
+    load = inferencer.pipeline.transforms[0]
+    load.extractor_config = {'type': 'GridExtractor', 'members': [{'b': 1, 'a': 2}]}
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    index.prepare(store, None, None, {})
+    manifest = read_manifest(index.folder)
+    unsorted = fingerprint(inferencer, is_sorted=False)
+    load.extractor_config = {'members': [{'a': 2, 'b': 1}], 'type': 'GridExtractor'}  # of a run
+    ImageIndex(index.folder, inferencer)
+    write_json(index.folder / MANIFEST, manifest | {'fingerprint': unsorted})  # earlier versions'
+    with pytest.raises(ValueError, match='was made with'):
+        ImageIndex(index.folder, inferencer)
+    load.extractor_config = {'type': 'GridExtractor', 'members': [{'b': 1, 'a': 2}]}
+    ImageIndex(index.folder, inferencer)
+    load.extractor_config['members'][0]['a'] = 3
+    with pytest.raises(ValueError, match='was made with'):
+        ImageIndex(index.folder, inferencer)
+
+
 def test_an_index_knows_how_its_images_are_normalised(prepare, tmp_path):
     inferencer, source = prepare('emkum/tte_post_shapes')
     index = ImageIndex(tmp_path / 'index', inferencer)

@@ -54,11 +54,13 @@ class ImageIndex:
 
     def _require_model(self) -> None:
         manifest = read_manifest(self.folder)
-        # An earlier version did not write how images are normalised.
-        if manifest['fingerprint'] not in (self.fingerprint, self.fingerprint[:16]):
-            former = manifest.get('config', 'the model of a script'), manifest.get('checkpoint')
+        found, own = manifest['fingerprint'], self.fingerprint
+        if found not in (own, own[:16]):  # earlier versions did not write the normalisation,
+            own = fingerprint(self.inferencer, is_sorted=False)  # or did not sort keys
+        if found not in (own, own[:16]):
+            made = manifest.get('config', 'the model of a script'), manifest.get('checkpoint')
             raise ValueError(
-                f'{self.folder} was made with {name_of(*former)} ({manifest["fingerprint"]}), and '
+                f'{self.folder} was made with {name_of(*made)} ({found}), and '
                 f'the model given now is {name_of(*self.inferencer.given)} ({self.fingerprint}): '
                 'give the former (--config, --checkpoint), or another --index for this model'
             )

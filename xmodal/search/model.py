@@ -14,12 +14,19 @@ from xmodal.search.query import Query
 from xmodal.structures import Tokens
 
 
-def fingerprint(inferencer: Any) -> str:
+def fingerprint(inferencer: Any, is_sorted: bool = True) -> str:
     """Identifies the weights and the preprocessing of a model: its vectors depend on both.
 
     Mean and standard deviation, which normalise images, are no part of a state dict.
+
+    Args:
+        inferencer: of the model.
+        is_sorted: False for what earlier versions wrote. It depends on the order of the keys of an
+            extractor's config, which is another one in the folder of a run or of an exported model.
     """
-    transforms = [(type(t).__name__, _settings(vars(t))) for t in inferencer.pipeline.transforms]
+    transforms = [
+        (type(t).__name__, _settings(vars(t), is_sorted)) for t in inferencer.pipeline.transforms
+    ]
     described = re.sub(r' at 0x[0-9a-f]+', '', repr(transforms))  # places in memory
     digest = hashlib.sha256(described.encode())
     for name, value in sorted(inferencer.model.state_dict().items()):
@@ -32,18 +39,19 @@ def fingerprint(inferencer: Any) -> str:
     return digest.hexdigest()[:16] + normalization
 
 
-def _settings(value: Any) -> Any:
+def _settings(value: Any, is_sorted: bool) -> Any:
     """The attributes of a transform: of a file its content, which says more than its place.
 
     The extractor that its first image builds is left out.
     """
     if isinstance(value, dict):
         kept = {k: v for k, v in value.items() if not isinstance(v, torch.nn.Module)}
-        return {k: _settings(v) for k, v in kept.items()}
+        names = sorted(kept) if is_sorted else kept
+        return {name: _settings(kept[name], is_sorted) for name in names}
     if isinstance(value, list):
-        return [_settings(item) for item in value]
+        return [_settings(item, is_sorted) for item in value]
     if isinstance(value, tuple):
-        return tuple(_settings(item) for item in value)
+        return tuple(_settings(item, is_sorted) for item in value)
     return file_hash(Path(value)) if isinstance(value, str) and Path(value).is_file() else value
 
 

@@ -103,10 +103,13 @@ def test_tokens_are_those_of_transformers_and_the_first_one_sums_up(kind, folder
         torch.testing.assert_close(found[row, :count], tokens, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize('kind', ['gpt2', 'bloom', 'xglm', 'mpt', 'mamba'])
 @torch.no_grad()
-def test_a_language_model_sums_a_text_up_in_its_last_token():
-    sizes = dict(n_embd=16, n_layer=2, n_head=2, n_positions=12, vocab_size=24)
-    config = dict(model_type='gpt2', bos_token_id=1, eos_token_id=1, **sizes)
+def test_a_language_model_sums_a_text_up_in_its_last_token(kind):
+    sizes = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, vocab_size=24)
+    if kind == 'xglm':
+        sizes |= dict(ffn_dim=16)
+    config = dict(model_type=kind, bos_token_id=1, eos_token_id=1, pad_token_id=0, **sizes)
     encoder = MODELS.build(dict(type='TransformersTextEncoder', config=config)).eval()
     ids = torch.tensor([[1, 5, 6, 1], [1, 7, 1, 0]])
     found = encoder(ids, torch.arange(4) < torch.tensor([[4], [3]])).embeddings
@@ -257,6 +260,8 @@ def test_wrong_configurations_and_weights_are_sentences(folder, tmp_path):
         MODELS.build({**encoder, 'config': dict(model_type='vit')})
     with pytest.raises(ValueError, match="is a 't5', an encoder with a decoder"):
         MODELS.build({**encoder, 'config': dict(model_type='t5')})
+    with pytest.raises(ValueError, match="is a 'chinese_clip_text_model', of which"):
+        MODELS.build({**encoder, 'config': dict(model_type='chinese_clip')})
     path, _ = folder('mpnet')
     wrong = MODELS.build({**encoder, 'config': path, 'num_layers': 3, 'pretrained': path})
     with pytest.raises(ValueError, match=r'lacks 16 weights of a MPNetModel .*layer\.2'):

@@ -5,6 +5,8 @@ import inspect
 import torch
 from torch import Tensor
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_MASKED_LM_MAPPING,
     MODEL_MAPPING,
     AutoConfig,
     PreTrainedConfig,
@@ -70,7 +72,7 @@ class TransformersTextEncoder(Encoder):
         has_pooler = 'add_pooling_layer' in inspect.signature(model).parameters
         self.options = {'add_pooling_layer': False} if has_pooler else {}
         self.model = model(self.config, **self.options)
-        self.is_causal = any(getattr(part, 'is_causal', False) for part in self.model.modules())
+        self.is_causal = _is_causal(self.model)
 
     @property
     def kind(self) -> str:
@@ -150,6 +152,17 @@ def _last_in_front(tokens: Tensor, mask: Tensor) -> Tensor:
     return torch.cat([summary[:, None], tokens[:, 1:]], 1)
 
 
+def _is_causal(model: PreTrainedModel) -> bool:
+    """Whether words see those before them alone.
+
+    The attention of most models says so. That of BLOOM, XGLM and MPT does not, and Mamba has none.
+    """
+    said = [part.is_causal for part in model.modules() if hasattr(part, 'is_causal')]
+    kind = type(model.config)
+    is_generator = kind in MODEL_FOR_CAUSAL_LM_MAPPING and kind not in MODEL_FOR_MASKED_LM_MAPPING
+    return any(said) if said else is_generator
+
+
 def _model_class(config: PreTrainedConfig) -> type[PreTrainedModel]:
     return _PARTS.get(config.model_type) or MODEL_MAPPING[type(config)]
 
@@ -183,6 +196,11 @@ def _read_config(config: dict | str) -> PreTrainedConfig:
         raise ValueError(
             f"{key}={config!r} is a '{found.model_type}', an encoder with a decoder: expected a "
             'text encoder, or a language model'
+        )
+    if found.model_type not in _PARTS and type(found) not in MODEL_MAPPING:
+        raise ValueError(
+            f"{key}={config!r} is a '{found.model_type}', of which transformers.AutoModel has no "
+            'model by itself: expected a text encoder that it has, or a CLIP or SigLIP'
         )
     if getattr(found, 'vocab_size', None) is None or not hasattr(found, 'hidden_size'):
         raise ValueError(f"{key}={config!r} is a '{found.model_type}', expected a text encoder")
