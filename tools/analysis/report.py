@@ -81,7 +81,8 @@ def read_rankings(file: Path) -> dict:
     content.object('metrics')
     content.name('checkpoint', None)
     folds = content.object('folds', {})
-    [folds.integer(prefix, low=1) for prefix in folds]
+    for prefix in folds:
+        folds.integer(prefix, low=1)
     for key in ('images', 'texts', 'text_to_image', 'ranked_images'):
         content.items(key)
     return {key: content.get(key) for key in content}
