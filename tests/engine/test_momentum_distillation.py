@@ -7,6 +7,7 @@ from runs import call_at, train
 from xmodal.engine.hooks import DelayedHeadsHook, WeightEMAHook
 from xmodal.engine.hooks.checks import check_hooks
 from xmodal.engine.hooks.momentum import MomentumDistillationHook, require_moved_teacher
+from xmodal.engine.values import check_values
 from xmodal.errors import ConfigError
 from xmodal.registry import MODELS
 
@@ -37,9 +38,10 @@ def test_without_a_ramp_the_first_iteration_has_the_whole_weight(tiny_config):
 
 
 @pytest.mark.parametrize('alpha', [40, -0.4])
-def test_a_weight_that_makes_targets_negative_is_an_error(alpha):
+def test_a_weight_that_makes_targets_negative_is_an_error(tiny_config, alpha):
+    tiny_config.custom_hooks[0].alpha = alpha
     with pytest.raises(ConfigError, match=f'alpha={alpha}, expected a number from 0 to 1'):
-        MomentumDistillationHook(alpha=alpha)
+        check_values(tiny_config)
 
 
 @pytest.mark.parametrize('momentum', [99.5, 1.1, -0.5])
