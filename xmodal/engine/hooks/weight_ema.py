@@ -9,7 +9,7 @@ from mmengine.runner import BaseLoop, Runner
 from torch import Tensor, nn
 
 from xmodal.checkpoint_file import read_checkpoint
-from xmodal.engine.loops.evaluation import SAVED_FILES
+from xmodal.engine.loops.evaluation import SAVED_FILES, writers_of
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import HOOKS
@@ -149,12 +149,9 @@ def _exchanged(weights: dict[str, nn.Parameter], average: dict[str, Tensor]) -> 
 @contextmanager
 def _without_files(loop: BaseLoop) -> Iterator[None]:
     """Keeps a loop, and those that it is made of, from writing files and results by query again."""
-    loops = [loop, *getattr(loop, 'loops', {}).values()]
-    evaluators = [part.evaluator for part in loops if hasattr(part, 'evaluator')]
-    writers = [*loops, *(metric for evaluator in evaluators for metric in evaluator.metrics)]
     files = [
         (x, name, getattr(x, name))
-        for x in writers
+        for x in writers_of(loop)
         for name in (*SAVED_FILES, 'queries')
         if hasattr(x, name)
     ]

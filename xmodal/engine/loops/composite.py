@@ -4,7 +4,7 @@ from mmengine.runner import Runner
 from torch import nn
 from torch.utils.data import DataLoader
 
-from xmodal.engine.loops.evaluation import SAVED_FILES, EvaluationLoop
+from xmodal.engine.loops.evaluation import SAVED_FILES, EvaluationLoop, writers_of
 from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
 
@@ -66,8 +66,7 @@ def _require_own_files(loops: dict[str, EvaluationLoop]) -> None:
     """
     writers: dict[str, str] = {}
     for name, loop in loops.items():
-        parts = [loop, *getattr(getattr(loop, 'evaluator', None), 'metrics', ())]
-        files = (getattr(part, key, None) for part in parts for key in SAVED_FILES)
+        files = (getattr(part, key, None) for part in writers_of(loop) for key in SAVED_FILES)
         for file in map(str, filter(None, files)):
             if (other := writers.setdefault(file, name)) != name:
                 raise ConfigError(

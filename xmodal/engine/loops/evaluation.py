@@ -34,6 +34,13 @@ class EvaluationLoop(BaseLoop):
         raise NotImplementedError
 
 
+def writers_of(loop: BaseLoop) -> list[object]:
+    """What may write :data:`SAVED_FILES`: a loop, those that it is made of, and their metrics."""
+    loops = [loop, *getattr(loop, 'loops', {}).values()]
+    evaluators = [part.evaluator for part in loops if hasattr(part, 'evaluator')]
+    return [*loops, *(metric for evaluator in evaluators for metric in evaluator.metrics)]
+
+
 def embedding_of(encoded: Encoded, model: nn.Module, loop: str) -> Tensor:
     """The embeddings of encoded images or texts, (B, d) float32.
 
