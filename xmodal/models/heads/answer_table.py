@@ -89,20 +89,22 @@ class AnswerTableHead(PretrainHead):
         Samples have ``answers`` and ``answer_weights``, empty where the text is no question.
         """
         matched = step.shown.matched
-        answers = [sample.answers for sample in step.samples]
-        weights = [sample.answer_weights for sample in step.samples]
-        self._warn_of_other_answers(answers)
+        answers, weights = self._answers_of(step.samples)
         labels = self.sample_labels(answers, weights).to(matched.device)
         return self.label_loss(self(step.pooled), labels.masked_fill(~matched, UNKNOWN))
 
     def question_loss(self, logits: Tensor, samples: list[DataSample]) -> dict[str, Tensor]:
         """``loss_answers`` and the accuracy; samples have ``answers`` and ``answer_weights``."""
-        answers = [sample.answers for sample in samples]
-        weights = [sample.answer_weights for sample in samples]
-        self._warn_of_other_answers(answers)
+        answers, weights = self._answers_of(samples)
         if self.loss_name == 'bce':
             return self.score_loss(logits, self.targets(answers, weights).to(logits.device))
         return self.label_loss(logits, self.sample_labels(answers, weights).to(logits.device))
+
+    def _answers_of(self, samples: list[DataSample]) -> tuple[list[list[str]], list[list[float]]]:
+        """The answers of samples in training, and the weight of each."""
+        answers = [sample.answers for sample in samples]
+        self._warn_of_other_answers(answers)
+        return answers, [sample.answer_weights for sample in samples]
 
     def _warn_of_other_answers(self, answers: list[list[str]]) -> None:
         """Warns once where the table has none of the answers: nothing is learned of them."""
