@@ -6,7 +6,7 @@ from torch import nn
 
 from xmodal.models.fusion import FusionRequest
 from xmodal.models.heads import PretrainHead, PretrainHeads
-from xmodal.models.heads.pretrain_head import by_match
+from xmodal.models.heads.match_statistics import by_match
 from xmodal.registry import MODELS
 
 SIZES = dict(embed_dims=8, vocab_size=40, patch_size=4)

@@ -1,8 +1,9 @@
 """What the models of all families share."""
 
-from xmodal.models.base.backbone import CrossModalBackbone, build_token_type, encode
+from xmodal.models.base.backbone import CrossModalBackbone, build_token_type
 from xmodal.models.base.classifier import ClassifierMixin
 from xmodal.models.base.ema_teacher import EMATeacher
+from xmodal.models.base.encoding import encode
 from xmodal.models.base.image_preprocessor import ImageTextPreprocessor
 from xmodal.models.base.model import CrossModalModel
 from xmodal.models.base.momentum_model import MomentumModel

@@ -2,7 +2,7 @@
 
 from xmodal.models.fusion.cross_modality import CrossModalityEncoder
 from xmodal.models.fusion.encoder import FusionEncoder
-from xmodal.models.fusion.requests import FusionRequest, fuse_requests, what_is_unfit
+from xmodal.models.fusion.requests import FusionRequest, fuse_requests
 from xmodal.models.fusion.two_images import copy_layers, count_layers, has_copies
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     'count_layers',
     'fuse_requests',
     'has_copies',
-    'what_is_unfit',
 ]

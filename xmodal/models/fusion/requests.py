@@ -28,24 +28,6 @@ class FusionRequest(NamedTuple):
     drawn: object = None
 
 
-def what_is_unfit(request: FusionRequest) -> str | None:
-    """What cannot be fused of a request, and what is expected; None if all can."""
-    if not isinstance(request, FusionRequest):
-        return f'{type(request).__name__}, expected FusionRequest(image, text, pairs, words)'
-    pairs, words = request.pairs, request.words
-    if (
-        (pairs.ndim, words.ndim) != (2, 2)
-        or pairs.shape[1] != 2
-        or len(words) != len(pairs)
-        or {pairs.dtype, words.dtype} != {torch.int64}
-    ):
-        return (
-            f'pairs {tuple(pairs.shape)} of {pairs.dtype}, words {tuple(words.shape)} of '
-            f'{words.dtype}, expected (P, 2), rows of image and text, and (P, W), int64'
-        )
-    return None
-
-
 def fuse_requests(backbone: nn.Module, requests: Sequence[FusionRequest]) -> list[Fused]:
     """Fuses the pairs of all requests as one batch; large products take less time than several.
 

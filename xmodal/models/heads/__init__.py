@@ -12,7 +12,8 @@ from xmodal.models.heads.lxmert_itm import LxmertITMHead
 from xmodal.models.heads.mim import MIMHead
 from xmodal.models.heads.mlm import LxmertMLMHead, MLMHead
 from xmodal.models.heads.objects import ObjectHead
-from xmodal.models.heads.pretrain_head import PretrainHead, PretrainHeads
+from xmodal.models.heads.pretrain_head import PretrainHead
+from xmodal.models.heads.pretrain_heads import PretrainHeads
 from xmodal.models.heads.word_contrast import WordContrastHead
 from xmodal.models.heads.word_swap import WordSwapITMHead
 

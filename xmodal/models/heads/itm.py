@@ -5,8 +5,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from xmodal.models.fusion import FusionRequest
+from xmodal.models.heads.match_statistics import by_match
 from xmodal.models.heads.negatives import sample_negatives
-from xmodal.models.heads.pretrain_head import PretrainHead, by_match
+from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.registry import MODELS
 from xmodal.structures import Fused, PretrainStep
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from xmodal.models.heads import PretrainHeads
-from xmodal.models.heads.pretrain_head import by_match
+from xmodal.models.heads.match_statistics import by_match
 from xmodal.models.lxmert.model import LxmertModel
 from xmodal.registry import MODELS
 from xmodal.structures import DataSample, Fused, ImageTextBatch, LxmertStep, Shown
