@@ -14,7 +14,7 @@ from xmodal.hashing import file_hash
 from xmodal.search.manifest import read_manifest
 
 PROBES = 'probes.npz'
-_SAME = 0.999  # cosine of a probe above which only rounding differs, as of another processor
+_SAME = 0.999  # cosine of a probe above which only rounding differs, as in half precision
 
 
 class ModelIdentity:
