@@ -17,14 +17,14 @@ DIRECTIONS = {'i2t': 'image-to-text retrieval', 't2i': 'text-to-image retrieval'
 
 
 def evaluate_gallery(
-    evaluator: Evaluator, gallery: Gallery, captions: Sequence[str]
+    evaluator: Evaluator, gallery: Gallery, captions: Sequence[str] = ()
 ) -> dict[str, float]:
     """The figures of all metrics of an evaluator; prints a table for each retrieval metric.
 
     Args:
         evaluator: the evaluator.
         gallery: the scores.
-        captions: all texts, which tell the test set from others of the same size.
+        captions: all texts, which tell the test set from others of the same size; () if unknown.
     """
     figures = evaluator.offline_evaluate([gallery])
     for metric in evaluator.metrics:
