@@ -91,7 +91,8 @@ def main() -> None:
             keep_queries(runner.test_loop)
         metrics = runner.test()
         if args.metrics and is_main_process():
-            write_queries(queries_file(args.metrics), query_results(runner.test_loop))
+            queries = query_results(runner.test_loop)
+            write_queries(queries_file(args.metrics), queries, config.load_from)
             write_json(args.metrics, metrics, indent=1)
 
 

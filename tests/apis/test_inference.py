@@ -428,6 +428,24 @@ def test_empty_lists_give_empty_results(prepare):
     assert inferencer.predict([], []) == []
 
 
+@pytest.mark.parametrize('empty', ['', ' \n', '?!'])
+def test_a_text_without_a_word_is_named(prepare, empty):
+    _, inferencer = prepare('acerpe/pretrain_shapes')
+    image = np.zeros((32, 32, 3), np.uint8)
+    calls = [
+        lambda: inferencer.similarity([image], ['a ring', empty]),
+        lambda: inferencer.match([image], ['a ring', empty]),
+        lambda: inferencer.heatmap([image] * 2, ['a ring', empty]),
+        lambda: inferencer.predict([image] * 2, ['a ring', empty]),
+        lambda: inferencer.encode(['none.png'] * 2, ['a ring', empty]),  # before images are read
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r'texts\[1\] is .*, in which there is no word'):
+            call()
+    with pytest.raises(ValueError, match=r'texts\[0\] is .*, in which there is no word'):
+        inferencer.anchors(image, empty)
+
+
 def test_empty_lists_give_empty_results_of_regions_too(prepare):
     _, inferencer = prepare('acerpe/contrast_shapes_regions')
     assert inferencer.similarity([], ['a', 'b']).shape == (0, 2)

@@ -37,11 +37,15 @@ def test_without_a_ramp_the_first_iteration_has_the_whole_weight(tiny_config):
     assert weights_of(tiny_config, ramp_epochs=0) == [0.4] * 8
 
 
-@pytest.mark.parametrize('alpha', [40, -0.4])
-def test_a_weight_that_makes_targets_negative_is_an_error(tiny_config, alpha):
-    tiny_config.custom_hooks[0].alpha = alpha
-    with pytest.raises(ConfigError, match=f'alpha={alpha}, expected a number from 0 to 1'):
-        check_values(tiny_config)
+@pytest.mark.parametrize('alpha', [40, -0.4, '0.4'])
+def test_a_weight_that_makes_targets_negative_is_an_error(alpha):
+    with pytest.raises(ConfigError, match=f'alpha={alpha!r}, expected a number from 0 to 1'):
+        MomentumDistillationHook(alpha=alpha)
+
+
+def test_the_alpha_of_a_hook_of_a_plug_in_may_be_anything(tiny_config):
+    tiny_config.custom_hooks.append(dict(type='MixUpHook', alpha=4.0))
+    check_values(tiny_config)
 
 
 @pytest.mark.parametrize('momentum', [99.5, 1.1, -0.5])

@@ -114,6 +114,24 @@ def test_of_many_images_some_are_read(config_of, monkeypatch, tmp_path):
         check_validation(train_set, loop)
 
 
+@pytest.mark.parametrize('rank', [0, 1])
+def test_each_rank_reads_its_share_and_all_end_alike(config_of, monkeypatch, tmp_path, rank):
+    train_set, loop = AlbefJsonDataset(**config_of(0)), loop_of(one=config_of(3, 4, 5, 6))
+    for number in (3, 4, 5, 6):
+        (tmp_path / f'{number}.png').write_bytes(b'')
+    shares = []
+    monkeypatch.setattr(validation, 'get_rank', lambda: rank)
+    monkeypatch.setattr(validation, 'get_world_size', lambda: 2)
+    monkeypatch.setattr(
+        validation, 'all_gather_object', lambda own: shares.append(own) or [own, ['9.png: broken']]
+    )
+    with pytest.raises(BrokenImageError, match=rf'^3 of 4 images .* The first: \S+/{3 + rank}\.'):
+        check_validation(train_set, loop)
+    assert [Path(error.split(':')[0]).name for error in shares[0]] == [
+        f'{number}.png' for number in (3 + rank, 5 + rank)
+    ]
+
+
 def test_a_training_with_a_broken_image_of_its_validation_does_not_begin(
     tiny_config, tiny_world, tmp_path
 ):

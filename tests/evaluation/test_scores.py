@@ -8,6 +8,7 @@ import pytest
 
 from tools.analysis import ensemble
 from xmodal.evaluation import ScoreMatrix, average_scores, read_scores, write_scores
+from xmodal.evaluation.queries import read_queries, with_test_set
 
 TEXT_TO_IMAGE = np.array([0, 0, 1, 2])
 
@@ -90,6 +91,8 @@ def test_the_tool_measures_the_mean_by_the_config_s_metrics(tmp_path, monkeypatc
     assert metrics['all/i2t/R@1'] == metrics['all/t2i/R@1'] == 100
     assert metrics['thirds/rsum'] == 600 and metrics['thirds/rsum_std'] == 0
     assert 'Retrieval among 3 images and 4 texts' in capsys.readouterr().out
+    queries = read_queries(tmp_path / 'metrics.queries.npz')
+    assert queries['all/i2t'].test_set == with_test_set(queries, 'abcd')['all/i2t'].test_set != ''
 
 
 def test_a_folder_for_the_metrics_is_refused_before_anything_is_read(monkeypatch, tmp_path, capsys):

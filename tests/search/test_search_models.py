@@ -10,8 +10,9 @@ from xmodal.errors import FileError
 from xmodal.files import write_json
 from xmodal.registry import MODELS
 from xmodal.search import ImageIndex, Query
+from xmodal.search.identity import PROBES, fingerprint
 from xmodal.search.manifest import MANIFEST, read_manifest
-from xmodal.search.model import fingerprint, query_vectors
+from xmodal.search.model import query_vectors
 from xmodal.search.output import print_hits
 
 pytest.importorskip('faiss', reason="search needs the extra: pip install -e '.[search]'")
@@ -125,6 +126,40 @@ def test_an_index_knows_how_its_images_are_normalised(prepare, tmp_path):
     inferencer.model.data_preprocessor.std *= 2
     with pytest.raises(ValueError, match='was made with'):
         ImageIndex(index.folder, inferencer)
+
+
+OTHER = 'given now is .*, with the same weights and another vector of the same {}: give the'
+
+
+def test_an_index_knows_a_pooling_that_has_no_weights(prepare, tmp_path):
+    inferencer, store = prepare('temde/dual_mean_shapes')
+    ImageIndex(tmp_path / 'index', inferencer).update(store, progress=False)
+    other, _ = prepare('temde/dual_max_shapes')
+    assert fingerprint(other) == fingerprint(inferencer)
+    with pytest.raises(ValueError, match=OTHER.format('text')):
+        ImageIndex(tmp_path / 'index', other)
+    (tmp_path / 'index' / PROBES).unlink()
+    ImageIndex(tmp_path / 'index', other)  # made by an earlier version: nothing says it
+    ImageIndex(tmp_path / 'index', inferencer).update(store, progress=False)
+    with pytest.raises(ValueError, match=OTHER.format('text')):
+        ImageIndex(tmp_path / 'index', other)
+
+
+def test_images_of_an_image_encoder_that_computes_something_else_are_not_added(prepare, tmp_path):
+    inferencer, source = prepare('emkum/tte_post_shapes')
+    index = ImageIndex(tmp_path / 'index', inferencer)
+    index.update(source, progress=False)
+    activations = [
+        (layer, name)
+        for layer in inferencer.model.image_encoder.modules()
+        for name, child in layer.named_children()
+        if isinstance(child, torch.nn.GELU)
+    ]
+    for layer, name in activations:
+        setattr(layer, name, torch.nn.Tanh())
+    assert activations
+    with pytest.raises(ValueError, match=OTHER.format('image')):
+        ImageIndex(index.folder, inferencer).update(source, progress=False)
 
 
 def test_emkum_searches_images_and_takes_captions(prepare, tmp_path):

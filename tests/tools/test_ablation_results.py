@@ -12,7 +12,12 @@ from tables_on_disk import make_plan, write_row, write_run, write_table
 from tools import ablate
 from xmodal.ablation import Plan, read_table, shared_results, unpacked_results
 from xmodal.ablation.results import _locked
-from xmodal.evaluation.queries import QueryResults, read_queries, write_queries
+from xmodal.evaluation.queries import (
+    QueryResults,
+    read_queries,
+    tested_checkpoint,
+    write_queries,
+)
 from xmodal.files import FileError, write_json
 
 
@@ -98,21 +103,24 @@ def test_a_run_with_other_settings_is_left_out_and_the_key_named(published, tmp_
     assert "model.position: 'idea' there, 'another' now" in capsys.readouterr().out
 
 
-def test_scores_are_left_out_and_ranks_stay(tmp_path):
+def test_scores_are_left_out_and_ranks_and_the_test_set_stay(tmp_path):
     (run,) = make_plan(tmp_path, seeds=1, only=['plain']).runs
     run.claim()
     write_run(run, [0, 100])
     columns = dict(score=np.ones(2), rank=np.ones(2), **{'vqa/overall': np.ones(2)})
     names = np.array(['0', '1'])
-    write_queries(run.queries_file, {'vqa': QueryResults(names, names, columns)})
+    written = {'vqa': QueryResults(names, names, columns, 'digest')}
+    write_queries(run.queries_file, written, 'run/epoch_1.pth')
     write_json(run.metrics_file, {'vqa/overall': 1.0})
     results = tmp_path / 'results.tar.xz'
     with shared_results([run], tmp_path / 'runs', results):
         pass
     shutil.rmtree(tmp_path / 'runs')
     with unpacked_results([run], tmp_path / 'runs', results) as folder:
-        queries = read_queries(next(folder.rglob('*.npz')))
+        file = next(folder.rglob('*.npz'))
+        queries, checkpoint = read_queries(file), tested_checkpoint(file)
     assert queries['vqa'].columns.keys() == {'rank', 'vqa/overall'}
+    assert queries['vqa'].test_set == 'digest' and checkpoint == 'epoch_1.pth'
 
 
 def test_new_results_are_added_and_the_others_stay(published, tmp_path):

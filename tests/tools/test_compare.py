@@ -13,9 +13,10 @@ from scipy import stats
 from tools.analysis import compare
 from xmodal.ablation.paired import paired_difference
 from xmodal.ablation.verdict import judge
+from xmodal.datasets.text import clean_caption
 from xmodal.engine.queries import keep_queries, query_results
 from xmodal.evaluation import GqaMetric, VqaMetric
-from xmodal.evaluation.queries import QueryResults, write_queries
+from xmodal.evaluation.queries import QueryResults, with_test_set, write_queries
 
 
 def results(values, groups=None):
@@ -98,6 +99,26 @@ def test_the_tool_prints_both_figures_and_a_verdict(two, tmp_path, monkeypatch, 
     assert 'rank' not in printed
     with pytest.raises(ValueError, match=r"--column: .*model\.json takes no key 'n'; it takes m"):
         run_tool(monkeypatch, capsys, model, '--reference', reference, '--column', 'n')
+
+
+def test_other_texts_of_as_many_queries_are_refused(two, tmp_path, monkeypatch, capsys):
+    """Queries of retrieval have numbers for names, which all sets of a size share."""
+
+    def compare_two(model, reference):
+        files = written(tmp_path, 'model', model), written(tmp_path, 'reference', reference)
+        return run_tool(monkeypatch, capsys, files[0], '--reference', files[1])
+
+    model, reference = two
+    known = with_test_set(reference, ['A red ring - here!', 'A disc'])
+    swapped = with_test_set(model, ['A disc', 'A red ring - here!'])
+    with pytest.raises(ValueError, match="'m' of 'q': the test sets have other texts, .*again"):
+        compare_two(swapped, known)
+    assert 'better' in compare_two(with_test_set(model, ['a red ring here', 'a disc']), known)
+    assert 'better' in compare_two(model, known)  # tested by an earlier version
+    assert 'better' in compare_two(with_test_set(model, ['', '']), known)  # with hidden texts
+    words = 'one two three four five six seven eight nine ten eleven'
+    cut = clean_caption(words, 10)
+    assert with_test_set(model, [words]) == with_test_set(model, [cut]) != model
 
 
 def test_seeds_of_two_recipes_are_compared_seed_by_seed(tmp_path, monkeypatch, capsys):

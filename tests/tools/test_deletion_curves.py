@@ -49,6 +49,7 @@ def test_the_tool_prints_the_areas_of_a_trained_model(
     deletion_curves.main()
     printed = [line.split('│')[1:3] for line in capsys.readouterr().out.splitlines() if '│' in line]
     curves = json.loads(out.read_text())
+    assert curves.pop('checkpoint') == trained.name
     assert [name.strip() for name, _ in printed] == list(curves)
     assert list(curves) == [
         'Grad-CAM, layer 1 of 1',

@@ -19,6 +19,7 @@ from xmodal.datasets.collate import stack_images
 from xmodal.engine.launch import build_runner
 from xmodal.errors import ConfigError, FileError
 from xmodal.evaluation.first_captions import encode_first_captions
+from xmodal.evaluation.queries import write_queries
 from xmodal.registry import DATASETS
 from xmodal.visualization.charts import read_scalars, select_curves
 
@@ -99,7 +100,7 @@ def test_rankings_of_another_checkpoint_are_refused(run, few_curves):
     file.write_text(json.dumps(rankings | {'checkpoint': 'moved/epoch_1.pth', 'folds': {'': 5}}))
     assert 'the mean of 5 folds of 2 images that are searched separately.</p>' in write()
     file.write_text(json.dumps(rankings | {'checkpoint': 'run/best.pth'}))
-    with pytest.raises(ConfigError, match='has the rankings of run/best.pth, .*epoch_1.pth: give'):
+    with pytest.raises(ConfigError, match='has the results of run/best.pth, .*epoch_1.pth: give'):
         write()
 
 
@@ -135,6 +136,12 @@ def test_the_radar_is_there_where_the_skills_were_tested(run, few_curves):
     assert '99.8' not in page
     with pytest.raises(FileNotFoundError):
         write('--skills', f'{config.work_dir}/other.json')
+    queries = Path(config.work_dir, 'skills.queries.npz')
+    write_queries(queries, {}, f'{config.work_dir}/epoch_1.pth')
+    assert write() == page
+    write_queries(queries, {}, 'run/epoch_3.pth')
+    with pytest.raises(ConfigError, match='skills.json has the results of epoch_3.pth, .* again'):
+        write()
 
 
 def test_deletion_curves_are_drawn_where_they_were_measured(run, few_curves):
@@ -143,7 +150,14 @@ def test_deletion_curves_are_drawn_where_they_were_measured(run, few_curves):
     assert heading not in write()
     file = Path(config.work_dir, 'deletion.json')
     file.write_text(json.dumps({'Grad-CAM': [0.9, 0.1], 'random order': [0.9, 0.5, 0.1]}))
-    assert heading in write()
+    page = write()
+    assert heading in page
+    curves = json.loads(file.read_text())
+    file.write_text(json.dumps({'checkpoint': 'epoch_1.pth', **curves}))
+    assert write() == page
+    file.write_text(json.dumps({'checkpoint': 'epoch_3.pth', **curves}))
+    with pytest.raises(ConfigError, match='deletion.json has the results of epoch_3.pth, '):
+        write()
     file.write_text(json.dumps({'Grad-CAM': [0.9]}))
     with pytest.raises(FileError, match=r'Grad-CAM.* a list of at least two numbers'):
         write()

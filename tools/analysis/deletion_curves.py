@@ -27,6 +27,7 @@ from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import ConfigError, run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.evaluation.first_captions import encode_first_captions
+from xmodal.evaluation.queries import CHECKPOINT
 from xmodal.files import require_new, write_json
 from xmodal.registry import DATASETS, FUNCTIONS
 from xmodal.structures import Regions, Tokens
@@ -145,7 +146,8 @@ def main() -> None:
         table.add_row(name, f'{float(values.mean()):.3f}', cell)
     Console(width=100).print(table)
     if args.out:
-        write_json(args.out, {name: x.mean(0).tolist() for name, x in curves.items()})
+        means = {name: x.mean(0).tolist() for name, x in curves.items()}
+        write_json(args.out, {CHECKPOINT: Path(args.checkpoint).name, **means})
 
 
 if __name__ == '__main__':

@@ -45,7 +45,8 @@ def main() -> None:
     evaluator = Evaluator(read_config(args.config, 'test_evaluator').test_evaluator)
     for metric in evaluator.metrics:
         metric.keeps_queries = True
-    metrics = evaluate_gallery(evaluator, average_scores(args.scores).gallery)
+    scores = average_scores(args.scores)
+    metrics = evaluate_gallery(evaluator, scores.gallery, scores.captions.tolist())
     if args.metrics:
         queries = join_queries(('', metric) for metric in evaluator.metrics)
         write_queries(queries_file(args.metrics), queries)

@@ -39,6 +39,7 @@ from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.errors import ConfigError
 from xmodal.evaluation.first_captions import encode_first_captions
+from xmodal.evaluation.queries import CHECKPOINT, queries_file, tested_checkpoint
 from xmodal.fields import is_number, read_object
 from xmodal.files import reads
 from xmodal.registry import DATASETS, FUNCTIONS, LOOPS
@@ -89,26 +90,35 @@ def read_rankings(file: Path) -> dict:
 
 
 @reads('metrics that tools/test.py --metrics wrote')
-def read_skills(file: Path) -> dict[str, float]:
-    """The metrics of a test of minimal pairs."""
+def read_skills(file: Path) -> tuple[dict[str, float], str | None]:
+    """The metrics of a test of minimal pairs, and what was tested by the file beside them."""
     content = read_object(file)
-    return {name: content.number(name) for name in content}
+    queries = queries_file(file)
+    tested = tested_checkpoint(queries) if queries.is_file() else None
+    return {name: content.number(name) for name in content}, tested
 
 
 @reads('curves that tools/analysis/deletion_curves.py --out wrote')
-def read_deletion(file: Path) -> dict[str, list[float]]:
-    """Mean curves by the name of what ranks the patches."""
+def read_deletion(file: Path) -> tuple[dict[str, list[float]], str | None]:
+    """Mean curves by the name of what ranks the patches, and what was tested."""
     content = read_object(file)
-    curves = {name: content.items(name) for name in content}
+    curves = {name: content.items(name) for name in content if name != CHECKPOINT}
     for name, curve in curves.items():
         if len(curve) < 2 or not all(map(is_number, curve)):
             raise content.error(name, 'a list of at least two numbers')
-    return curves
+    return curves, content.name(CHECKPOINT, None)
 
 
-def read_if_there(given: Path | None, default: Path, read: Callable[[Path], dict]) -> dict | None:
+def read_if_there(
+    given: Path | None, default: Path, read: Callable[[Path], tuple], checkpoint: Path
+) -> dict | None:
     """The content of a file that is given, or else of the default one if it is there."""
-    return read(given or default) if given or default.is_file() else None
+    file = given or default
+    if not (given or default.is_file()):
+        return None
+    content, tested = read(file)
+    require_tested(checkpoint, tested, file)
+    return content
 
 
 def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Path]:
@@ -127,17 +137,21 @@ def find_files(work_dir: Path, args: argparse.Namespace) -> tuple[Path, Path, Pa
     return config, checkpoint, rankings
 
 
-def require_tested(checkpoint: Path, rankings: dict, file: Path) -> None:
-    """Refuses a report of a checkpoint with the rankings of another one.
+def require_tested(checkpoint: Path, tested: str | None, file: Path) -> None:
+    """Refuses a report of a checkpoint with the results of another one.
+
+    Args:
+        checkpoint: of the report.
+        tested: the one of the results; None where an earlier version did not write it.
+        file: of the results.
 
     Raises:
         ConfigError: says which one was tested.
     """
-    tested = rankings.get('checkpoint')  # an earlier version did not write it
     if tested and Path(tested).name != checkpoint.name:
         raise ConfigError(
-            f'{file} has the rankings of {tested}, and the report is of {checkpoint}: give '
-            f'--checkpoint {tested}, or test {checkpoint.name} and give its --rankings'
+            f'{file} has the results of {tested}, and the report is of {checkpoint}: give '
+            f'--checkpoint {tested}, or write the file again with {checkpoint.name}'
         )
 
 
@@ -196,21 +210,22 @@ def measure_aucs(
 def main() -> None:
     """Writes the report."""
     args = parse_args()
-    config_file, checkpoint, rankings_file = find_files(args.work_dir, args)
+    folder = args.work_dir
+    config_file, checkpoint, rankings_file = find_files(folder, args)
     rankings = read_rankings(rankings_file)
-    require_tested(checkpoint, rankings, rankings_file)
-    skills = read_if_there(args.skills, args.work_dir / 'skills.json', read_skills)
-    deletion = read_if_there(args.deletion, args.work_dir / 'deletion.json', read_deletion)
+    require_tested(checkpoint, rankings.get(CHECKPOINT), rankings_file)
+    skills = read_if_there(args.skills, folder / 'skills.json', read_skills, checkpoint)
+    deletion = read_if_there(args.deletion, folder / 'deletion.json', read_deletion, checkpoint)
     config = read_config(config_file, 'test_dataloader')
     if has_images(config.test_dataloader.dataset, rankings['images']):
         inferencer = Inferencer(config, checkpoint)
         model, encode = inferencer.model, inferencer.encode
     else:
         model, encode = load_model(config, checkpoint), None
-    out = args.work_dir / 'report.html'
+    out = folder / 'report.html'
     instances = args.instances or find_instances(config.test_dataloader.dataset)
     write_report(
-        args.work_dir,
+        folder,
         config,
         model,
         rankings,

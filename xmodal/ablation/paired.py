@@ -175,6 +175,8 @@ def _unlike(one: QueryResults, other: QueryResults, metric: str) -> str:
     """What differs in the queries of two results; empty where nothing does."""
     if len(one.ids) != len(other.ids):
         return f'{len(one.ids)} and {len(other.ids)} queries'
+    if one.test_set and other.test_set and one.test_set != other.test_set:
+        return 'the test sets have other texts, or in another order'
     for what, ours, theirs in (
         ('have other names', one.ids, other.ids),
         ('are of another image or sentence', one.groups, other.groups),

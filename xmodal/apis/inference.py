@@ -8,7 +8,7 @@ from mmengine.config import Config
 from torch import Tensor
 from tqdm import tqdm
 
-from xmodal.apis.inputs import ImageLike, image_fields, require_images, require_pairs, require_texts
+from xmodal.apis.inputs import ImageLike, clean_texts, image_fields, require_images, require_pairs
 from xmodal.apis.lock import Lock
 from xmodal.apis.models import load_model, locate, method_of
 from xmodal.apis.preprocessing import blank_image, image_pipeline, loader_of_images, text_cleaner
@@ -27,10 +27,11 @@ class Inferencer:
     """Applies a trained model to images and texts, with the preprocessing of its test set.
 
     An image is a path, the bytes of a file, an image of Pillow, or RGB pixels uint8 (H, W, 3), of
-    any size. Empty lists give empty results. Words that the model does not know are named in a
-    warning. :meth:`similarity`, :meth:`match`, :meth:`heatmap` and :meth:`anchors` are for models
-    that were pre-trained, or fine-tuned for retrieval or grounding, of which matching models have
-    the first; :meth:`predict` is for those of other tasks. Threads may share an inferencer.
+    any size. Empty lists give empty results, and a text without a word is an error. Words that the
+    model does not know are named in a warning. :meth:`similarity`, :meth:`match`, :meth:`heatmap`
+    and :meth:`anchors` are for models that were pre-trained, or fine-tuned for retrieval or
+    grounding, of which matching models have the first; :meth:`predict` is for those of other tasks.
+    Threads may share an inferencer.
 
     Example:
         >>> inferencer = Inferencer('acerpe-shapes')  # or Inferencer('CONFIG.py', 'epoch_9.pth')
@@ -100,9 +101,9 @@ class Inferencer:
 
         Raises:
             TypeError: if a single text takes the place of the list.
+            ValueError: if there is no word in a text.
         """
-        require_texts(texts)
-        ids, mask = self._tokenize(texts if len(texts) else [''])
+        ids, mask = self._tokenize(clean_texts(texts, self.clean_text) or [''])
         order = mask.sum(1).argsort(stable=True)
         batches = tqdm(order.split(self.batch_size), 'texts', disable=not self.progress)
         encoded = Encoded.join([self._encode_words(ids[rows], mask[rows]) for rows in batches])
@@ -124,8 +125,8 @@ class Inferencer:
 
     def encode(self, images: Sequence[ImageLike], texts: Sequence[str]) -> tuple[Encoded, Encoded]:
         """Encodes B images and T texts."""
-        require_texts(texts)  # before the images are read
-        return self.encode_images(images), self.encode_texts(texts)
+        text = self.encode_texts(texts)  # wrong ones are told before the images are read
+        return self.encode_images(images), text
 
     @torch.no_grad()
     def similarity(self, images: Sequence[ImageLike], texts: Sequence[str]) -> Tensor:
@@ -190,8 +191,7 @@ class Inferencer:
         Raises:
             ValueError: if the model has no anchors, because its position is not ACE-RPE.
         """
-        require_texts([text])
-        ids, mask = self._tokenize([text])
+        ids, mask = self._tokenize(clean_texts([text], self.clean_text))
         tokens = self.encode_images([image]).tokens, self.model.encode_text(ids, mask).tokens
         words = word_anchors(self.model, *tokens, self.model.data_preprocessor.words(ids[0]))
         if not words:
@@ -225,16 +225,16 @@ class Inferencer:
         """
         require_pairs(images, texts)
         samples = []
-        for batch in self._batches(images, [self.clean_text(text) for text in texts]):
+        for batch in self._batches(images, clean_texts(texts, self.clean_text)):
             with self.lock:
                 prepared = self.model.data_preprocessor(batch, False)
             samples += self.model(**prepared, mode='predict')
         return samples
 
     def _tokenize(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """Cleans and tokenises texts: ``input_ids`` and ``attention_mask``."""
+        """Tokenises clean texts: ``input_ids`` and ``attention_mask``."""
         with self.lock:
-            return self.model.data_preprocessor.tokenize([self.clean_text(text) for text in texts])
+            return self.model.data_preprocessor.tokenize(texts)
 
     def _batches(
         self, images: Sequence[ImageLike | Sequence[ImageLike]], texts: Sequence[str]

@@ -1,6 +1,6 @@
 """What users give to the inferencer: images in several forms, and lists of them and of texts."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
 import cv2
@@ -37,6 +37,24 @@ def require_texts(texts: Sequence[str]) -> None:
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f'texts[{index}] is {shorten(text)}, expected a text')
+
+
+def clean_texts(texts: Sequence[str], clean: Callable[[str], str]) -> list[str]:
+    """Cleans texts, and refuses one of which nothing is left: its score would say nothing.
+
+    Raises:
+        TypeError: when they are no list of texts.
+        ValueError: names a text in which there is no word.
+    """
+    require_texts(texts)
+    cleaned = []
+    for index, text in enumerate(texts):
+        cleaned.append(clean(text))
+        if not cleaned[-1].strip():
+            raise ValueError(
+                f'texts[{index}] is {text!r}, in which there is no word: expected some'
+            )
+    return cleaned
 
 
 def require_pairs(images: Sequence, texts: Sequence[str]) -> None:

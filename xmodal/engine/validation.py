@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 
+from mmengine.dist import all_gather_object, get_rank, get_world_size
 from mmengine.logging import print_log
 from mmengine.runner import BaseLoop
 from torch.utils.data import Dataset
@@ -57,18 +58,19 @@ def _reader(dataset: SampleDataset) -> LoadImage | None:
 
 
 def _require_readable(readers: dict[str, LoadImage]) -> None:
-    """Reads images, evenly spaced if there are many.
+    """Reads images, evenly spaced if there are many; each rank has its share of them.
 
     Raises:
-        BrokenImageError: says how many are broken, and names one.
+        BrokenImageError: on all ranks; says how many are broken, and names one.
     """
     paths = evenly_spaced(list(readers), MAX_READ)
-    broken = []
-    for path in paths:
+    found = []
+    for path in paths[get_rank() :: get_world_size()]:
         try:
             readers[path].transform({'img_path': path})
         except BrokenImageError as error:
-            broken.append(str(error))
+            found.append(str(error))
+    broken = [error for share in all_gather_object(found) for error in share]
     if broken:
         raise BrokenImageError(
             f'{len(broken)} of {len(paths)} images of the validation that were read are broken: '

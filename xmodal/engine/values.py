@@ -169,7 +169,6 @@ _RULES = {
     'default_hooks.checkpoint.max_keep_ckpts': _KEPT,
     'default_hooks.logger.interval': _whole(1),
     'custom_hooks': _list_of(_TYPED),
-    'custom_hooks.*.alpha': _SHARE,
     'custom_imports': _SECTION,
     'visualizer': _SECTION,
     'visualizer.vis_backends': _or_none(_list_of(_TYPED)),

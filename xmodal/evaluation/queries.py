@@ -5,16 +5,22 @@ A metric says it query by query, so that two models of one test set can be compa
 that have a column of its name, of the means of these columns.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from xmodal.datasets.text import clean_caption
 from xmodal.files import FileError, atomic_write, explain_errors
+from xmodal.hashing import hash_text
 
 DETAILS = ('rank', 'score')  # columns beside those of the figures, in units of their own
 ROUNDING = 0.01  # points by which a figure may differ from the mean of what it is rounded from
 SEPARATOR = '|'  # between the kind of queries and the column, in the names of the file
+CHECKPOINT = 'checkpoint'  # of the file: which one was tested
+_LAYOUT = 'the results of queries that tools/test.py --metrics wrote'
+_DIGEST_WORDS = 10  # of each text; configs keep more
 
 
 class QueryResults(NamedTuple):
@@ -26,11 +32,14 @@ class QueryResults(NamedTuple):
             are not independent, (N,) str.
         columns: by name, (N,) float64; NaN where a query does not count. A column with the name of
             a metric is in percent. ``rank`` (from 1) and ``score`` are there where there are any.
+        test_set: a digest of the test set, where the ids are numbers that other sets have, too; ''
+            where nothing is known.
     """
 
     ids: np.ndarray
     groups: np.ndarray
     columns: dict[str, np.ndarray]
+    test_set: str = ''
 
 
 Queries = dict[str, QueryResults]  # by kind
@@ -92,23 +101,40 @@ def named_columns(columns: dict[str, np.ndarray], start: str) -> dict[str, np.nd
     return {name if name in DETAILS else start + name: x for name, x in columns.items()}
 
 
+def with_test_set(queries: Queries, texts: Sequence[str]) -> Queries:
+    """The queries with a digest of the texts of their test set, if these have words."""
+    # As all data sets clean them, and the first words only: how many are kept differs by config.
+    lines = [clean_caption(text, _DIGEST_WORDS) for text in texts]
+    digest = f'{hash_text(chr(10).join(lines)):016x}' if any(lines) else ''
+    return {kind: found._replace(test_set=digest) for kind, found in queries.items()}
+
+
 def queries_file(metrics_file: str | Path) -> Path:
     """The file beside ``metrics.json``: ``metrics.queries.npz``."""
     file = Path(metrics_file)
     return file.with_name(file.name.removesuffix('.json') + '.queries.npz')
 
 
-def write_queries(file: str | Path, queries: Queries) -> None:
+def write_queries(file: str | Path, queries: Queries, checkpoint: str | None = None) -> None:
     """Writes a compressed ``.npz`` file; an existing one is replaced.
 
-    Its arrays are ``KIND|id``, ``KIND|group`` and ``KIND|COLUMN``.
+    Its arrays are ``KIND|id``, ``KIND|group`` and ``KIND|COLUMN``; and, where they are known,
+    ``KIND|test_set`` and ``checkpoint``, the name of the file that was tested.
     """
-    arrays = {}
+    arrays = {CHECKPOINT: np.array(Path(checkpoint).name)} if checkpoint else {}
     for kind, results in queries.items():
         columns = {'id': results.ids, 'group': results.groups, **results.columns}
+        if results.test_set:
+            columns['test_set'] = np.array(results.test_set)
         arrays |= {f'{kind}{SEPARATOR}{name}': values for name, values in columns.items()}
     with atomic_write(Path(file)) as path, open(path, 'wb') as output:
         np.savez_compressed(output, **arrays)
+
+
+def tested_checkpoint(file: str | Path) -> str | None:
+    """The name of the checkpoint whose results a file has; None where it does not say it."""
+    with explain_errors(file, _LAYOUT), np.load(file) as content:
+        return str(content[CHECKPOINT]) if CHECKPOINT in content else None
 
 
 def read_queries(file: str | Path) -> Queries:
@@ -118,23 +144,25 @@ def read_queries(file: str | Path) -> Queries:
         FileNotFoundError: when the file does not exist.
         FileError: when it has other content.
     """
-    layout = 'the results of queries that tools/test.py --metrics wrote'
     kinds: dict[str, dict[str, np.ndarray]] = {}
-    with explain_errors(file, layout), np.load(file) as content:
+    with explain_errors(file, _LAYOUT), np.load(file) as content:
         for name in content:
             kind, separator, column = name.partition(SEPARATOR)
+            if name == CHECKPOINT:
+                continue
             if not separator:
-                raise FileError(f"{file} has an array '{name}', expected {layout}")
+                raise FileError(f"{file} has an array '{name}', expected {_LAYOUT}")
             kinds.setdefault(kind, {})[column] = content[name]
     queries = {}
     for kind, columns in kinds.items():
         if missing := {'id', 'group'} - columns.keys():
-            raise FileError(f"{file} has no {sorted(missing)} of '{kind}', expected {layout}")
-        queries[kind] = QueryResults(columns.pop('id'), columns.pop('group'), columns)
+            raise FileError(f"{file} has no {sorted(missing)} of '{kind}', expected {_LAYOUT}")
+        ids, groups = columns.pop('id'), columns.pop('group')
+        queries[kind] = QueryResults(ids, groups, columns, str(columns.pop('test_set', '')))
         for name, values in columns.items():
             if values.shape != queries[kind].ids.shape:
                 raise FileError(
                     f"{file} has {values.shape} values in '{kind}{SEPARATOR}{name}' for "
-                    f'{queries[kind].ids.shape} queries, expected {layout}'
+                    f'{queries[kind].ids.shape} queries, expected {_LAYOUT}'
                 )
     return queries

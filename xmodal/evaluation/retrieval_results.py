@@ -1,5 +1,6 @@
 """What retrieval shows and saves: figures, a table for each metric, and rankings."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from mmengine.dist import is_main_process
@@ -7,6 +8,7 @@ from mmengine.evaluator import Evaluator
 from rich.console import Console
 from rich.table import Table
 
+from xmodal.evaluation.queries import with_test_set
 from xmodal.evaluation.retrieval import RECALLS, Gallery, RetrievalMetric
 from xmodal.evaluation.task import add_prefix
 from xmodal.files import write_json
@@ -14,12 +16,21 @@ from xmodal.files import write_json
 DIRECTIONS = {'i2t': 'image-to-text retrieval', 't2i': 'text-to-image retrieval'}
 
 
-def evaluate_gallery(evaluator: Evaluator, gallery: Gallery) -> dict[str, float]:
-    """The figures of all metrics of an evaluator; prints a table for each retrieval metric."""
+def evaluate_gallery(
+    evaluator: Evaluator, gallery: Gallery, captions: Sequence[str] = ()
+) -> dict[str, float]:
+    """The figures of all metrics of an evaluator; prints a table for each retrieval metric.
+
+    Args:
+        evaluator: the evaluator.
+        gallery: the scores.
+        captions: all texts, which tell the test set from others of the same size; () if unknown.
+    """
     figures = evaluator.offline_evaluate([gallery])
-    if is_main_process():
-        for metric in evaluator.metrics:
-            if isinstance(metric, RetrievalMetric):
+    for metric in evaluator.metrics:
+        if isinstance(metric, RetrievalMetric):
+            metric.queries = with_test_set(metric.queries, captions)
+            if is_main_process():
                 print_table(figures, gallery, metric)
     return figures
 

@@ -12,8 +12,9 @@ from xmodal.files import atomic_write, exclusive_dir, write_json
 from xmodal.search.build import changed, encode_entries, require_kept
 from xmodal.search.catalogue import Catalogue, Filter, IndexedImage
 from xmodal.search.engine import Engine, import_faiss
+from xmodal.search.identity import ModelIdentity
 from xmodal.search.manifest import MANIFEST, read_manifest, written_at
-from xmodal.search.model import fingerprint, name_of, query_vectors, require_vectors, word_maps
+from xmodal.search.model import query_vectors, word_maps
 from xmodal.search.query import Hit, Query
 from xmodal.search.rerank import rerank_hits
 from xmodal.search.sources import find_entries
@@ -41,29 +42,16 @@ class ImageIndex:
     """
 
     def __init__(self, folder: str | Path, inferencer: Any) -> None:
-        require_vectors(inferencer)
         self.folder, self.inferencer = Path(folder), inferencer
         self.catalogue = Catalogue(self.folder / CATALOGUE)
-        self.width = inferencer.encode_texts([]).embedding.shape[1]
-        self.fingerprint = fingerprint(inferencer)
+        self.identity = ModelIdentity(inferencer)
+        self.fingerprint = self.identity.fingerprint
+        self.width = len(self.identity.probes['text'])
         self._engine: Engine | None = None
         self._stamp = 0  # of the manifest that the engine was read with
         self._lock = Lock()
         if (self.folder / MANIFEST).exists():
-            self._require_model()
-
-    def _require_model(self) -> None:
-        manifest = read_manifest(self.folder)
-        found, own = manifest['fingerprint'], self.fingerprint
-        if found not in (own, own[:16]):  # earlier versions did not write the normalisation,
-            own = fingerprint(self.inferencer, is_sorted=False)  # or did not sort keys
-        if found not in (own, own[:16]):
-            made = manifest.get('config', 'the model of a script'), manifest.get('checkpoint')
-            raise ValueError(
-                f'{self.folder} was made with {name_of(*made)} ({found}), and '
-                f'the model given now is {name_of(*self.inferencer.given)} ({self.fingerprint}): '
-                'give the former (--config, --checkpoint), or another --index for this model'
-            )
+            self.identity.require(self.folder)
 
     def update(
         self,
@@ -119,7 +107,9 @@ class ImageIndex:
         import_faiss()  # an error now, not after all images are encoded
         if not (self.folder / MANIFEST).exists():
             self._write_manifest(engine, str(source), dtype or 'float16', about)
-        self._require_model()
+        self.identity.probe_image()
+        self.identity.require(self.folder)
+        self.identity.write_probes(self.folder)
         self._require_dtype(dtype)
         manifest = read_manifest(self.folder)
         if not about.items() <= manifest.items():  # its model has another name now

@@ -1,77 +1,13 @@
 """What an index needs of a model: vectors and heat maps."""
 
-import hashlib
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from xmodal.hashing import file_hash
 from xmodal.search.query import Query
 from xmodal.structures import Tokens
-
-
-def fingerprint(inferencer: Any, is_sorted: bool = True) -> str:
-    """Identifies the weights and the preprocessing of a model: its vectors depend on both.
-
-    Mean and standard deviation, which normalise images, are no part of a state dict.
-
-    Args:
-        inferencer: of the model.
-        is_sorted: False for what earlier versions wrote. It depends on the order of the keys of an
-            extractor's config, which is another one in the folder of a run or of an exported model.
-    """
-    transforms = [
-        (type(t).__name__, _settings(vars(t), is_sorted)) for t in inferencer.pipeline.transforms
-    ]
-    described = re.sub(r' at 0x[0-9a-f]+', '', repr(transforms))  # places in memory
-    digest = hashlib.sha256(described.encode())
-    for name, value in sorted(inferencer.model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(value.cpu().contiguous().flatten().view(torch.uint8).numpy())
-    buffers = dict(inferencer.model.data_preprocessor.named_buffers())
-    constants = [buffers[name].flatten().tolist() for name in ('mean', 'std') if name in buffers]
-    # Indices of earlier versions have the first 16 characters alone.
-    normalization = hashlib.sha256(repr(constants).encode()).hexdigest()[:8] if constants else ''
-    return digest.hexdigest()[:16] + normalization
-
-
-def _settings(value: Any, is_sorted: bool) -> Any:
-    """The attributes of a transform: of a file its content, which says more than its place.
-
-    The extractor that its first image builds is left out.
-    """
-    if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if not isinstance(v, torch.nn.Module)}
-        names = sorted(kept) if is_sorted else kept
-        return {name: _settings(kept[name], is_sorted) for name in names}
-    if isinstance(value, list):
-        return [_settings(item, is_sorted) for item in value]
-    if isinstance(value, tuple):
-        return tuple(_settings(item, is_sorted) for item in value)
-    return file_hash(Path(value)) if isinstance(value, str) and Path(value).is_file() else value
-
-
-def name_of(config: Any, checkpoint: Any) -> str:
-    """The name of a model, or its config and its checkpoint."""
-    config = getattr(config, 'filename', config) or 'a config without a file'
-    return f'{config} with {checkpoint}' if checkpoint else str(config)
-
-
-def require_vectors(inferencer: Any) -> None:
-    """Refuses a model that compares tokens and has no vector of an image.
-
-    Raises:
-        ValueError: names the model.
-    """
-    if inferencer.encode_texts(['a']).embedding is None:
-        raise ValueError(
-            f'{type(inferencer.model).__name__} compares tokens and gives no vectors: search needs '
-            'a model with ITC or a dual encoder'
-        )
 
 
 def _require_words(inferencer: Any, query: Query) -> None:

@@ -72,6 +72,14 @@ def test_masked_patches_are_not_seen():
     assert not actual.allclose(encoder(images).embeddings)
 
 
+@torch.no_grad()
+def test_patches_are_masked_where_timm_keeps_them_as_a_grid():
+    plain, dynamic = make_encoder().eval(), make_encoder(dynamic_img_size=True).eval()
+    dynamic.load_state_dict(plain.state_dict())
+    inputs = torch.randn(2, 3, 24, 24), torch.rand(2, 9) < 0.5, torch.randn(16)
+    torch.testing.assert_close(dynamic(*inputs).embeddings, plain(*inputs).embeddings)
+
+
 def test_the_mask_token_learns():
     encoder, token = make_encoder(), torch.zeros(16, requires_grad=True)
     mask = torch.rand(2, 9) < 0.5

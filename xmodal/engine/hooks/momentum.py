@@ -7,7 +7,7 @@ from mmengine.runner import Runner
 from torch import nn
 
 from xmodal.engine.wrappers import share_moving_statistics, unwrap
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, shortened
 from xmodal.registry import HOOKS
 
 
@@ -19,9 +19,16 @@ class MomentumDistillationHook(Hook):
         alpha: α at the end of the ramp.
         ramp_epochs: epochs over which α rises linearly from 0 (in ALBEF the first epoch). With 0,
             α is the same from the first iteration on (ALBEF's SNLI-VE).
+
+    Raises:
+        ConfigError: for another α than from 0 to 1, of which targets would be negative.
     """
 
     def __init__(self, alpha: float = 0.4, ramp_epochs: int = 1) -> None:
+        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
+            raise ConfigError(
+                f'MomentumDistillationHook.alpha={shortened(alpha)}, expected a number from 0 to 1'
+            )
         self.alpha, self.ramp_epochs = alpha, ramp_epochs
 
     def before_train_iter(

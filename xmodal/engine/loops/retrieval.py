@@ -74,7 +74,7 @@ class RetrievalLoop(EvaluationLoop):
         """Scores all pairs, prints a table for each metric, and returns the metrics."""
         encoded = self.encode(model)
         gallery = self.scorer.score(model, encoded, self.folds)
-        metrics = evaluate_gallery(self.evaluator, gallery)
+        metrics = evaluate_gallery(self.evaluator, gallery, encoded.captions)
         if is_main_process():
             self._save(model, encoded, gallery, metrics)
         return metrics

@@ -155,7 +155,8 @@ class ViTImageEncoder(Encoder):
             images = self._hide(images, patch_mask)
         patches = self.vit.patch_embed(images)
         if patch_mask is not None:
-            patches = torch.where(patch_mask[..., None], mask_token.to(patches.dtype), patches)
+            hidden = patch_mask.view(*patches.shape[:-1], 1)  # in a grid with dynamic_img_size
+            patches = torch.where(hidden, mask_token.to(patches.dtype), patches)
         embeddings = self.vit.norm_pre(self.vit._pos_embed(patches))
         return Tokens(
             embeddings,
