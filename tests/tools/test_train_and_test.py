@@ -45,6 +45,14 @@ def call(capsys, monkeypatch, tool, *arguments):
         ('model.backbone.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
         ('model.backbone.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
         ('model.backbone.text_encoder.config.hidden_siz=4', r"config has ['hidden_siz'], which"),
+        (
+            'model.data_preprocessor.tokenizer.vocab_file=a.txt',
+            "data_preprocessor.tokenizer: build_tokenizer takes no key 'vocab_file'; it takes pre",
+        ),
+        (
+            'model.data_preprocessor.tokenizer.pretrained=3',
+            'data_preprocessor.tokenizer.pretrained=3, expected a string',
+        ),
         ('train_dataloader.dataset.ann_file=none.json', 'none.json does not exist'),
         ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
         (
