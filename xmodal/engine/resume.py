@@ -60,14 +60,13 @@ def warn_of_changes(meta: dict, config: Config, file: str | Path) -> None:
         file: the checkpoint.
     """
     try:
-        before = read_values(meta['cfg'])
+        before, now = (
+            {key: x for key, x in to_plain(read_values(text)).items() if key in _LEARNED_BY}
+            for text in (meta['cfg'], config.pretty_text)
+        )
     except (KeyError, TypeError, SyntaxError, ValueError, RecursionError):
         return
-    sections = [
-        to_plain({key: x for key, x in values.items() if key in _LEARNED_BY})
-        for values in (before, config.to_dict())
-    ]
-    if differing := list(_differing(*sections)):
+    if differing := list(_differing(before, now)):
         print_log(
             f'{file} was made with another config: {listed(differing, 8)}. The run goes on with '
             'what is here; if that is not meant, give the options of the first command again',
@@ -78,9 +77,9 @@ def warn_of_changes(meta: dict, config: Config, file: str | Path) -> None:
 
 def _differing(before: object, now: object, path: str = '') -> Iterator[str]:
     if isinstance(before, dict) and isinstance(now, dict):
-        for name in sorted(before.keys() | now.keys()):
+        for name in {**before, **now}:
             key = f'{path}.{name}'.removeprefix('.')
-            if before.keys() & now.keys() >= {name}:
+            if name in before and name in now:
                 yield from _differing(before[name], now[name], key)
             else:
                 holder, where = (before, 'there') if name in before else (now, 'here')
