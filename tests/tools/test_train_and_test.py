@@ -170,6 +170,33 @@ def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):
     assert (tmp_path / 'run/epoch_1.pth').read_bytes() == b'mine'
 
 
+@pytest.mark.parametrize('folder', ['', '.', 'link'])
+def test_a_run_does_not_replace_the_config_that_it_reads(
+    config_file, tmp_path, capsys, monkeypatch, folder
+):
+    (tmp_path / 'link').symlink_to(tmp_path)
+    source, arguments = Path(config_file), ('--work-dir', tmp_path / folder)
+    source.write_text(f'# notes of a week\n{source.read_text()}')
+    content = source.read_text()
+    for tool, more in (('train', ()), ('test', ('weights.pth',))):
+        status, printed = call(capsys, monkeypatch, tool, config_file, *more, *arguments)
+        assert status == 2 and 'would replace it: give another one, as --work-dir' in printed
+    assert source.read_text() == content
+
+
+def test_a_test_in_the_folder_of_a_training_is_refused(config_file, tmp_path, capsys, monkeypatch):
+    run = tmp_path / 'run'
+    run.mkdir()
+    (run / 'tiny.py').write_text('# of the training')
+    (run / 'epoch_1.pth').write_bytes(b'')
+    arguments = config_file, run / 'epoch_1.pth', '--work-dir', run
+    status, printed = call(capsys, monkeypatch, 'test', *arguments)
+    assert (
+        status == 2 and f'a test would replace: give another one, as --work-dir {run}/' in printed
+    )
+    assert (run / 'tiny.py').read_text() == '# of the training'
+
+
 def test_a_test_leaves_the_config_of_the_training_as_it_is(
     config_file, tiny_config, tmp_path, monkeypatch
 ):
