@@ -20,6 +20,7 @@ FOUNDATION = {
     'build_functions',
     'cache',
     'checkpoint_file',
+    'config_text',
     'errors',
     'expansion',
     'fields',

@@ -57,6 +57,7 @@ def main() -> None:
         from xmodal.engine.blind import blind
         from xmodal.engine.launch import build_runner, closing_processes, load_config
         from xmodal.engine.queries import keep_queries, query_results
+        from xmodal.engine.work_dir import has_begun, require_other_folder
         from xmodal.engine.wrappers import unwrap
         from xmodal.errors import ConfigError
         from xmodal.evaluation.queries import queries_file, write_queries
@@ -79,6 +80,12 @@ def main() -> None:
         raise ConfigError(f'which checkpoint? xmodal test {args.config} CHECKPOINT')
     if not args.work_dir:  # the folder of a training keeps the config of that training
         config.work_dir = f'{config.work_dir}/test' + (f'_blind_{args.blind}' if args.blind else '')
+    if has_begun(config.work_dir):
+        raise ConfigError(
+            f'{config.work_dir} is the folder of a training, whose config a test would replace: '
+            f'give another one, as --work-dir {config.work_dir}/test'
+        )
+    require_other_folder(config.work_dir, config.filename)
     config.load_from, config.resume = None, False
     if name is not None:
         config.load_from = str(checkpoint_of(name))

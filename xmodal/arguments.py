@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from xmodal.errors import no_key
+from xmodal.errors import ConfigError, no_key, shortened
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 # What a config is made of. Anything else in it was built already, and is not judged.
@@ -54,6 +54,25 @@ def what_is_missing(component: Callable, given: Collection[str]) -> str | None:
     if not missing:
         return None
     return f'{component.__name__} needs {", ".join(missing)}, which the config does not give'
+
+
+def checked(component: Callable, config: dict, key: str) -> dict:
+    """The arguments that a config has for a function that no registry builds.
+
+    Args:
+        component: the function.
+        config: its arguments by name.
+        key: of the config, for errors.
+
+    Raises:
+        ConfigError: for an argument that it does not take, of a wrong type, or missing.
+    """
+    if problem := unknown_key(component, config) or what_is_missing(component, config):
+        raise ConfigError(f'{key}: {problem}')
+    if wrong := wrong_value(component, config):
+        name, expected = wrong
+        raise ConfigError(f'{key}.{name}={shortened(config[name])}, expected {expected}')
+    return config
 
 
 def wrong_value(component: Callable, config: dict) -> tuple[str, str] | None:

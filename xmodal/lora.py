@@ -1,8 +1,9 @@
 """LoRA by ``peft``: small trained matrices beside the frozen ones of any part of a model."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from mmengine.model import BaseModel
@@ -67,6 +68,29 @@ def to_lora_names(state_dict: dict[str, Tensor], expected: Iterable[str]) -> dic
     """
     names = {name.replace(_KEPT, ''): name for name in expected if _KEPT in name}
     return {names.get(name, name): value for name, value in state_dict.items()}
+
+
+def require_merged(names: Iterable[str], expected: Collection[str], file: str | Path) -> None:
+    """Refuses weights that LoRA has changed for a model that has no matrices beside them.
+
+    They would start anew: a file has them under other names, and not how much the matrices count.
+
+    Args:
+        names: of the tensors of a file that a model does not have.
+        expected: names of the model's own tensors.
+        file: where the tensors come from.
+
+    Raises:
+        ConfigError: names the layer, and what to do.
+    """
+    for name in names:
+        if _KEPT in name and name.replace(_KEPT, '') in expected:
+            raise ConfigError(
+                f'{file} was trained with LoRA in {name.partition("." + _KEPT)[0]}, and this model '
+                'has none there: merge the matrices into the weights by `xmodal final-weights '
+                f'CONFIG {file} OUT`, with the config of that run, and start from OUT; or give '
+                'this config the same lora'
+            )
 
 
 def to_plain_name(name: str) -> str:

@@ -50,6 +50,11 @@ def test_images_of_all_formats_that_are_read_are_found(folders, suffix):
     ]  # fmt: skip
 
 
+def test_an_underscore_in_the_name_of_a_folder_is_a_space_in_that_of_the_class(folders):
+    (folders / 'val/n01').rename(folders / 'val/golden_retriever')
+    assert ClassFolderDataset(str(folders / 'val')).class_names[0] == 'golden retriever'
+
+
 def test_a_class_without_images_is_named(folders):
     (folders / 'val/n01b').mkdir()
     (folders / 'val/n01b/0.svg').write_text('<svg/>')

@@ -43,3 +43,17 @@ def test_a_transform_that_returns_nothing_is_named(transform, name):
     pipeline = build_pipeline([transform, dict(type='PackImageText')])
     with pytest.raises(ConfigError, match=f'^{name} of a pipeline returns None, expected the res'):
         pipeline(dict(RESULTS))
+
+
+@pytest.mark.parametrize('change', [{'sample_index': None}, {'image_id': 'a.png'}])
+def test_what_a_data_set_does_not_give_of_a_sample_is_named(change):
+    (name, value), results = *change.items(), {**RESULTS, 'img': torch.zeros(3, 8, 8).byte()}
+    results[name] = value
+    with pytest.raises(ConfigError, match=rf'a sample has {name}={value!r}: get_data_info of a'):
+        PackImageText()(results)
+    del results[name]
+    with pytest.raises(
+        ConfigError, match=rf"a sample has no '{name}': get_data_info of a data set"
+    ):
+        PackImageText()(results)
+    PackImageText()({**RESULTS, 'img': results['img'], name: np.int64(3)})

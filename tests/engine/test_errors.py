@@ -90,6 +90,11 @@ def test_a_syntax_error_of_the_user_is_named_with_its_file_and_line(here):
         ("_base_ = './base.py'", "_base_ = './config.py'", r'config\.py inherits from itself: c'),
         ("_base_ = './base.py'", 'x = [0\n', r'base\.py, line 1: .* never closed'),
         ("_base_ = './nowhere.py'", '', r'config\.py, from nowhere\.py: No such file'),
+        (
+            "_base_ = 'configs/acerpe/pretrain_shapes.py'",
+            '',
+            r"No such file .*\. The package has it: _base_ = 'xmodal::acerpe/pretrain_shapes\.py'",
+        ),
         ("_base_ = ['./base.py', 5]", '', r'config\.py: _base_ has 5, expected names of files'),
         ('_base_ = undefined', '', r"config\.py: NameError: name 'undefined'"),
         ("_base_ = './base.py'\nx = 1", 'a = 2\nb = 1 / 0', r'base\.py, line 2: ZeroDivisionError'),

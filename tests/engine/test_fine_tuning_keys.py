@@ -13,6 +13,7 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 from tools.model_converters import final_weights
+from xmodal.engine.checkpoint import load_start_weights
 from xmodal.engine.launch import build_runner
 from xmodal.engine.optim.constructor import NoDecayConstructor, undecayed_names
 from xmodal.errors import ConfigError
@@ -257,6 +258,22 @@ def test_a_linear_layer_with_lora_is_its_equation():
         'projection.lora_A.default.weight',
         'projection.lora_B.default.weight',
     }
+
+
+@needs_peft
+def test_a_run_without_lora_starts_from_no_weights_whose_matrices_are_not_merged():
+    encoder = dict(type='RegionEncoder', feature_dims=6, embed_dims=5)
+    trained = MODELS.build({**encoder, 'lora': dict(r=2, target_modules='projection')})
+    move_matrices(trained)
+    model = nn.ModuleDict(dict(region=MODELS.build(encoder), head=nn.Linear(5, 1)))
+    weights = {f'region.{name}': value for name, value in trained.state_dict().items()}
+    weights['head.bias'] = torch.ones(1)
+    with pytest.raises(ConfigError, match=r'lora.pth was trained with LoRA in region.projection.*'):
+        load_start_weights(model, weights, 'lora.pth', [])
+    merge_lora(trained)
+    weights = {f'region.{name}': value for name, value in trained.state_dict().items()}
+    load_start_weights(model, weights, 'merged.pth', [])
+    assert torch.equal(model['region'].projection.weight, trained.projection.weight)
 
 
 @needs_peft

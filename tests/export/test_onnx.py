@@ -98,6 +98,30 @@ def test_a_matcher_of_places_through_anchors_takes_any_number_of_pairs():
         torch.testing.assert_close(found, matcher.module(*tokens, mask))
 
 
+@pytest.mark.parametrize('kind', ['clip_text_model', 'siglip_text_model', 'gpt2'])
+@torch.no_grad()
+def test_texts_summed_up_by_their_last_token_are_exported_for_any_number_of_them(kind):
+    sizes = dict(
+        hidden_size=128, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=40, projection_size=128,
+    )  # fmt: skip
+    if kind == 'gpt2':
+        sizes = dict(n_embd=128, n_layer=1, n_head=2, n_positions=40)
+    words = dict(model_type=kind, vocab_size=128, pad_token_id=0, bos_token_id=2, eos_token_id=3)
+    config = locate('acerpe-shapes')[0]
+    config.model.backbone.text_encoder = dict(
+        type='TransformersTextEncoder', config=dict(words, **sizes)
+    )
+    config.model.heads = dict(itc=config.model.heads.itc)
+    model = MODELS.build(config.model).eval()
+    part = parts_of(model)['text']
+    program = part.program().module()
+    for texts in (TEXTS, TEXTS[:1]):
+        input_ids, mask = model.data_preprocessor.tokenize(texts)
+        found = program(input_ids=input_ids, attention_mask=mask.long())
+        torch.testing.assert_close(found, part.module(input_ids, mask.long()))
+
+
 @pytest.fixture(scope='module')
 def onnx_folder(model, programs, tmp_path_factory):
     """The model as ONNX, in float32 and int8."""

@@ -45,6 +45,14 @@ def call(capsys, monkeypatch, tool, *arguments):
         ('model.backbone.fusion.type=FusionEncodr', "did you mean 'FusionEncoder'?"),
         ('model.backbone.fusion.streams=one', "fusion.streams='one', expected 'both' or 'text'"),
         ('model.backbone.text_encoder.config.hidden_siz=4', r"config has ['hidden_siz'], which"),
+        (
+            'model.data_preprocessor.tokenizer.vocab_file=a.txt',
+            "data_preprocessor.tokenizer: build_tokenizer takes no key 'vocab_file'; it takes pre",
+        ),
+        (
+            'model.data_preprocessor.tokenizer.pretrained=3',
+            'data_preprocessor.tokenizer.pretrained=3, expected a string',
+        ),
         ('train_dataloader.dataset.ann_file=none.json', 'none.json does not exist'),
         ('optim_wrapper.dtype=float8', "optim_wrapper.dtype='float8', expected 'bfloat16'"),
         (
@@ -160,6 +168,33 @@ def test_a_run_is_not_trained_over(config_file, tmp_path, capsys, monkeypatch):
     status, printed = call(capsys, monkeypatch, 'train', *arguments)
     assert status == 2 and 'holds an earlier run (epoch_1.pth): add --resume' in printed
     assert (tmp_path / 'run/epoch_1.pth').read_bytes() == b'mine'
+
+
+@pytest.mark.parametrize('folder', ['', '.', 'link'])
+def test_a_run_does_not_replace_the_config_that_it_reads(
+    config_file, tmp_path, capsys, monkeypatch, folder
+):
+    (tmp_path / 'link').symlink_to(tmp_path)
+    source, arguments = Path(config_file), ('--work-dir', tmp_path / folder)
+    source.write_text(f'# notes of a week\n{source.read_text()}')
+    content = source.read_text()
+    for tool, more in (('train', ()), ('test', ('weights.pth',))):
+        status, printed = call(capsys, monkeypatch, tool, config_file, *more, *arguments)
+        assert status == 2 and 'would replace it: give another one, as --work-dir' in printed
+    assert source.read_text() == content
+
+
+def test_a_test_in_the_folder_of_a_training_is_refused(config_file, tmp_path, capsys, monkeypatch):
+    run = tmp_path / 'run'
+    run.mkdir()
+    (run / 'tiny.py').write_text('# of the training')
+    (run / 'epoch_1.pth').write_bytes(b'')
+    arguments = config_file, run / 'epoch_1.pth', '--work-dir', run
+    status, printed = call(capsys, monkeypatch, 'test', *arguments)
+    assert (
+        status == 2 and f'a test would replace: give another one, as --work-dir {run}/' in printed
+    )
+    assert (run / 'tiny.py').read_text() == '# of the training'
 
 
 def test_a_test_leaves_the_config_of_the_training_as_it_is(

@@ -26,7 +26,8 @@ class ClassFolderDataset(SampleDataset):
     Args:
         data_root: folder that contains the class folders.
         class_names: a JSON file, ``{"folder": "name", …}`` or a list of names in the order of the
-            sorted folders (``n01440764`` … of ImageNet); None to use the folder names.
+            sorted folders (``n01440764`` … of ImageNet); None to use the folder names, in
+            which ``_`` stands for a space.
         pipeline: transforms, from ``img_path`` to ``inputs`` and ``data_samples`` with ``label``.
         test_mode: whether nothing is random and a broken image is an error.
         seed: seed of all random choices; None for that of the run.
@@ -60,7 +61,9 @@ class ClassFolderDataset(SampleDataset):
         ]
         folder_names = [folder.name for folder in folders]
         self.class_names = (
-            read_class_names(class_names, folder_names) if class_names else folder_names
+            read_class_names(class_names, folder_names)
+            if class_names
+            else [name.replace('_', ' ') for name in folder_names]
         )
 
     def image_paths(self) -> Iterable[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.checkpoint_file import require_checkpoint
-from xmodal.engine.work_dir import latest_checkpoint
+from xmodal.engine.work_dir import latest_checkpoint, require_other_folder
 from xmodal.errors import ConfigError
 
 
@@ -30,7 +30,8 @@ def set_beginning(config: Config, resume: str | None) -> None:
     """Sets the checkpoint that a run starts from, if any; never overwrites another run.
 
     Raises:
-        ConfigError: says how to resume, and how to start a new run.
+        ConfigError: says how to resume, and how to start a new run; or when the config would be
+            replaced (:func:`require_other_folder`).
         FileNotFoundError: if the checkpoint to resume is missing.
         ValueError: if no checkpoint of the run is whole.
     """
@@ -50,6 +51,8 @@ def set_beginning(config: Config, resume: str | None) -> None:
                 f'these weights --cfg-options load_from={existing[-1]}'
             )
         raise ConfigError(f'{work_dir} holds an earlier run ({existing[-1].name}){advice}')
+    if not checkpoint:  # a run that is resumed may read the config that it has written
+        require_other_folder(work_dir, config.filename or '')
     if existing and Path(checkpoint).parent.resolve() != work_dir.resolve():
         raise ConfigError(
             f'{work_dir} holds another run ({existing[-1].name}) than {checkpoint}: give a new '

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from xmodal.checkpoint_file import read_checkpoint
 from xmodal.engine.legacy import current_names
 from xmodal.errors import ConfigError
+from xmodal.lora import require_merged
 
 _MARK = '__history_buffer__'
 
@@ -110,7 +111,8 @@ def load_start_weights(
         How many tensors of the model come from the file, and which do not.
 
     Raises:
-        ConfigError: if neither the model nor the file has an ignored name.
+        ConfigError: if neither the model nor the file has an ignored name, or the file has weights
+            beside matrices of LoRA that the model lacks.
         ValueError: if the file has no weight of the model, or one in another shape; names them.
     """
     _require_matching_weights(model, state_dict, file)
@@ -132,6 +134,7 @@ def load_start_weights(
         for name in names:
             state_dict.pop(name, None)
     others = [name for name in state_dict if name not in expected]
+    require_merged(others, expected, file)
     advice = (
         'start from a checkpoint of the same sizes, or name what shall start anew: '
         'load_from_ignore=[…]'

@@ -1,15 +1,20 @@
 """Whether a checkpoint is all of a run: weights, optimizer, schedules, and where it was."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from mmengine.config import Config
+from mmengine.logging import print_log
 from mmengine.optim import OptimWrapper, _ParamScheduler
 from torch import Tensor
 from torch.utils.data import DataLoader
 
 from xmodal.arguments import accepted_parameters
+from xmodal.config_text import read_values
 from xmodal.datasets.seeding import set_run_seed
 from xmodal.engine.checkpoint import listed, to_plain
+from xmodal.engine.keys import TOP_LEVEL_KEYS
 from xmodal.errors import shortened
 
 _PARTS = ('state_dict', 'optimizer', 'message_hub', 'meta')
@@ -22,6 +27,12 @@ _NOT_SETTINGS = {'params', 'foreach', 'fused', 'capturable', 'differentiable'}
 _MOVING = {
     *('last_step', '_global_step', '_last_value', 'verbose'),
     *('best', 'num_bad_epochs', 'cooldown_counter'),  # of ReduceOnPlateauLR
+}
+# Sections of a config that say nothing of what a run learns, or where it is. The seed is that of
+# the checkpoint, and MMEngine says so.
+_LEARNED_BY = TOP_LEVEL_KEYS - {
+    *('default_hooks', 'env_cfg', 'experiment_name', 'launcher', 'load_from', 'load_from_ignore'),
+    *('log_level', 'log_processor', 'randomness', 'resume', 'visualizer', 'work_dir'),
 }
 
 
@@ -36,6 +47,45 @@ def change_seed(dataloader: DataLoader, old: int, new: int) -> None:
     if getattr(dataloader.sampler, 'seed', None) == old:
         dataloader.sampler.seed = new
     set_run_seed(dataloader.dataset, new)
+
+
+def warn_of_changes(meta: dict, config: Config, file: str | Path) -> None:
+    """Names what a config has other than that of the checkpoint from which its run goes on.
+
+    Options of a command line that are not given again would change a run without a word.
+
+    Args:
+        meta: of the checkpoint. One without a config of values alone is compared with nothing.
+        config: of the run.
+        file: the checkpoint.
+    """
+    try:
+        before, now = (
+            {key: x for key, x in to_plain(read_values(text)).items() if key in _LEARNED_BY}
+            for text in (meta['cfg'], config.pretty_text)
+        )
+    except (KeyError, TypeError, SyntaxError, ValueError, RecursionError):
+        return
+    if differing := list(_differing(before, now)):
+        print_log(
+            f'{file} was made with another config: {listed(differing, 8)}. The run goes on with '
+            'what is here; if that is not meant, give the options of the first command again',
+            'current',
+            logging.WARNING,
+        )
+
+
+def _differing(before: object, now: object, path: str = '') -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in {**before, **now}:
+            key = f'{path}.{name}'.removeprefix('.')
+            if name in before and name in now:
+                yield from _differing(before[name], now[name], key)
+            else:
+                holder, where = (before, 'there') if name in before else (now, 'here')
+                yield f'{key}={shortened(holder[name])} is {where} alone'
+    elif before != now:
+        yield f'{path} is {shortened(before)} there and {shortened(now)} here'
 
 
 def require_whole_run(

@@ -23,7 +23,7 @@ from xmodal.engine.legacy import current_names
 from xmodal.engine.optim.ratios import keep_ratios
 from xmodal.engine.optim.reached import acts
 from xmodal.engine.processes import end_with_launcher
-from xmodal.engine.resume import change_seed, require_whole_run
+from xmodal.engine.resume import change_seed, require_whole_run, warn_of_changes
 from xmodal.engine.sharding import ShardedModel, equalize_batches
 from xmodal.engine.terminal import shorten_on_terminal
 from xmodal.engine.work_dir import latest_checkpoint, set_last_checkpoint
@@ -72,8 +72,9 @@ class XModalRunner(Runner):
 
     @master_only
     def dump_config(self) -> None:
-        """Writes the config to the work dir as Python, where others look for it, never as YAML."""
-        self.cfg.dump(f'{self.work_dir}/{Path(self.cfg.filename or self.timestamp).stem}.py')
+        """Writes the config to the work dir as Python, never YAML, once a run to resume fits it."""
+        if self._has_loaded or not (self._resume and self._load_from):
+            self.cfg.dump(f'{self.work_dir}/{Path(self.cfg.filename or self.timestamp).stem}.py')
 
     def wrap_model(self, model_wrapper_cfg: dict | None, model: nn.Module) -> nn.Module:
         """Wraps the model for several processes; on CPUs without device ids."""
@@ -185,16 +186,15 @@ class XModalRunner(Runner):
         if not self._load_from:
             return
         super().load_or_resume()
+        if self._resume:
+            self.dump_config()
         # It may have named another one, or nothing that is there.
         is_own = Path(self._load_from).parent.resolve() == Path(self.work_dir).resolve()
         if self._resume and is_own and is_main_process():
             set_last_checkpoint(self.work_dir, self._load_from)
 
     def load_checkpoint(self, filename: str, *_, **__) -> dict:
-        """Loads a whole run to resume it, or the weights that a new run starts from.
-
-        Args:
-            filename: of the checkpoint, which is read to the CPU.
+        """Loads a whole run to resume it, or the weights that a new run starts from, on the CPU.
 
         Raises:
             FileNotFoundError: if the file is missing.
@@ -204,9 +204,9 @@ class XModalRunner(Runner):
         names = model.state_dict()
         checkpoint['state_dict'] = current_names(checkpoint.get('state_dict', checkpoint), names)
         if self._resume:
-            require_whole_run(
-                checkpoint, filename, names, self.optim_wrapper, self.param_schedulers or []
-            )
+            schedules = self.param_schedulers or []
+            require_whole_run(checkpoint, filename, names, self.optim_wrapper, schedules)
+            warn_of_changes(checkpoint['meta'], self.cfg, filename)
             checkpoint['message_hub'] = from_plain(checkpoint['message_hub'])
             if self.sharded:
                 checkpoint['optimizer'] = self.sharded.scatter_optimizer(

@@ -11,7 +11,7 @@ from mmengine.utils import import_modules_from_strings
 
 from xmodal.engine.errors import is_in_package
 from xmodal.errors import ConfigError, no_key, origin
-from xmodal.packaged import PREFIX, find_file
+from xmodal.packaged import PREFIX, ROOT, find_file
 
 _IMPORT_KEYS = ('imports', 'allow_failed_imports')
 
@@ -110,7 +110,8 @@ def _check_source(file: str, heirs: list[str]) -> None:
     except SyntaxError as error:
         raise ConfigError(_describe(error, file)) from error
     except OSError as error:
-        raise ConfigError(f'{", from ".join(chain)}: {error.strerror}') from error
+        reason = f'{error.strerror}{_in_package(file)}'
+        raise ConfigError(f'{", from ".join(chain)}: {reason}') from error
     except Exception as error:
         raise ConfigError(f'{file}: {type(error).__name__}: {error}') from error
     for base in bases:
@@ -120,6 +121,13 @@ def _check_source(file: str, heirs: list[str]) -> None:
             _check_source(str(find_file(base)), chain)
         elif '::' not in base:  # of another package
             _check_source(str(Path(file).parent / base), chain)
+
+
+def _in_package(file: str) -> str:
+    """Names the config of the package that a missing one may be, as where there is no checkout."""
+    _, folder, name = Path(file).as_posix().rpartition('configs/')
+    is_there = folder and (ROOT / folder / name).is_file()
+    return f". The package has it: _base_ = '{PREFIX}{name}'" if is_there else ''
 
 
 def _describe(error: SyntaxError, file: str) -> str:

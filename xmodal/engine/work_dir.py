@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from xmodal.checkpoint_file import expect_whole, find_damage
-from xmodal.errors import FileError
+from xmodal.errors import ConfigError, FileError
 from xmodal.files import atomic_open
 
 POINTER = 'last_checkpoint'
@@ -19,6 +19,20 @@ def checkpoints(folder: str | Path) -> list[Path]:
 def has_begun(folder: str | Path) -> bool:
     """Whether a run has something to go on from; the files are not opened."""
     return Path(folder, POINTER).is_file() or bool(checkpoints(folder))
+
+
+def require_other_folder(folder: str | Path, config_file: str | Path) -> None:
+    """Refuses a work dir in which the config that a run writes would replace the one it reads.
+
+    Raises:
+        ConfigError: when the config is a file in the folder.
+    """
+    source = Path(config_file)
+    if source.suffix == '.py' and source.resolve().parent == Path(folder).resolve():
+        raise ConfigError(
+            f'{source} is in the work dir, and the config that the run writes there, with all of '
+            f'its values, would replace it: give another one, as --work-dir {folder}/run'
+        )
 
 
 def config_and_checkpoint(folder: Path, checkpoint: Path | None = None) -> tuple[Path, Path]:

@@ -4,21 +4,19 @@ A folder needs nothing outside of itself but this package, on disk and on the Hu
 config is read as data: no code of it runs, because it may come from a stranger.
 """
 
-import ast
 import re
 from pathlib import Path
-from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import Registry
 
 import xmodal
+from xmodal.config_text import read_values
 from xmodal.engine.components import sections
 from xmodal.errors import ConfigError, nearest
 from xmodal.files import read_text
 
 CONFIG, WEIGHTS, CARD = 'config.py', 'model.safetensors', 'README.md'
-HERE = '{{ fileDirname }}'  # MMEngine's word for the folder of a config
 _SHIPPED = Path(xmodal.__file__).parent / 'zoo' / 'weights'
 _IMPORTING = {'_scope_', 'checkpoint_path'}
 _HUB_NAME = re.compile(r'[\w.-]+/[\w.-]+')
@@ -71,40 +69,15 @@ def read_folder(folder: Path) -> Config:
         ConfigError: when it has something else than values, or a ``type`` of another package.
     """
     file = folder / CONFIG
-    values, here = {}, folder.resolve().as_posix()
     try:
-        for statement in ast.parse(read_text(file)).body:
-            if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-                raise ValueError(f'line {statement.lineno} is no assignment')
-            values[statement.targets[0].id] = _value(statement.value, here)
-    except (SyntaxError, ValueError, AttributeError, RecursionError) as error:
+        values = read_values(read_text(file), folder.resolve().as_posix())
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise ConfigError(
             f'{file}: {error}. The config of a folder is read, not run: it has assignments of '
             'numbers, texts, lists and dict(…) alone'
         ) from error
     _require_own_types(file, values)
     return Config(values, filename=str(file))
-
-
-def _value(node: ast.expr, here: str) -> Any:
-    """The value of ``dict(a=…)``, or of a literal that may have such dicts in it.
-
-    Args:
-        node: of the source.
-        here: the folder, in the place of ``HERE``.
-    """
-    if isinstance(node, ast.Call):
-        if getattr(node.func, 'id', None) != 'dict' or node.args:
-            raise ValueError(f'line {node.lineno} calls a function')
-        return {keyword.arg: _value(keyword.value, here) for keyword in node.keywords}
-    if isinstance(node, ast.List | ast.Tuple):
-        items = [_value(item, here) for item in node.elts]
-        return items if isinstance(node, ast.List) else tuple(items)
-    if isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        return {ast.literal_eval(key): _value(value, here) for key, value in pairs}
-    value = ast.literal_eval(node)
-    return value.replace(HERE, here) if isinstance(value, str) else value
 
 
 def _require_own_types(file: Path, values: dict) -> None:

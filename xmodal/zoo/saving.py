@@ -14,6 +14,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from xmodal.arguments import accepted_parameters
+from xmodal.config_text import HERE
 from xmodal.engine.components import sections
 from xmodal.errors import ConfigError
 from xmodal.files import name_in_errors
@@ -22,7 +23,7 @@ from xmodal.registry import MODELS
 from xmodal.version import __version__
 from xmodal.weights import find_weights
 from xmodal.zoo.card import write_card
-from xmodal.zoo.folder import CARD, CONFIG, HERE, WEIGHTS, read_folder
+from xmodal.zoo.folder import CARD, CONFIG, WEIGHTS, read_folder
 
 _START = ('pretrained', 'word_vectors')  # what an encoder starts from
 _TRAINING = {'momentum': None, 'queue_length': 0}  # arguments of a model that has neither

@@ -1,14 +1,18 @@
 """Building a pipeline of transforms, and packing its results into a sample."""
 
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 
 import torch
 from mmcv.transforms import BaseTransform, Compose
 from torch import Tensor
 
-from xmodal.errors import ConfigError
+from xmodal.errors import ConfigError, shortened
 from xmodal.registry import TRANSFORMS
 from xmodal.structures import DataSample
+
+# What a data set gives of each sample, and whether it is a number.
+_GIVEN = {'img_path': False, 'text': False, 'image_id': True, 'sample_index': True}
 
 
 def build_pipeline(transforms: Iterable[dict | Callable]) -> Compose:
@@ -46,8 +50,11 @@ class PackImageText(BaseTransform):
         """``dict(inputs=uint8 (3, H, W), data_samples=DataSample)``.
 
         Raises:
-            ConfigError: when a sample lacks one of the fields, or ``img`` is no uint8 tensor.
+            ConfigError: when a sample lacks what all of them have, or one of the fields, or ``img``
+                is no uint8 tensor.
         """
+        for name in _GIVEN:
+            _require_given(name, results)
         sample = DataSample(
             metainfo={
                 'image_path': results['img_path'],
@@ -65,6 +72,16 @@ class PackImageText(BaseTransform):
         if self.source == 'img':
             _require_pixels(results['img'])
         return {'inputs': results[self.source], 'data_samples': sample}
+
+
+def _require_given(name: str, results: dict) -> None:
+    """Refuses a sample that lacks what a data set gives, or has a text for a number."""
+    found = f'{name}={shortened(results[name])}' if name in results else f"no '{name}'"
+    if name not in results or (_GIVEN[name] and not isinstance(results[name], Integral)):
+        raise ConfigError(
+            f'a sample has {found}: get_data_info of a data set gives img_path, text, and the '
+            'whole numbers image_id and sample_index, which is the index that it gets'
+        )
 
 
 def _require_pixels(image: object) -> None:

@@ -133,7 +133,7 @@ class TransformersTextEncoder(Encoder):
     def _siglip(self, words: Tensor, mask: Tensor) -> Tensor:
         padding = self.word_embeddings[self.config.pad_token_id].to(words.dtype)
         rest = words.shape[1] - 1
-        padded = padding.repeat(len(words), max(rest, self.config.max_position_embeddings), 1)
+        padded = padding.repeat(words.shape[0], max(rest, self.config.max_position_embeddings), 1)
         padded[:, :rest] = torch.where(mask[:, 1:, None], words[:, 1:], padding)
         tokens = self._run(padded, None)
         return torch.cat([self.model.head(tokens[:, -1:]), tokens[:, :rest]], 1)
@@ -148,7 +148,8 @@ class TransformersTextEncoder(Encoder):
 def _last_in_front(tokens: Tensor, mask: Tensor) -> Tensor:
     """Tokens (B, N, D) with the last real one of each text in the place of the first."""
     last = mask.sum(1) - 1
-    summary = tokens[torch.arange(len(tokens), device=last.device), last]
+    rows = torch.arange(tokens.shape[0], device=last.device)  # len() would fix an export's batch
+    summary = tokens[rows, last]
     return torch.cat([summary[:, None], tokens[:, 1:]], 1)
 
 

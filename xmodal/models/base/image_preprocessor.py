@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from xmodal import functional as F
+from xmodal.arguments import checked
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
 from xmodal.models.base.tokenizer import build_tokenizer, piece_names, tokenize, unknown_words
 from xmodal.registry import MODELS
@@ -30,7 +31,8 @@ class ImageTextPreprocessor(CrossModalPreprocessor):
         super().__init__(max_length)
         self.register_buffer('mean', torch.tensor(mean).view(3, 1, 1), persistent=False)
         self.register_buffer('std', torch.tensor(std).view(3, 1, 1), persistent=False)
-        self.tokenizer = build_tokenizer(**tokenizer)
+        given = checked(build_tokenizer, tokenizer, 'data_preprocessor.tokenizer')
+        self.tokenizer = build_tokenizer(**given)
         self.vocab_size = len(self.tokenizer)
         self.mask_id = self.tokenizer.mask_token_id
         special_ids = torch.tensor(self.tokenizer.all_special_ids)

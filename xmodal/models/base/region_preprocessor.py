@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from xmodal.arguments import checked
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
 from xmodal.models.base.tokenizer import (
     build_tokenizer,
@@ -52,7 +53,8 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
         if 'vocabulary' in tokenizer:
             self.vocabulary = Vocabulary.read(tokenizer['vocabulary'])
         else:
-            self.tokenizer = build_tokenizer(**tokenizer)
+            given = checked(build_tokenizer, tokenizer, 'data_preprocessor.tokenizer')
+            self.tokenizer = build_tokenizer(**given)
             self.mask_id = self.tokenizer.mask_token_id
             special_ids = torch.tensor(self.tokenizer.all_special_ids)
             self.register_buffer('special_ids', special_ids, persistent=False)

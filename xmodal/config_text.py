@@ -1,0 +1,42 @@
+"""The text of a config as data: nothing of it is run, because it may come from a stranger."""
+
+import ast
+from typing import Any
+
+HERE = '{{ fileDirname }}'  # MMEngine's word for the folder of a config
+
+
+def read_values(text: str, here: str = HERE) -> dict[str, Any]:
+    """The values that a config assigns: numbers, texts, lists and ``dict(…)``, as MMEngine writes.
+
+    Args:
+        text: of the config.
+        here: its folder, in the place of ``HERE``.
+
+    Raises:
+        SyntaxError, RecursionError: when it is no Python, or too deep.
+        ValueError: when it is something else than such assignments; names the line.
+    """
+    values = {}
+    for statement in ast.parse(text).body:
+        names = statement.targets if isinstance(statement, ast.Assign) else []
+        if len(names) != 1 or not isinstance(names[0], ast.Name):
+            raise ValueError(f'line {statement.lineno} is no assignment')
+        values[names[0].id] = _value(statement.value, here)
+    return values
+
+
+def _value(node: ast.expr, here: str) -> Any:
+    """The value of ``dict(a=…)``, or of a literal that may have such dicts in it."""
+    if isinstance(node, ast.Call):
+        if getattr(node.func, 'id', None) != 'dict' or node.args:
+            raise ValueError(f'line {node.lineno} calls a function')
+        return {keyword.arg: _value(keyword.value, here) for keyword in node.keywords}
+    if isinstance(node, ast.List | ast.Tuple):
+        items = [_value(item, here) for item in node.elts]
+        return items if isinstance(node, ast.List) else tuple(items)
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {ast.literal_eval(key): _value(value, here) for key, value in pairs}
+    value = ast.literal_eval(node)
+    return value.replace(HERE, here) if isinstance(value, str) else value
