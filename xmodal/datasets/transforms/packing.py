@@ -53,8 +53,7 @@ class PackImageText(BaseTransform):
             ConfigError: when a sample lacks what all of them have, or one of the fields, or ``img``
                 is no uint8 tensor.
         """
-        for name in _GIVEN:
-            _require_given(name, results)
+        _require_given(results)
         sample = DataSample(
             metainfo={
                 'image_path': results['img_path'],
@@ -74,14 +73,15 @@ class PackImageText(BaseTransform):
         return {'inputs': results[self.source], 'data_samples': sample}
 
 
-def _require_given(name: str, results: dict) -> None:
+def _require_given(results: dict) -> None:
     """Refuses a sample that lacks what a data set gives, or has a text for a number."""
-    found = f'{name}={shortened(results[name])}' if name in results else f"no '{name}'"
-    if name not in results or (_GIVEN[name] and not isinstance(results[name], Integral)):
-        raise ConfigError(
-            f'a sample has {found}: get_data_info of a data set gives img_path, text, and the '
-            'whole numbers image_id and sample_index, which is the index that it gets'
-        )
+    for name, is_number in _GIVEN.items():
+        if name not in results or (is_number and not isinstance(results[name], Integral)):
+            found = f'{name}={shortened(results[name])}' if name in results else f"no '{name}'"
+            raise ConfigError(
+                f'a sample has {found}: get_data_info of a data set gives img_path, text, and the '
+                'whole numbers image_id and sample_index, which is the index that it gets'
+            )
 
 
 def _require_pixels(image: object) -> None:
