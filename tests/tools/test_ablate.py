@@ -41,7 +41,7 @@ from xmodal.engine.hooks import DelayedHeadsHook
 from xmodal.engine.keys import check_keys, check_options
 from xmodal.engine.launch import read_config
 from xmodal.errors import FileError
-from xmodal.evaluation.queries import read_queries, tested_checkpoint, with_test_set
+from xmodal.evaluation.queries import checkpoint_name, read_queries, with_test_set
 from xmodal.files import write_json
 from xmodal.registry import DATASETS, MODELS
 
@@ -831,7 +831,7 @@ def test_the_test_tool_writes_the_metrics_it_prints(tiny_config, tmp_path, monke
     metrics = json.loads((tmp_path / 'out/metrics.json').read_text())
     assert {'i2t/R@1', 't2i/R@10', 'mean_recall'} <= metrics.keys()
     file = tmp_path / 'out/metrics.queries.npz'
-    assert tested_checkpoint(file) == 'weights.pth'
+    assert checkpoint_name(file) == 'weights.pth'
     queries, dataset = read_queries(file), DATASETS.build(tiny_config.test_dataloader.dataset)
     captions = [text for sample in dataset for text in sample['data_samples'].text]
     assert with_test_set(queries, captions) == queries and len(queries) == 4

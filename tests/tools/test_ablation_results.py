@@ -14,8 +14,8 @@ from xmodal.ablation import Plan, read_table, shared_results, unpacked_results
 from xmodal.ablation.results import _locked
 from xmodal.evaluation.queries import (
     QueryResults,
+    checkpoint_name,
     read_queries,
-    tested_checkpoint,
     write_queries,
 )
 from xmodal.files import FileError, write_json
@@ -118,7 +118,7 @@ def test_scores_are_left_out_and_ranks_and_the_test_set_stay(tmp_path):
     shutil.rmtree(tmp_path / 'runs')
     with unpacked_results([run], tmp_path / 'runs', results) as folder:
         file = next(folder.rglob('*.npz'))
-        queries, checkpoint = read_queries(file), tested_checkpoint(file)
+        queries, checkpoint = read_queries(file), checkpoint_name(file)
     assert queries['vqa'].columns.keys() == {'rank', 'vqa/overall'}
     assert queries['vqa'].test_set == 'digest' and checkpoint == 'epoch_1.pth'
 

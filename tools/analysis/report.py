@@ -39,7 +39,7 @@ from xmodal.engine.launch import read_config
 from xmodal.engine.work_dir import config_and_checkpoint
 from xmodal.errors import ConfigError
 from xmodal.evaluation.first_captions import encode_first_captions
-from xmodal.evaluation.queries import CHECKPOINT, queries_file, tested_checkpoint
+from xmodal.evaluation.queries import CHECKPOINT, checkpoint_name, queries_file
 from xmodal.fields import is_number, read_object
 from xmodal.files import reads
 from xmodal.registry import DATASETS, FUNCTIONS, LOOPS
@@ -94,7 +94,7 @@ def read_skills(file: Path) -> tuple[dict[str, float], str | None]:
     """The metrics of a test of minimal pairs, and what was tested by the file beside them."""
     content = read_object(file)
     queries = queries_file(file)
-    tested = tested_checkpoint(queries) if queries.is_file() else None
+    tested = checkpoint_name(queries) if queries.is_file() else None
     return {name: content.number(name) for name in content}, tested
 
 

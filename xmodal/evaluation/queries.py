@@ -131,7 +131,7 @@ def write_queries(file: str | Path, queries: Queries, checkpoint: str | None = N
         np.savez_compressed(output, **arrays)
 
 
-def tested_checkpoint(file: str | Path) -> str | None:
+def checkpoint_name(file: str | Path) -> str | None:
     """The name of the checkpoint whose results a file has; None where it does not say it."""
     with explain_errors(file, _LAYOUT), np.load(file) as content:
         return str(content[CHECKPOINT]) if CHECKPOINT in content else None
