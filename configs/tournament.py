@@ -54,6 +54,13 @@ entries = [
         rows=['anchor_ape', 'ace_rpe'],
         columns=['VQA', 'SNLI-VE', 'NLVR2'],
     ),
+    dict(
+        family="ACE-RPE's model",
+        table='acerpe/places_coordinates',
+        against='none',
+        rows=['ace_rpe'],
+        columns=['re-ranked: mean recall', 'binding', 'relation'],
+    ),
     dict(**places, rows=['uniform'], looks=[3, 4, 5]),
     dict(**places, rows=['ape'], looks=[3, 6, 9]),
     dict(**places, rows=['ace_rpe'], looks=[3, 6]),
