@@ -10,17 +10,6 @@ from xmodal.search.query import Query
 from xmodal.structures import Tokens
 
 
-def _require_words(inferencer: Any, query: Query) -> None:
-    """Refuses a text of which the model reads nothing, as '?!': what it finds would be anything.
-
-    Raises:
-        ValueError: names the text.
-    """
-    for text in filter(None, (*query.texts, query.without)):
-        if not inferencer.clean_text(text).strip():
-            raise ValueError(f'the query has {text!r}, in which there is no word: expected some')
-
-
 @torch.no_grad()
 def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
     """The vectors of queries, float32 (Q, d): text + image − without, of length 1.
@@ -28,8 +17,6 @@ def query_vectors(inferencer: Any, queries: Sequence[Query]) -> np.ndarray:
     Raises:
         ValueError: when there is no word in a text.
     """
-    for query in queries:
-        _require_words(inferencer, query)
     groups = [texts for q in queries for texts in (q.texts, [q.without]) if any(texts)]
     images = [q.image for q in queries if q.image is not None]
     text_rows, image_rows = iter(text_vectors(inferencer, groups)), iter(())
