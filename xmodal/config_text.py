@@ -1,13 +1,17 @@
-"""The text of a config as data: nothing of it is run, because it may come from a stranger."""
+"""A config as data: read from its text without running it, and compared with another one."""
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 HERE = '{{ fileDirname }}'  # MMEngine's word for the folder of a config
+ABSENT = object()  # the value of a key that a config does not have
 
 
 def read_values(text: str, here: str = HERE) -> dict[str, Any]:
     """The values that a config assigns: numbers, texts, lists and ``dict(…)``, as MMEngine writes.
+
+    Nothing of it is run, because it may come from a stranger.
 
     Args:
         text: of the config.
@@ -40,3 +44,13 @@ def _value(node: ast.expr, here: str) -> Any:
         return {ast.literal_eval(key): _value(value, here) for key, value in pairs}
     value = ast.literal_eval(node)
     return value.replace(HERE, here) if isinstance(value, str) else value
+
+
+def changed_values(old: Any, new: Any, key: str = '') -> Iterator[tuple[str, Any, Any]]:
+    """The dotted keys whose values differ, each with both values, of which one may be ABSENT."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(old.keys() | new.keys(), key=str):
+            values = old.get(name, ABSENT), new.get(name, ABSENT)
+            yield from changed_values(*values, f'{key}.{name}'.removeprefix('.'))
+    elif old != new:
+        yield key, old, new

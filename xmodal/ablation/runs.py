@@ -7,6 +7,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from xmodal.ablation.table import Stage
+from xmodal.config_text import ABSENT, changed_values
 from xmodal.errors import FileError
 from xmodal.evaluation.queries import queries_file
 from xmodal.files import read_json, write_json
@@ -237,14 +238,12 @@ def best_checkpoint(folder: Path, config: Config) -> Path:
     return best[-1] if best else last_checkpoint(folder, config)
 
 
-def differences(old: object, new: object, key: str = '') -> list[str]:
-    """Where two JSON values differ, one line a key."""
-    if old == new:
-        return []
-    if isinstance(old, dict) and isinstance(new, dict):
-        return [
-            line
-            for name in sorted(old.keys() | (new.keys() - {BEST}))
-            for line in differences(old.get(name), new.get(name), f'{key}.{name}'.lstrip('.'))
-        ]
-    return [f'{key}: {old!r} there, {new!r} now']
+def differences(old: dict, new: dict) -> list[str]:
+    """Where two settings differ, one line a key."""
+    lines = []
+    for key, *values in changed_values(old, new):
+        before, now = (None if value is ABSENT else value for value in values)
+        is_unsaid = values[0] is ABSENT and key.endswith(BEST)
+        if before != now and not is_unsaid:
+            lines.append(f'{key}: {before!r} there, {now!r} now')
+    return lines

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from xmodal.arguments import accepted_parameters
-from xmodal.config_text import read_values
+from xmodal.config_text import ABSENT, changed_values, read_values
 from xmodal.datasets.seeding import set_run_seed
 from xmodal.engine.checkpoint import listed, to_plain
 from xmodal.engine.keys import TOP_LEVEL_KEYS
@@ -66,7 +66,7 @@ def warn_of_changes(meta: dict, config: Config, file: str | Path) -> None:
         )
     except (KeyError, TypeError, SyntaxError, ValueError, RecursionError):
         return
-    if differing := list(_differing(before, now)):
+    if differing := [_told(*change) for change in changed_values(before, now)]:
         print_log(
             f'{file} was made with another config: {listed(differing, 8)}. The run goes on with '
             'what is here; if that is not meant, give the options of the first command again',
@@ -75,17 +75,12 @@ def warn_of_changes(meta: dict, config: Config, file: str | Path) -> None:
         )
 
 
-def _differing(before: object, now: object, path: str = '') -> Iterator[str]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        for name in {**before, **now}:
-            key = f'{path}.{name}'.removeprefix('.')
-            if name in before and name in now:
-                yield from _differing(before[name], now[name], key)
-            else:
-                holder, where = (before, 'there') if name in before else (now, 'here')
-                yield f'{key}={shortened(holder[name])} is {where} alone'
-    elif before != now:
-        yield f'{path} is {shortened(before)} there and {shortened(now)} here'
+def _told(key: str, before: object, now: object) -> str:
+    if before is ABSENT:
+        return f'{key}={shortened(now)} is here alone'
+    if now is ABSENT:
+        return f'{key}={shortened(before)} is there alone'
+    return f'{key} is {shortened(before)} there and {shortened(now)} here'
 
 
 def require_whole_run(
