@@ -23,7 +23,7 @@ def found(tmp_path):
 
 def test_dots_lines_and_band_are_difference_interval_and_margin(found):
     (axes,) = draw_forest({'score': found}).axes
-    assert axes.get_title(loc='left') == 'score'
+    assert axes.get_title(loc='right') == 'score'
     assert [label.get_text() for label in axes.get_yticklabels()] == ['The idea', 'third']
     for place, (comparison, drawn) in enumerate(zip(found, axes.containers, strict=True)):
         dot, _, (line,) = drawn
@@ -59,6 +59,17 @@ def test_the_interval_of_one_seed_crosses_the_panel(tmp_path):
 def test_panels_share_no_axis_and_empty_ones_are_hidden(found):
     figure = draw_forest({f'figure {number}': found for number in range(4)})
     assert [axes.get_visible() for axes in figure.axes] == [True] * 4 + [False] * 2
+
+
+def test_long_titles_are_whole_and_do_not_meet(found):
+    titles = [f'acerpe/photographs_{number}: re-ranked: mean recall' for number in range(3)]
+    figure = draw_forest(dict.fromkeys(titles, found))
+    figure.canvas.draw()
+    drawn = figure.findobj(lambda part: getattr(part, 'get_text', str)().startswith('acerpe/'))
+    spans = [title.get_window_extent() for title in drawn]
+    assert len(spans) == len(titles)
+    edges = [0, *(edge for span in spans for edge in (span.x0, span.x1)), figure.bbox.width]
+    assert edges == sorted(edges)
 
 
 def test_the_command_draws_and_replaces_no_file(tmp_path, monkeypatch, capsys):

@@ -14,7 +14,8 @@ from xmodal.visualization.charts import style_axes, to_svg
 
 COLOURS = dict(better='#2e8b57', worse='#c9472b', equivalent='#3b6fd4', undecided='#999')
 _MAX_COLUMNS = 3
-_WIDTH, _LINE, _TITLE = 3.6, 0.24, 0.75  # inches
+_WIDTH, _LINE, _TITLE = 3.6, 0.24, 0.9  # inches
+_TITLE_LENGTH = 32  # letters of a line
 
 
 def draw_forest(panels: Mapping[str, Sequence[Comparison]]) -> Figure:
@@ -57,7 +58,10 @@ def _draw_panel(axes: Axes, title: str, comparisons: Sequence[Comparison]) -> No
             axes.axhline(place, color=colour, linewidth=style['linewidth'])
     axes.set_yticks(range(len(comparisons)), [comparison.row.label for comparison in comparisons])
     axes.set_ylim(len(comparisons) - 0.4, -0.6)
-    style_axes(axes, title)
+    # Beside the edge a long title has the space above the labels, and stays in its column.
+    table, colon, figure = title.partition(': ')
+    lines = f'{table}:\n{figure}' if colon and len(title) > _TITLE_LENGTH else title
+    style_axes(axes, lines, loc='right')
 
 
 def write_forest(file: Path, found: Iterable[tuple[str, Comparison]]) -> bool:

@@ -68,9 +68,9 @@ def draw_curves(curves: dict[str, list[tuple[int, float]]], columns: int = 3) ->
     return figure
 
 
-def style_axes(axes: Axes, title: str = '') -> None:
+def style_axes(axes: Axes, title: str = '', loc: str = 'left') -> None:
     """A small grey title and labels, without ticks and without a frame."""
-    axes.set_title(title, loc='left', fontsize=9, color='#555')
+    axes.set_title(title, loc=loc, fontsize=9, color='#555')
     axes.tick_params(labelsize=7, colors='#777', length=0)
     for side in axes.spines.values():
         side.set_visible(False)
