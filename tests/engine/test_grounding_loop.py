@@ -98,8 +98,8 @@ def test_a_map_of_similarity_is_the_mean_over_words_and_groups(config):
     ('maps', 'position', 'message'),
     [
         ('anchors', 'ace_rpe', "test_cfg.maps='anchors', expected 'grad_cam' or 'similarity'"),
-        ('similarity', 'uniform', "maps of similarity need .*type='ace_rpe'.*UniformPosition"),
-        ('similarity', 'none', "maps of similarity need .*type='ace_rpe'.*NoPosition"),
+        ('similarity', 'uniform', "need .*type='AnchorRelativePosition'.*UniformPosition"),
+        ('similarity', 'none', "need .*type='AnchorRelativePosition'.*NoPosition"),
     ],
 )
 def test_maps_that_a_model_does_not_have_are_an_error(config, maps, position, message):

@@ -198,7 +198,7 @@ class Inferencer:
             position = find_position(self.model)
             raise ValueError(
                 f'{type(self.model).__name__} has no anchors: model.backbone.position is '
-                f"{position and type(position).__name__}, expected type='ace_rpe'"
+                f"{position and type(position).__name__}, expected type='AnchorRelativePosition'"
             )
         return words[1:]
 

@@ -94,7 +94,7 @@ def similarity_map(model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
     if relation is None or relation.similarity is None:
         raise ValueError(
             'maps of similarity need a position that has some, such as model.backbone.position='
-            f"dict(type='ace_rpe'), found {type(find_position(model)).__name__}"
+            f"dict(type='AnchorRelativePosition'), found {type(find_position(model)).__name__}"
         )
     return patch_maps(mean_of_words(relation.similarity.mean(-1), text), image)
 

@@ -48,7 +48,7 @@ def test_the_loss_is_that_of_a_softmax_over_the_batch_in_both_directions():
 
 
 def test_a_position_without_groups_is_refused():
-    with pytest.raises(ValueError, match="type='ace_rpe'.*found SimpleNamespace"):
+    with pytest.raises(ValueError, match="type='AnchorRelativePosition'.*found SimpleNamespace"):
         AnchorContrastHead().check(make_model())
 
 

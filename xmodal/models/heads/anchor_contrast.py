@@ -43,8 +43,8 @@ class AnchorContrastHead(PretrainHead):
         if self.groups is None and of_position is None:
             raise ValueError(
                 f'model.heads has {type(self).__name__}, which trains the similarities of, for '
-                f"example, backbone.position=dict(type='ace_rpe'), found {type(position).__name__}:"
-                " set the head's groups to train them for no position"
+                "example, backbone.position=dict(type='AnchorRelativePosition'), found "
+                f"{type(position).__name__}: set the head's groups to train them for no position"
             )
         self.groups = of_position if self.groups is None else self.groups
         F.check_groups(f'{type(self).__name__}.groups', self.groups, position.embed_dims)
