@@ -39,13 +39,7 @@ class BrokenImageHook(Hook):
             self.seen, self.batches = counted['seen'], counted['batches']
             self.broken = list(counted['broken']) if is_main_process() else []
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, batch_idx: int, data_batch: dict, **_) -> None:
         """Counts the broken images of a batch, and checks the share at intervals."""
         self.batches += 1
         for sample in data_batch['data_samples']:

@@ -93,9 +93,7 @@ class LayerScaleStatsHook(Hook):
             runner.logger.info('LayerScaleStatsHook: the model has no token types')
         self.start = None if runner.iter else self._measure()
 
-    def before_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
-    ) -> None:
+    def before_train_iter(self, runner: Runner, batch_idx: int, *_, **__) -> None:
         """Registers forward hooks for the first batch, and for the last batch of an epoch."""
         if self.start is not None or batch_idx + 1 == len(runner.train_dataloader):
             self.handles = [
@@ -103,13 +101,7 @@ class LayerScaleStatsHook(Hook):
                 for name, module in self.modules.items()
             ]
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_, **__) -> None:
         """Removes the forward hooks."""
         for handle in self.handles:
             handle.remove()

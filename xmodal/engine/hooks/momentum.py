@@ -31,21 +31,13 @@ class MomentumDistillationHook(Hook):
             )
         self.alpha, self.ramp_epochs = alpha, ramp_epochs
 
-    def before_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
-    ) -> None:
+    def before_train_iter(self, runner: Runner, *_, **__) -> None:
         """Sets α for this iteration."""
         ramp = self.ramp_epochs * len(runner.train_dataloader)
         share = min(1.0, runner.iter / ramp) if ramp else 1.0
         unwrap(runner.model).distillation_weight = self.alpha * share
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_, **__) -> None:
         """Updates the teacher if the optimizer updated the student."""
         if runner.optim_wrapper.stepped:
             # The teacher takes the student's. They differ from rank to rank, and a checkpoint has

@@ -58,13 +58,7 @@ class PreemptionHook(Hook):
             if is_main_process():  # unbuffered: the signal may have interrupted a print
                 os.write(2, b'\nSIGINT: this step is finished and saved; again to end at once\n')
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_, **__) -> None:
         """Saves and exits if any rank got a signal and no gradients are pending."""
         requested = torch.tensor(float(self.requested))
         if is_distributed():
