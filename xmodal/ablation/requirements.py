@@ -9,7 +9,7 @@ from transformers.utils import cached_file
 
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.runs import Run
-from xmodal.engine.components import sections
+from xmodal.config_text import sections
 from xmodal.packaged import find_file
 from xmodal.weights import find_weights
 
