@@ -53,15 +53,11 @@ _NAMES = Rule(
     lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     'a list of names',
 )
-_SECTION = Rule(lambda value: value is None or isinstance(value, dict), 'a dict')
+_SECTION = Rule(lambda value: isinstance(value, dict | None), 'a dict')
 
 
-def _with(*keys: str) -> Rule:
-    named = ' and '.join(f"'{key}'" for key in keys)
-    return Rule(
-        lambda value: isinstance(value, dict) and all(key in value for key in keys),
-        f'a dict with {named}',
-    )
+def _with(key: str) -> Rule:
+    return Rule(lambda value: isinstance(value, dict) and key in value, f"a dict with '{key}'")
 
 
 def _or_none(rule: Rule) -> Rule:
@@ -75,7 +71,7 @@ def _list_of(rule: Rule) -> Rule:
     )
 
 
-_DICT = _with()._replace(expected='a dict')
+_DICT = Rule(lambda value: isinstance(value, dict), 'a dict')
 _TYPED = _with('type')
 _ONE_OR_MORE = Rule(
     lambda value: value is None or _TYPED.allows(value) or _list_of(_TYPED).allows(value),
@@ -209,8 +205,8 @@ def check_loops(config: Config) -> None:
     Raises:
         ConfigError: names them.
     """
-    for part in ('optim_wrapper', 'val_evaluator', 'test_evaluator'):
-        step = 'train' if part == 'optim_wrapper' else part.partition('_')[0]
+    parts = {'train': 'optim_wrapper', 'val': 'val_evaluator', 'test': 'test_evaluator'}
+    for step, part in parts.items():
         keys = f'{step}_dataloader', f'{step}_cfg', part
         given = [key for key in keys if config.get(key) is not None]
         if given and len(given) < len(keys):
