@@ -20,7 +20,7 @@ def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> 
             run ends before.
 
     Raises:
-        ConfigError: for a schedule whose ``total_steps`` the run exceeds.
+        ConfigError: for a ``OneCycleLR`` whose ``total_steps`` the run exceeds, which would end it.
     """
     if isinstance(schedule, _ParamScheduler):
         return True
@@ -34,7 +34,12 @@ def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> 
             f'LinearLR, the warm-up, ends after {end:g} {unit}, and the run after {last}: the rate '
             'stays below that of the optimizer. Lower its end (param_scheduler), or train longer'
         )
-    _require_total_steps(schedule, loop)
+    total, most = schedule.get('total_steps'), (last if end is None else min(last, end - 1)) - begin
+    if total is not None and most > total:
+        raise ConfigError(
+            f'param_scheduler: {schedule["type"]}.total_steps={total}, and the run has {last} '
+            f'{unit}: write total_steps={last}'
+        )
     iterations = len(loop.dataloader)
     length = iterations if schedule.get('convert_to_iter_based') else 1
     if end is None or end * length // 1 - begin * length // 1 >= 2:
@@ -44,17 +49,3 @@ def acts(schedule: dict | _ParamScheduler, loop: BaseLoop, logger: MMLogger) -> 
         'iteration(s) in an epoch it has less than two steps'
     )
     return False
-
-
-def _require_total_steps(schedule: dict, loop: BaseLoop) -> None:
-    """Refuses a ``OneCycleLR`` that would end the run with an error, after its ``total_steps``."""
-    total = schedule.get('total_steps')
-    unit, length = 'iterations', loop.max_iters
-    if schedule.get('by_epoch', True):  # also of a schedule that is converted to iterations
-        unit, length = 'epochs', loop.max_epochs
-    last = min(length, schedule.get('end', length + 1) - 1)
-    if total is not None and last - schedule.get('begin', 0) > total:
-        raise ConfigError(
-            f'param_scheduler: {schedule["type"]}.total_steps={total}, and the run has {length} '
-            f'{unit}: write total_steps={length}'
-        )
