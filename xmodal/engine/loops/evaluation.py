@@ -1,5 +1,7 @@
 """The base of the loops that evaluate."""
 
+from collections.abc import Iterator
+
 from mmengine.dist import is_main_process
 from mmengine.runner import BaseLoop
 from torch import Tensor, nn
@@ -34,9 +36,18 @@ class EvaluationLoop(BaseLoop):
         raise NotImplementedError
 
 
+def single_loops(loop: BaseLoop, prefix: str = '') -> Iterator[tuple[str, BaseLoop]]:
+    """The loops that a loop is made of, or itself, each with what comes before its figures."""
+    if parts := getattr(loop, 'loops', None):
+        for name, part in parts.items():
+            yield from single_loops(part, f'{prefix}{name}/')
+    else:
+        yield prefix, loop
+
+
 def writers_of(loop: BaseLoop) -> list[object]:
-    """What may write :data:`SAVED_FILES`: a loop, those that it is made of, and their metrics."""
-    loops = [loop, *getattr(loop, 'loops', {}).values()]
+    """What may write :data:`SAVED_FILES`: single loops and their metrics."""
+    loops = [part for _, part in single_loops(loop)]
     evaluators = [part.evaluator for part in loops if hasattr(part, 'evaluator')]
     return [*loops, *(metric for evaluator in evaluators for metric in evaluator.metrics)]
 
