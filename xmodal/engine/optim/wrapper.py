@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
-from mmengine.dist import all_reduce, is_distributed
+from mmengine.dist import all_reduce
 from mmengine.optim import OptimWrapper
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
@@ -91,8 +91,7 @@ class SafeAmpOptimWrapper(OptimWrapper):
     ) -> None:
         """Runs the backward pass, and steps if a step is due and every rank is finite."""
         finite = torch.isfinite(loss.detach()).float()
-        if is_distributed():
-            all_reduce(finite, 'min')
+        all_reduce(finite, 'min')
         self.backward(self.scale_loss(loss))
         self.stepped = False
         is_due = self.should_update()
