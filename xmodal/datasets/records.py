@@ -91,14 +91,8 @@ class RecordDataset(SampleDataset):
     def read_files(self, files: list[Path], **tables) -> Iterable[dict]:
         """Yields the records of all annotation files."""
         for file in files:
-            yield from self.explain_errors_in(self.read_records, file, **tables)
-
-    def explain_errors_in(
-        self, read: Callable[..., Iterable[dict]], file: Path, **tables
-    ) -> Iterable[dict]:
-        """Yields ``read(file, **tables)``; errors name the file, the progress and the layout."""
-        read = partial(read, file, **tables)
-        return read_explained(read, file, self.layout, type(self).__name__, 'records')
+            read = partial(self.read_records, file, **tables)
+            yield from read_explained(read, file, self.layout, type(self).__name__, 'records')
 
     def images_of(self, record: dict) -> list[str]:
         """Names of the images of a record."""
