@@ -71,7 +71,8 @@ def find_modules(
         known = sorted({type(module).__name__ for module in bases})
         raise ConfigError(f'{key} names {missing}, but the model is made of {known}')
     modules = [module for module, names in bases.items() if names & class_names]
-    without_forward = {type(module).__name__ for module in modules if not _has_forward(module)}
+    kinds = map(type, modules)
+    without_forward = {x.__name__ for x in kinds if x.forward is nn.Module.forward}
     if need_forward and without_forward:
         raise ConfigError(
             f'{key} names {sorted(without_forward)}, of which only methods are called: name the '
@@ -83,10 +84,6 @@ def find_modules(
 def _is_learning_norm(module: nn.Module) -> bool:
     """Whether it is a batch norm that counts batches; those of a frozen part are in eval mode."""
     return isinstance(module, _BatchNorm) and (module.weight is None or module.weight.requires_grad)
-
-
-def _has_forward(module: nn.Module) -> bool:
-    return type(module).forward is not nn.Module.forward
 
 
 def _recomputed(forward: Callable) -> Callable:
