@@ -57,18 +57,13 @@ class QuestionDataset(RecordDataset):
 
     def get_data_info(self, index: int, rng: random.Random) -> dict:
         """The image with its question and answers."""
-        record = self.records[index]
+        info = super().get_data_info(index, rng)
+        target, human_answers = info.pop('target'), info.pop('answers')
         return {
-            'img_path': str(self.image_root / record['image']),
-            'image_id': record['image_id'],
-            'text': record['text'],
-            'sample_index': index,
-            'question_id': record['question_id'],
-            'answers': list(record['target']),
-            'answer_weights': list(record['target'].values()),
-            'human_answers': record['answers'],
-            'answer_type': record['answer_type'],
-            'question_type': record['question_type'],
+            **info,
+            'answers': list(target),
+            'answer_weights': list(target.values()),
+            'human_answers': human_answers,
         }
 
     def record(
