@@ -1,7 +1,6 @@
 """Values of a config that no run can have, found before anything is built."""
 
 import logging
-import math
 import multiprocessing
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from typing import NamedTuple
 from mmengine.config import Config
 
 from xmodal.errors import ConfigError, shortened
+from xmodal.fields import is_number
 
 
 class Rule(NamedTuple):
@@ -23,10 +23,6 @@ class Rule(NamedTuple):
     expected: str
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
 def _whole(least: int) -> Rule:
     return Rule(
         lambda value: type(value) is int and value >= least,
@@ -34,8 +30,8 @@ def _whole(least: int) -> Rule:
     )
 
 
-_POSITIVE = Rule(lambda value: _is_number(value) and value > 0, 'a number above 0')
-_NOT_NEGATIVE = Rule(lambda value: _is_number(value) and value >= 0, 'a number of at least 0')
+_POSITIVE = Rule(lambda value: is_number(value) and value > 0, 'a number above 0')
+_NOT_NEGATIVE = Rule(lambda value: is_number(value) and value >= 0, 'a number of at least 0')
 _INTERVAL = Rule(
     lambda value: type(value) is int and (value >= 1 or value == -1),
     'a whole number of at least 1, or -1 for never',
@@ -48,7 +44,7 @@ _SEED = Rule(
     lambda value: value is None or (type(value) is int and 0 <= value < 2**32),
     'a whole number from 0 to 2**32 - 1',
 )
-_SHARE = Rule(lambda value: _is_number(value) and 0 <= value <= 1, 'a number from 0 to 1')
+_SHARE = Rule(lambda value: is_number(value) and 0 <= value <= 1, 'a number from 0 to 1')
 _NAMES = Rule(
     lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     'a list of names',
