@@ -20,8 +20,7 @@ from xmodal.engine.hooks.preemption import leave_signals_to_training
 from xmodal.engine.keys import check_dataloader
 from xmodal.engine.layers import prepare_layers
 from xmodal.engine.legacy import current_names
-from xmodal.engine.optim.ratios import keep_ratios
-from xmodal.engine.optim.reached import acts
+from xmodal.engine.optim.schedules import acts, keep_ratios
 from xmodal.engine.processes import end_with_launcher, signals_restored
 from xmodal.engine.resume import change_seed, require_whole_run, warn_of_changes
 from xmodal.engine.sharding import ShardedModel, equalize_batches

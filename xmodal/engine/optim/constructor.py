@@ -9,7 +9,7 @@ from mmengine.logging import print_log
 from mmengine.optim import OptimWrapper
 from torch import nn
 
-from xmodal.engine.optim.ratios import SCALE
+from xmodal.engine.optim.schedules import SCALE
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
