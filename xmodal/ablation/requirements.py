@@ -42,6 +42,16 @@ def missing_gpus(plan: Plan) -> str | None:
     return f'GPUs: the paper has {needed}, this machine {found}'
 
 
+def list_missing(plan: Plan) -> None:
+    """Prints what this machine lacks for the unfinished runs, stage by stage."""
+    for stage, files in missing_by_stage(plan).items():
+        print(f'# {stage}: {len(files)} missing')
+        for file in files:
+            print(f'#   {file}')
+    if gpus := missing_gpus(plan):
+        print(f'# {gpus}')
+
+
 def missing_files(run: Run) -> Iterator[str]:
     """Files, folders and pretrained weights that a run still needs and that are not there."""
     config = run.config
