@@ -7,11 +7,11 @@ import torch
 from mmengine.dist import all_reduce
 from mmengine.optim import OptimWrapper
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from xmodal.build_functions import KERNELS
+from xmodal.engine.wrappers import whole
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPERS
 
@@ -96,7 +96,7 @@ class SafeAmpOptimWrapper(OptimWrapper):
         self.stepped = False
         is_due = self.should_update()
         norm = self._gradient_norm() if is_due else None
-        self.not_finite = not finite or not _is_finite(norm)
+        self.not_finite = not finite or (norm is not None and not whole(norm).isfinite())
         if self._is_spoilt or self.not_finite:
             self.zero_grad()
         elif is_due:
@@ -183,9 +183,3 @@ class SafeAmpOptimWrapper(OptimWrapper):
                 self.scaler.load_state_dict(state['scaler'])
             self.skipped = state['skipped']
             self.skipped_in_a_row = state.get('skipped_in_a_row', 0)
-
-
-def _is_finite(norm: Tensor | None) -> bool:
-    if norm is None:
-        return True
-    return bool((norm.full_tensor() if isinstance(norm, DTensor) else norm).isfinite())
