@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from mmengine.dist import is_main_process
-from mmengine.runner import BaseLoop
+from mmengine.runner import BaseLoop, Runner
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from xmodal.errors import ConfigError
@@ -15,7 +16,23 @@ SAVED_FILES = ('save_rankings', 'save_scores', 'save_predictions', 'image_folder
 
 
 class EvaluationLoop(BaseLoop):
-    """Evaluates the whole model, with the hooks of validation or test before and after."""
+    """Evaluates the whole model, with the hooks of validation or test before and after.
+
+    Args:
+        runner: the runner.
+        dataloader: of a data set in test mode.
+        evaluator: config of the metric, or of a list of them; None for a loop of loops.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        dataloader: DataLoader | dict,
+        evaluator: dict | list[dict] | None = None,
+    ) -> None:
+        super().__init__(runner, dataloader)
+        if evaluator is not None:
+            self.evaluator = runner.build_evaluator(evaluator)
 
     def run(self) -> dict[str, float]:
         """Evaluates and returns the metrics."""
