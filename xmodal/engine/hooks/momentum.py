@@ -1,10 +1,7 @@
 """The momentum teacher, and the weight of its soft targets."""
 
-from collections.abc import Iterable
-
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
-from torch import nn
 
 from xmodal.engine.wrappers import share_moving_statistics, unwrap
 from xmodal.errors import ConfigError, shortened
@@ -44,23 +41,3 @@ class MomentumDistillationHook(Hook):
             # those of the first alone: a resumed run would go on with another teacher.
             share_moving_statistics(runner.model)
             unwrap(runner.model).update_momentum()
-
-
-def require_moved_teacher(model: nn.Module, hooks: Iterable[Hook]) -> None:
-    """Refuses a momentum teacher that no :class:`MomentumDistillationHook` moves.
-
-    Its keys would be those of the initial weights to the end of the run.
-
-    Raises:
-        ConfigError: says what to add.
-    """
-    model = unwrap(model)
-    # A plug-in's model may have either alone, as EMKUM has a teacher that does not move.
-    has_teacher = hasattr(model, 'update_momentum') and getattr(model, 'teacher', None) is not None
-    if has_teacher and not any(isinstance(hook, MomentumDistillationHook) for hook in hooks):
-        raise ConfigError(
-            'the model has a momentum teacher, and custom_hooks has no MomentumDistillationHook, '
-            'without which it stays at the initial weights: add '
-            "dict(type='MomentumDistillationHook', alpha=0.4) (alpha=0 for hard targets), or a "
-            'hook of your own that extends it, or set model.momentum=None'
-        )
