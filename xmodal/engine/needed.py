@@ -10,7 +10,7 @@ from xmodal.config_text import sections
 from xmodal.errors import ConfigError, nearest
 from xmodal.registry import DATASETS, RUNNERS, SCOPE
 
-# Of the config, or of a single loop.
+# The dotted keys of data loaders: those of the config, and those of single loops.
 _LOADER_PATH = re.compile(r'\w+_dataloader|(val|test)_cfg\.(.+\.)?dataloader')
 # What to write for a key of a data loader, and for one of a data set, that is not there.
 _LOADER = {

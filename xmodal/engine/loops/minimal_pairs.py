@@ -17,7 +17,8 @@ class MinimalPairLoop(EvaluationLoop):
 
     ``vectors`` are the cosines of the embeddings. ``fusion`` are the matching scores of the ITM
     head, where the model has one. The data set is a
-    :class:`xmodal.datasets.minimal_pairs.MinimalPairDataset`, the metric such as ``SkillMetric``.
+    :class:`xmodal.datasets.minimal_pairs.MinimalPairDataset`, the metric a ``SkillMetric`` or the
+    like.
     """
 
     @torch.no_grad()

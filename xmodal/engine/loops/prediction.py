@@ -11,7 +11,7 @@ from xmodal.registry import LOOPS
 class PredictionLoop(EvaluationLoop):
     """Has a model predict every sample: ``TestLoop`` as a part of a :class:`CompositeEvalLoop`.
 
-    Its metric is such as a ``TaskMetric``.
+    Its metrics are those of tasks (``TaskMetric``).
     """
 
     @torch.no_grad()
