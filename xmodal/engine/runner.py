@@ -94,8 +94,9 @@ class XModalRunner(Runner):
         """Checks the keys, and builds a loader whose workers survive signals to all processes."""
         if isinstance(dataloader, dict):
             check_dataloader(dataloader)
-            dataloader = {'worker_init_fn': dict(type=leave_signals_to_training), **dataloader}
-        loader = Runner.build_dataloader(leave_out_excess(dataloader), *args, **kwargs)
+            default = {'worker_init_fn': dict(type=leave_signals_to_training)}
+            dataloader = {**default, **leave_out_excess(dataloader)}
+        loader = Runner.build_dataloader(dataloader, *args, **kwargs)
         set_run_seed(loader.dataset, kwargs.get('seed'))
         return loader
 
