@@ -211,9 +211,8 @@ def run_serve(args: argparse.Namespace) -> None:
 def main() -> None:
     """Runs a command."""
     args = parse_args()
-    {'index': run_index, 'query': run_query, 'serve': run_serve, 'info': run_info}[args.command](
-        args
-    )
+    runs = {'index': run_index, 'query': run_query, 'serve': run_serve, 'info': run_info}
+    runs[args.command](args)
 
 
 if __name__ == '__main__':

@@ -54,13 +54,13 @@ def main() -> None:
         from xmodal.checkpoint_file import require_checkpoint
         from xmodal.engine.allocator import keep_freed_memory
         from xmodal.engine.beginning import check_row_source, set_beginning
-        from xmodal.engine.hooks.preemption import signals_restored
         from xmodal.engine.launch import (
             apply_arguments,
             build_runner,
             closing_processes,
             read_config,
         )
+        from xmodal.engine.processes import signals_restored
 
     if args.row:
         from xmodal.ablation import row_config  # imports the statistics of verdicts, too

@@ -51,15 +51,11 @@ def with_config_errors(build: Callable) -> Callable:
             raise ConfigError(f'{component.__name__}: {key}={value}, expected {expected}')
         try:
             return build(config, registry, default_args)
-        except TypeError as error:
+        except Exception as error:
             # Only after the call is it certain that a key was refused: a class may pass its
             # **kwargs to something that is not one of its bases.
-            passes = hasattr(error, _PASSES)
-            problem = None if passes else _wrong_keys(component, config, default_args, error)
-            if problem is None:
-                _raise_refusal(error, component, config)
-            raise ConfigError(problem) from error
-        except Exception as error:
+            if problem := _wrong_keys(component, config, default_args, error):
+                raise ConfigError(problem) from error
             _raise_refusal(error, component, config)
 
     return build_checked
@@ -166,14 +162,14 @@ def _component_of(config: dict, default_args: dict, registry: Registry) -> Calla
     """Returns the class or function that a config builds."""
     if not isinstance(config, dict | Config):
         raise ConfigError(f"expected a dict with type='…' for a {registry.name}, got {config!r}")
-    if 'type' not in config and 'type' not in default_args:
+    merged = {**default_args, **config}
+    if 'type' not in merged:
         raise ConfigError(
             f'{config} of the config has no type: is the name of this key misspelt? A new '
             f"{registry.name} needs type='…'."
         )
-    name = config.get('type', default_args.get('type'))
     with registry.switch_scope_and_registry(config.get('_scope_')) as registry:
-        return find_component(name, registry)
+        return find_component(merged['type'], registry)
 
 
 def _registered_names(registry: Registry | None) -> set[str]:
@@ -194,9 +190,11 @@ def _other_registry(name: str, registry: Registry) -> str | None:
 
 
 def _wrong_keys(
-    component: Callable, config: dict, default_args: dict, error: TypeError
+    component: Callable, config: dict, default_args: dict, error: Exception
 ) -> str | None:
     """Says which keys are too many or missing, if that is what Python complains of."""
+    if not isinstance(error, TypeError) or hasattr(error, _PASSES):
+        return None
     if 'unexpected keyword argument' in str(error):
         keys = [key for key in config if key not in _READ_BY_MMENGINE]
         problem = unknown_key(component, keys)
@@ -225,10 +223,9 @@ def _raise_refusal(error: Exception, component: Callable, config: dict) -> NoRet
     """Raises what a library says of the values of a config as a :class:`ConfigError`."""
     own = {'xmodal', component.__module__.partition('.')[0]} - _LIBRARIES
     names_file = isinstance(error, OSError) and error.filename is not None
-    is_told = isinstance(error, ConfigError) or names_file
+    is_told = isinstance(error, ConfigError) or names_file or hasattr(error, _PASSES)
     if is_told or origin(error) in own or _is_of_plugin(error):
         setattr(error, _PASSES, True)
-    if hasattr(error, _PASSES):
         raise error
     values = ', '.join(f'{key}={shortened(x)}' for key, x in config.items() if key != 'type')
     reason = f'{type(error).__name__}: {error}'

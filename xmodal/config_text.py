@@ -1,8 +1,10 @@
-"""A config as data: read from its text without running it, and compared with another one."""
+"""A config as data: read from its text without running it, searched, and compared."""
 
 import ast
 from collections.abc import Iterator
 from typing import Any
+
+from mmengine.config import Config
 
 HERE = '{{ fileDirname }}'  # MMEngine's word for the folder of a config
 ABSENT = object()  # the value of a key that a config does not have
@@ -44,6 +46,19 @@ def _value(node: ast.expr, here: str) -> Any:
         return {ast.literal_eval(key): _value(value, here) for key, value in pairs}
     value = ast.literal_eval(node)
     return value.replace(HERE, here) if isinstance(value, str) else value
+
+
+def walk(value: object, path: str = '') -> Iterator[tuple[str, object]]:
+    """A config and all that is in it, with the dotted keys; those of a list are numbers."""
+    yield path, value
+    items = value.items() if isinstance(value, dict | Config) else ()
+    for key, item in enumerate(value) if isinstance(value, list | tuple) else items:
+        yield from walk(item, f'{path}.{key}'.lstrip('.'))
+
+
+def sections(value: object, path: str = '') -> Iterator[tuple[str, dict]]:
+    """The dicts among them, the config itself included."""
+    return ((key, item) for key, item in walk(value, path) if isinstance(item, dict | Config))
 
 
 def changed_values(old: Any, new: Any, key: str = '') -> Iterator[tuple[str, Any, Any]]:

@@ -18,12 +18,7 @@ from pkgutil import iter_modules
 from mmengine import registry as _mmengine
 from mmengine.config import Config
 
-from xmodal.build_functions import (
-    build_runner_checked,
-    with_config_errors,
-    with_frozen,
-    with_fused,
-)
+from xmodal.build_functions import build_runner_checked, with_config_errors, with_frozen, with_fused
 from xmodal.lora import with_lora
 from xmodal.packaged import PREFIX, find_file
 from xmodal.products import with_fast_linear

@@ -9,7 +9,7 @@ from runs import assert_equal, load, train
 from torch import nn
 
 from xmodal.engine.launch import build_runner
-from xmodal.engine.memory import recompute_activations
+from xmodal.engine.layers import recompute_activations
 from xmodal.errors import ConfigError
 
 ALL = ['Block', 'BertLayer', 'FusionLayer']

@@ -9,8 +9,7 @@ from runs import assert_same_end, call_at, load, stop, train
 from torch import nn
 
 from xmodal.engine.optim import AlbefLR
-from xmodal.engine.optim.ratios import keep_ratios
-from xmodal.engine.optim.reached import acts
+from xmodal.engine.optim.schedules import acts, keep_ratios
 from xmodal.errors import ConfigError
 from xmodal.registry import PARAM_SCHEDULERS
 

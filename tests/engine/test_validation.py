@@ -4,7 +4,6 @@ import json
 import logging
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -47,20 +46,18 @@ def config_of(tmp_path):
     return config
 
 
-def loop_of(**configs):
-    """A validation of one or several data sets."""
-    datasets = {name: AlbefJsonDataset(**config) for name, config in configs.items()}
-    loops = {k: SimpleNamespace(dataloader=SimpleNamespace(dataset=x)) for k, x in datasets.items()}
-    return SimpleNamespace(loops=loops) if len(loops) > 1 else next(iter(loops.values()))
+def validated(*configs):
+    """The data sets of a validation."""
+    return [AlbefJsonDataset(**config) for config in configs]
 
 
 def test_images_of_the_training_set_are_counted_once(config_of, warnings):
     trained = [config_of(0, 1, 2), config_of(2, 3)]
     trained = [dict(config, type='AlbefJsonDataset', test_mode=False) for config in trained]
     train_set = WeightedConcatDataset(trained)
-    check_validation(train_set, loop_of(one=config_of(4, 5)))
+    check_validation(train_set, validated(config_of(4, 5)))
     assert not warnings
-    check_validation(train_set, loop_of(one=config_of(2, 3, 4), two=config_of(3, 5)))
+    check_validation(train_set, validated(config_of(2, 3, 4), config_of(3, 5)))
     (warning,) = warnings
     assert warning.startswith('2 of 4 images of the validation are in the training set, too, for ')
     assert '/2.png' in warning
@@ -70,10 +67,10 @@ def test_images_of_equal_names_in_two_folders_are_different(config_of, warnings,
     config = config_of(0, 1)
     other = shutil.copytree(tmp_path, tmp_path / 'other')
     train_set = AlbefJsonDataset(**dict(config, data_root=str(other)))
-    check_validation(train_set, loop_of(one=config))
+    check_validation(train_set, validated(config))
     assert not warnings
     train_set = AlbefJsonDataset(**dict(config, ann_file=f'other/{config["ann_file"]}'))
-    check_validation(train_set, loop_of(one=config))
+    check_validation(train_set, validated(config))
     assert len(warnings) == 1
 
 
@@ -82,10 +79,10 @@ def test_broken_images_are_counted(config_of, tmp_path):
     (tmp_path / '4.png').write_bytes(b'')
     (tmp_path / '6.png').write_bytes((tmp_path / '6.png').read_bytes()[:-20])
     with pytest.raises(BrokenImageError, match=r'^2 of 4 images .* The first: \S+/4\.png: '):
-        check_validation(train_set, loop_of(one=config_of(3, 4, 5, 6)))
+        check_validation(train_set, validated(config_of(3, 4, 5, 6)))
     replaced = config_of(3, 4, test_mode=False)
     others = config_of(5, 6, pipeline=[])  # as where regions are loaded
-    check_validation(train_set, loop_of(one=replaced, two=others))
+    check_validation(train_set, validated(replaced, others))
 
 
 def test_each_image_of_a_statement_is_read(config_of, tmp_path):
@@ -96,27 +93,26 @@ def test_each_image_of_a_statement_is_read(config_of, tmp_path):
     pairs = AlbefReasoningDataset(
         'pairs.json', data_root=str(tmp_path), pipeline=pipeline, test_mode=True
     )
-    loop = SimpleNamespace(dataloader=SimpleNamespace(dataset=pairs))
-    check_validation(train_set, loop)
+    check_validation(train_set, [pairs])
     (tmp_path / '4.png').write_bytes(b'')
     with pytest.raises(BrokenImageError, match=r'^1 of 2 images .* The first: \S+/4\.png: '):
-        check_validation(train_set, loop)
+        check_validation(train_set, [pairs])
 
 
 def test_of_many_images_some_are_read(config_of, monkeypatch, tmp_path):
     monkeypatch.setattr(validation, 'MAX_READ', 2)
     train_set = AlbefJsonDataset(**config_of(0))
-    loop = loop_of(one=config_of(3, 4, 5))
+    datasets = validated(config_of(3, 4, 5))
     (tmp_path / '4.png').write_bytes(b'')
-    check_validation(train_set, loop)
+    check_validation(train_set, datasets)
     (tmp_path / '5.png').write_bytes(b'')
     with pytest.raises(BrokenImageError, match='^1 of 2 images'):
-        check_validation(train_set, loop)
+        check_validation(train_set, datasets)
 
 
 @pytest.mark.parametrize('rank', [0, 1])
 def test_each_rank_reads_its_share_and_all_end_alike(config_of, monkeypatch, tmp_path, rank):
-    train_set, loop = AlbefJsonDataset(**config_of(0)), loop_of(one=config_of(3, 4, 5, 6))
+    train_set, datasets = AlbefJsonDataset(**config_of(0)), validated(config_of(3, 4, 5, 6))
     for number in (3, 4, 5, 6):
         (tmp_path / f'{number}.png').write_bytes(b'')
     shares = []
@@ -126,7 +122,7 @@ def test_each_rank_reads_its_share_and_all_end_alike(config_of, monkeypatch, tmp
         validation, 'all_gather_object', lambda own: shares.append(own) or [own, ['9.png: broken']]
     )
     with pytest.raises(BrokenImageError, match=rf'^3 of 4 images .* The first: \S+/{3 + rank}\.'):
-        check_validation(train_set, loop)
+        check_validation(train_set, datasets)
     assert [Path(error.split(':')[0]).name for error in shares[0]] == [
         f'{number}.png' for number in (3 + rank, 5 + rank)
     ]

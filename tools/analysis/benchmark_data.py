@@ -41,7 +41,7 @@ from xmodal.datasets.samplers import EpochSampler
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.engine.memory import recompute_gelu
+from xmodal.engine.layers import recompute_gelu
 from xmodal.errors import ConfigError
 from xmodal.registry import DATASETS, FUNCTIONS, MODELS, register_all
 

@@ -42,8 +42,7 @@ from xmodal.engine.allocator import keep_freed_memory
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.engine.layers import compile_layers
-from xmodal.engine.memory import recompute_gelu
+from xmodal.engine.layers import compile_layers, recompute_gelu
 from xmodal.errors import ConfigError
 from xmodal.registry import register_all
 from xmodal.structures import DataSample

@@ -39,7 +39,7 @@ from xmodal.benchmark.weak_scaling import measure_processes, report_processes
 from xmodal.engine.command_line import at_least, positive
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
-from xmodal.engine.memory import find_modules
+from xmodal.engine.layers import find_modules
 from xmodal.errors import ConfigError
 
 

@@ -28,8 +28,8 @@ from xmodal.benchmark import (
     write_placeholder_vocabulary,
     write_placeholder_words,
 )
+from xmodal.config_text import sections
 from xmodal.engine.command_line import at_least
-from xmodal.engine.components import sections
 from xmodal.engine.errors import run_or_explain
 from xmodal.engine.launch import read_config
 from xmodal.registry import MODELS, register_all

@@ -12,7 +12,6 @@ more than it should know.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 from tqdm import tqdm
@@ -55,17 +54,13 @@ def read_captions(file: Path) -> list[str]:
     return captions
 
 
-def count_words(captions: Iterable[str]) -> Counter[str]:
-    """How often each word occurs."""
-    return Counter(word for caption in captions for word in split_words(caption))
-
-
 def main() -> None:
     """Builds the vocabulary."""
     args = parse_args()
     require_new('--out', args.out)
     captions = [line for file in args.captions for line in read_captions(file)]
-    counts = count_words(tqdm(captions, 'counting words', unit=' captions', leave=False))
+    bar = tqdm(captions, 'counting words', unit=' captions', leave=False)
+    counts = Counter(word for caption in bar for word in split_words(caption))
     if not counts:
         raise FileError(f'{", ".join(map(str, args.captions))}: there is no word in the captions')
     kept = [word for word, count in counts.items() if count >= args.least]

@@ -14,7 +14,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -48,16 +48,6 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Source(Protocol):
-    """Images in a fixed order."""
-
-    name: str
-    end: int  # the last position
-
-    def read(self, start: int) -> Iterator[tuple[DetectedImage, int]]:
-        """Images from a position on, each with the position of the next one."""
-
-
 class TsvSource(NamedTuple):
     """A file of LXMERT; positions are bytes."""
 
@@ -73,7 +63,7 @@ class TsvSource(NamedTuple):
         return self.file.stat().st_size
 
     def read(self, start: int) -> Iterator[tuple[DetectedImage, int]]:
-        """See :func:`read_region_tsv`."""
+        """Images from a position on, each with the position of the next one."""
         return read_region_tsv(self.file, self.feature_dims, start)
 
 
@@ -101,7 +91,9 @@ class PrecompSource(NamedTuple):
             yield DetectedImage(self.dataset.image_names[index], 1, 1, features, boxes), index + 1
 
 
-def convert(sources: list[Source], writer: RegionStoreWriter, seconds: float) -> None:
+def convert(
+    sources: list[TsvSource] | list[PrecompSource], writer: RegionStoreWriter, seconds: float
+) -> None:
     """Writes all images that are not in the store, with a checkpoint every so many seconds."""
     first, start = writer.position or (0, 0)
     if writer.images:

@@ -1,6 +1,6 @@
 """Tables of a paper as declarations: running them, and printing them with the paper's figures."""
 
-from xmodal.ablation.commands import Commands
+from xmodal.ablation.commands import Commands, list_commands
 from xmodal.ablation.comparison import (
     Comparison,
     compare,
@@ -9,10 +9,9 @@ from xmodal.ablation.comparison import (
     reference_row,
 )
 from xmodal.ablation.declaration import find_table, read_table
-from xmodal.ablation.listing import list_commands, list_missing
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.report import grid, print_grid, to_markdown
-from xmodal.ablation.requirements import missing_by_stage, missing_gpus
+from xmodal.ablation.requirements import list_missing, missing_by_stage, missing_gpus
 from xmodal.ablation.results import shared_results, unpacked_results
 from xmodal.ablation.row_config import print_row_config, row_config
 from xmodal.ablation.runner import TableRunner

@@ -1,7 +1,9 @@
 """The command lines of trainings and tests."""
 
+import shlex
 import sys
 
+from xmodal.ablation.plan import Plan
 from xmodal.ablation.runs import METRICS, Run
 from xmodal.engine.command_line import write_value
 from xmodal.engine.work_dir import has_begun
@@ -69,6 +71,19 @@ class Commands:
         if run.lacks_test:
             commands.append(self.test(run))
         return commands
+
+
+def list_commands(plan: Plan, commands: Commands) -> None:
+    """Prints what is left of a plan, run by run.
+
+    Raises:
+        ValueError: when a folder was made with other settings.
+    """
+    for run in plan.runs:
+        run.check()
+        print(f'# {run}' + (': done' if run.is_done else ''))
+        for command in commands.pending(run):
+            print(shlex.join(command))
 
 
 def _cfg_options(options: dict[str, object]) -> list[str]:

@@ -106,10 +106,7 @@ def compare_cell(
     later: Sequence[tuple[int, float]],
 ) -> Comparison:
     """One row and column against the reference; the rest as :func:`compare`."""
-    pairs = [
-        [plan.run_of(one, column.stage, seed) for one in (row, reference)]
-        for seed in range(plan.seeds)
-    ]
+    pairs = list(zip(plan.runs_of(row, column), plan.runs_of(reference, column), strict=True))
     if all(ours is theirs for ours, theirs in pairs):
         return Comparison(row, column, None, 'the same runs: equal configs')
     measured = [pair for pair in pairs if all(run.metrics_file.is_file() for run in pair)]

@@ -4,7 +4,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from xmodal.ablation.runs import RECORD, Run
-from xmodal.ablation.table import Row, Stage, Table
+from xmodal.ablation.table import Column, Row, Stage, Table
 
 
 class Plan:
@@ -41,8 +41,8 @@ class Plan:
                     self._of_row[row.name, stage.name, seed] = self._run(row, stage, seed)
         for column in table.columns:
             for row in table.rows:
-                for seed in range(seeds):
-                    self.run_of(row, column.stage, seed).is_tested = True
+                for run in self.runs_of(row, column):
+                    run.is_tested = True
 
     @property
     def runs(self) -> list[Run]:
@@ -52,6 +52,10 @@ class Plan:
     def run_of(self, row: Row, stage: str, seed: int) -> Run:
         """The run of a stage of a row."""
         return self._of_row[row.name, stage, seed]
+
+    def runs_of(self, row: Row, column: Column) -> list[Run]:
+        """The runs that a cell shows, one for each seed."""
+        return [self.run_of(row, column.stage, seed) for seed in range(self.seeds)]
 
     def _run(self, row: Row, stage: Stage, seed: int) -> Run:
         stages = self.table.stages

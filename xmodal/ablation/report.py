@@ -32,8 +32,8 @@ def grid(plan: Plan) -> list[list[str]]:
 
 def figures(plan: Plan, row: Row, column: Column) -> list[float]:
     """A cell's figures, one for each seed that was measured."""
-    runs = [plan.run_of(row, column.stage, seed) for seed in range(plan.seeds)]
-    return [value for run in runs if (value := figure(run, column)) is not None]
+    values = (figure(run, column) for run in plan.runs_of(row, column))
+    return [value for value in values if value is not None]
 
 
 def figure(run: Run, column: Column) -> float | None:
@@ -48,11 +48,7 @@ def not_measured(plan: Plan) -> list[str]:
     """One line for each column that a finished test has no figure for, with what it has."""
     lines = []
     for column in plan.table.columns:
-        runs = [
-            plan.run_of(row, column.stage, seed)
-            for row in plan.table.rows
-            for seed in range(plan.seeds)
-        ]
+        runs = [run for row in plan.table.rows for run in plan.runs_of(row, column)]
         tested = [run for run in runs if run.metrics() is not None]
         if lacking := [run for run in tested if figure(run, column) is None]:
             folder, found = lacking[0].folder, ', '.join(sorted(lacking[0].metrics()))

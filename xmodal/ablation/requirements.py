@@ -9,7 +9,7 @@ from transformers.utils import cached_file
 
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.runs import Run
-from xmodal.engine.components import sections
+from xmodal.config_text import sections
 from xmodal.packaged import find_file
 from xmodal.weights import find_weights
 
@@ -40,6 +40,16 @@ def missing_gpus(plan: Plan) -> str | None:
     if found >= needed or all(run.is_done for run in plan.runs):
         return None
     return f'GPUs: the paper has {needed}, this machine {found}'
+
+
+def list_missing(plan: Plan) -> None:
+    """Prints what this machine lacks for the unfinished runs, stage by stage."""
+    for stage, files in missing_by_stage(plan).items():
+        print(f'# {stage}: {len(files)} missing')
+        for file in files:
+            print(f'#   {file}')
+    if gpus := missing_gpus(plan):
+        print(f'# {gpus}')
 
 
 def missing_files(run: Run) -> Iterator[str]:

@@ -16,6 +16,7 @@ from xmodal.ablation.commands import Commands
 from xmodal.ablation.plan import Plan
 from xmodal.ablation.remaining import format_duration, remaining_seconds
 from xmodal.ablation.runs import Run
+from xmodal.engine.processes import SIGNALS, signals_restored
 
 POLL = 1.0  # seconds between looks at the child process
 
@@ -48,7 +49,7 @@ class TableRunner:
         for run in runs:
             run.check()
         with (
-            self._signals(),
+            signals_restored(),
             tqdm(
                 total=len(runs),
                 initial=sum(run.is_done for run in runs),
@@ -57,6 +58,8 @@ class TableRunner:
                 bar_format='{n_fmt}/{total_fmt} runs |{bar:20}| {elapsed}{postfix}',
             ) as bar,
         ):
+            for number in SIGNALS:
+                signal.signal(number, self._stop)
             while not self.stopping:
                 left = [run for run in runs if not run.is_done and not self._is_blocked(run)]
                 bar.n = sum(run.is_done for run in runs)
@@ -140,25 +143,15 @@ class TableRunner:
             f'{format_duration(seconds)} left' if seconds > 0 else 'time left: ?'
         )
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Stops at SIGINT and SIGTERM; a second signal kills the child at once."""
-
-        def stop(*_) -> None:
-            process = self._process
-            if process and process.poll() is None:
-                if self.stopping:
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:
-                    process.terminate()
-            self.stopping = True
-
-        previous = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for signal_number, handler in previous.items():
-                signal.signal(signal_number, handler)
+    def _stop(self, *_) -> None:
+        """Lets the child save and end; at a second signal it is killed."""
+        process = self._process
+        if process and process.poll() is None:
+            if self.stopping:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.terminate()
+        self.stopping = True
 
 
 @contextmanager

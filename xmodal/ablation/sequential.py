@@ -94,11 +94,10 @@ class SequentialRunner:
 
     def _is_complete(self, part: Plan, comparison: Comparison) -> bool:
         """Whether row and reference were tested with all seeds of the look."""
-        stage = comparison.column.stage
         return all(
-            part.run_of(row, stage, seed).metrics_file.is_file()
+            run.metrics_file.is_file()
             for row in (comparison.row, self.reference)
-            for seed in range(part.seeds)
+            for run in part.runs_of(row, comparison.column)
         )
 
 

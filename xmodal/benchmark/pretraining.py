@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from xmodal.benchmark.script import default_device, write_placeholder_vocabulary
 from xmodal.benchmark.workers import TrainingStep
 from xmodal.engine.launch import read_config
-from xmodal.engine.layers import compile_layers
-from xmodal.engine.memory import recompute_gelu
+from xmodal.engine.layers import compile_layers, recompute_gelu
 from xmodal.errors import ConfigError
 from xmodal.registry import MODELS, register_all
 from xmodal.structures import ImageTextBatch

@@ -35,9 +35,8 @@ def write_albef_json(path: Path, records: Iterable[dict], total: int | None = No
         for count, record in enumerate(tqdm(records, path.name, total, delay=1), 1):
             file.write('[\n' if count == 1 else ',\n')
             text = json.dumps(record, ensure_ascii=False)
-            file.write(
-                text.encode(errors='backslashreplace').decode()
-            )  # half an emoji has no UTF-8
+            # Half an emoji has no UTF-8.
+            file.write(text.encode(errors='backslashreplace').decode())
         if not count:
             raise NoRecordError(f'no record to write to {path}')
         file.write('\n]\n')

@@ -114,7 +114,7 @@ class SampleDataset(SeededDataset, Dataset):
         except BrokenImageError as error:
             raise BrokenImageError(f'{file}: {error}') from error
         unstored = [path for path in paths if not loader.has_stored(path)] if loader else paths
-        exists = loader.has if loader else _exists
+        exists = loader.has if loader else os.path.exists
         missing = [path for path in unstored if not exists(path)]
         if missing:
             problem = 'have no regions in the store' if loader else 'do not exist'
@@ -151,14 +151,6 @@ def _remedy(names: Sequence[str]) -> str:
             "of ALBEF's authors, rewrite them by `xmodal albef-paths` (docs/data.md)"
         )
     return 'check data_root and data_prefix.image of the dataset, or get the images (docs/data.md)'
-
-
-def _exists(path: Path) -> bool:
-    """Whether a path exists; one that is too long or has a null byte does not."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def unpack_index(index: int | tuple[int, int], length: int) -> tuple[int, int]:

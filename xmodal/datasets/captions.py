@@ -106,8 +106,12 @@ class CaptionDataset(SampleDataset):
         }
 
     def _read_file(self, file: Path) -> Iterable[Entry]:
-        """The entries of the index: those of the file, in test mode one per image."""
-        entries = self._clean_entries(file)
+        """The entries of the index: those of the file, cleaned, in test mode one per image."""
+
+        def read() -> Iterable[Entry]:
+            return map(self._clean, self.read_entries(file))
+
+        entries = read_explained(read, file, self.layout, type(self).__name__, 'images')
         return _merge_by_image(entries, file) if self.test_mode else entries
 
     def _require_each_image_once(self, files: list[Path]) -> None:
@@ -123,14 +127,6 @@ class CaptionDataset(SampleDataset):
                 f'instance {self.index.images[row]}, and a test has each image once: put the '
                 'captions of an image into one file'
             )
-
-    def _clean_entries(self, file: Path) -> Iterable[Entry]:
-        """``read_entries`` with clean captions, and errors that name file, progress and layout."""
-
-        def read() -> Iterable[Entry]:
-            return map(self._clean, self.read_entries(file))
-
-        return read_explained(read, file, self.layout, type(self).__name__, 'images')
 
     def _clean(self, entry: Entry) -> Entry:
         if not isinstance(entry, Entry):

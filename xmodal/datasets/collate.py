@@ -1,15 +1,12 @@
 """Collate functions: from a list of samples to a batch."""
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from xmodal.registry import FUNCTIONS
 from xmodal.structures import ObjectLabels, Regions
-
-Fields = TypeVar('Fields', Regions, ObjectLabels)
 
 
 def stack_pixels(images: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -75,7 +72,7 @@ def stack_regions(samples: list[dict]) -> dict:
     }
 
 
-def _pad_fields(rows: Sequence[Fields]) -> Fields:
+def _pad_fields(rows: Sequence[Regions | ObjectLabels]) -> Regions | ObjectLabels:
     """A batch of named tuples, field by field; None where one of them is None."""
     columns = []
     for column in zip(*rows, strict=True):

@@ -1,6 +1,5 @@
 """Readers of visual entailment: SNLI-VE and ALBEF's lists of it."""
 
-import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,7 +7,6 @@ from mmengine.logging import print_log
 
 from xmodal.datasets.json_stream import at_line, read_json_lines, stream_objects
 from xmodal.datasets.records import RecordDataset
-from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.fields import Fields
 from xmodal.registry import DATASETS
@@ -40,18 +38,6 @@ class EntailmentDataset(RecordDataset):
     ) -> None:
         self.image_path, self.max_words = image_path or self.archive_path, max_words
         super().__init__(ann_file, **kwargs)
-
-    def get_data_info(self, index: int, rng: random.Random) -> dict:
-        """The image with its hypothesis, the index of its label and the id of the pair."""
-        record = self.records[index]
-        return {
-            'img_path': str(self.image_root / record['image']),
-            'image_id': derive_seed(record['image']),
-            'text': record['text'],
-            'label': record['label'],
-            'pair_id': record['pair_id'],
-            'sample_index': index,
-        }
 
     def record(self, item: Fields, sentence_key: str, label_key: str, pair_id: str | int) -> dict:
         """The record of an annotation; ``item`` has the fields of ``image_path``, too."""

@@ -1,6 +1,5 @@
 """Reader of GQA's questions."""
 
-import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -57,10 +56,6 @@ class GqaDataset(VisualGenomeImagesDataset):
                 'objects': named_objects(item),
             }
             yield {**record, 'gqa': gqa}
-
-    def get_data_info(self, index: int, rng: random.Random) -> dict:
-        """The image with its question, and the fields that the evaluation needs."""
-        return {**super().get_data_info(index, rng), 'gqa': self.records[index]['gqa']}
 
 
 def named_objects(item: Fields) -> list[str] | None:

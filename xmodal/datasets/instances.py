@@ -1,6 +1,5 @@
 """Single objects of images, for pre-training an image encoder."""
 
-import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,20 +31,8 @@ class InstanceDataset(RecordDataset):
         self.tag_ids = {tag: index for index, tag in enumerate(tags)}
         super().__init__(ann_file, **kwargs)
 
-    def get_data_info(self, index: int, rng: random.Random) -> dict:
-        """The image with the box (x, y, width, height) and the tag ids."""
-        record = self.records[index]
-        return {
-            'img_path': str(self.image_root / record['image']),
-            'image_id': record['image_id'],
-            'text': '',
-            'box': record['box'],
-            'tags': record['tags'],
-            'sample_index': index,
-        }
-
     def read_records(self, file: Path) -> Iterable[dict]:
-        """One record per object."""
+        """One record per object, with its box (x, y, width, height) and the ids of its tags."""
         content = read_object(file)
         images = image_names(content.objects('images'))
         names = category_names(content.objects('categories'))
@@ -58,6 +45,7 @@ class InstanceDataset(RecordDataset):
             yield {
                 'image': images[image_id],
                 'image_id': image_id,
+                'text': '',
                 'box': read_box(annotation.items('bbox'), f'annotation {index}'),
                 'tags': [self.tag_ids[tag] for tag in tags],
             }

@@ -1,6 +1,5 @@
 """Readers of minimal pairs: SugarCrepe, ARO, Winoground; and VSR's statements."""
 
-import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from mmengine.logging import print_log
 from xmodal.datasets.aro_relations import UNSCORED_RELATIONS
 from xmodal.datasets.json_stream import at_line, read_json_lines, stream_objects
 from xmodal.datasets.records import RecordDataset
-from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.text import clean_caption
 from xmodal.fields import Fields, read_object
 from xmodal.registry import DATASETS
@@ -30,16 +28,6 @@ class MinimalPairDataset(RecordDataset):
     def __init__(self, ann_file: str | list[str], max_words: int | None = 30, **kwargs) -> None:
         self.max_words = max_words
         super().__init__(ann_file, **kwargs)
-
-    def get_data_info(self, index: int, rng: random.Random) -> dict:
-        """The image with its texts."""
-        record = self.records[index]
-        return {
-            'img_path': str(self.image_root / record['image']),
-            'image_id': derive_seed(record['image']),
-            'sample_index': index,
-            **{key: value for key, value in record.items() if key != 'image'},
-        }
 
     def record(
         self, image: str, texts: list[str], label: int, skill: str, pair_id: str, **others: object

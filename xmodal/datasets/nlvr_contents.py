@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -102,7 +103,8 @@ def draw_box_content(rng: random.Random, shapes: bool) -> Content:
 
 def draw_tower_content(rng: random.Random) -> Content:
     """What a tower has, in one respect or of a height."""
-    kinds = (_blocks, _blocks, _end, _end, _end, draw_above, _one_color, _stacked, _all_colors)
+    blocks = partial(_things, block='block')
+    kinds = (blocks, blocks, _end, _end, _end, draw_above, _one_color, _stacked, _all_colors)
     content = rng.choice((draw_height, *kinds))(rng)
     if rng.random() < 0.75:
         return content
@@ -138,13 +140,8 @@ def _number(rng: random.Random) -> Content:
     return Content(quantity.of(noun), lambda box: quantity.fits(len(box)))
 
 
-def _things(rng: random.Random) -> Content:
-    quantity, things = draw_quantity(rng), draw_things(rng)
-    return Content(quantity.of(things.text), lambda box: quantity.fits(things.count(box)))
-
-
-def _blocks(rng: random.Random) -> Content:
-    quantity, things = draw_quantity(rng), draw_things(rng, 'block')
+def _things(rng: random.Random, block: str | None = None) -> Content:
+    quantity, things = draw_quantity(rng), draw_things(rng, block)
     return Content(quantity.of(things.text), lambda box: quantity.fits(things.count(box)))
 
 

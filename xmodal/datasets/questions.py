@@ -2,8 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mmengine.logging import print_log
@@ -12,6 +11,7 @@ from xmodal.datasets.answers import answer_scores, read_answer_list
 from xmodal.datasets.base import find_files
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.text import clean_caption
+from xmodal.errors import FileError
 
 VISUAL_GENOME_WEIGHT = 0.5  # of an answer that only one person gave, as in ALBEF
 
@@ -57,18 +57,13 @@ class QuestionDataset(RecordDataset):
 
     def get_data_info(self, index: int, rng: random.Random) -> dict:
         """The image with its question and answers."""
-        record = self.records[index]
+        info = super().get_data_info(index, rng)
+        target, human_answers = info.pop('target'), info.pop('answers')
         return {
-            'img_path': str(self.image_root / record['image']),
-            'image_id': record['image_id'],
-            'text': record['text'],
-            'sample_index': index,
-            'question_id': record['question_id'],
-            'answers': list(record['target']),
-            'answer_weights': list(record['target'].values()),
-            'human_answers': record['answers'],
-            'answer_type': record['answer_type'],
-            'question_type': record['question_type'],
+            **info,
+            'answers': list(target),
+            'answer_weights': list(target.values()),
+            'human_answers': human_answers,
         }
 
     def record(
@@ -118,37 +113,27 @@ class QuestionDataset(RecordDataset):
 
     def read_files(self, files: list[Path], **tables) -> Iterator[dict]:
         """Yields records with unique ids; in training only those with a known answer."""
-        known_answers = None
+        known, question_ids = set(), set()
         if self.answer_list:
-            known_answers = set(read_answer_list(self.answer_list, 'dataset.answer_list'))
-        read = partial(self._read_unique, question_ids=set())
+            known = set(read_answer_list(self.answer_list, 'dataset.answer_list'))
         for file in files:
-            records = self.explain_errors_in(read, file, **tables)
-            if known_answers is None or self.test_mode:
-                yield from records
-            else:
-                yield from _keep_known(records, known_answers, file)
-
-    def _read_unique(self, file: Path, question_ids: set[int | str], **tables) -> Iterator[dict]:
-        """Yields ``read_records`` and collects their ids; an id collected before is an error."""
-        for record in self.read_records(file, **tables):
-            if record['question_id'] in question_ids:
-                raise ValueError(f'question_id {record["question_id"]} occurs twice')
-            question_ids.add(record['question_id'])
-            yield record
-
-
-def _keep_known(records: Iterable[dict], known_answers: set[str], file: Path) -> Iterator[dict]:
-    """Yields the records that have a known answer, without their unknown answers."""
-    num_read = num_kept = 0
-    for record in records:
-        num_read += 1
-        target = {a: weight for a, weight in record['target'].items() if a in known_answers}
-        if target:
-            num_kept += 1
-            yield {**record, 'target': target}
-    print_log(
-        f'{file}: {num_read - num_kept} of {num_read} questions dropped, which have no answer of '
-        'dataset.answer_list',
-        'current',
-    )
+            num_read = num_dropped = 0
+            for record in super().read_files([file], **tables):
+                num_read += 1
+                if (question_id := record['question_id']) in question_ids:
+                    problem = f'question_id {question_id} occurs twice'
+                    raise FileError(f'{file} cannot be read: {problem}')
+                question_ids.add(question_id)
+                if known and not self.test_mode:
+                    target = {a: weight for a, weight in record['target'].items() if a in known}
+                    if not target:
+                        num_dropped += 1
+                        continue
+                    record = {**record, 'target': target}
+                yield record
+            if known and not self.test_mode:
+                print_log(
+                    f'{file}: {num_dropped} of {num_read} questions dropped, which have no answer '
+                    'of dataset.answer_list',
+                    'current',
+                )

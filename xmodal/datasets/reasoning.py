@@ -34,16 +34,14 @@ class ReasoningDataset(RecordDataset):
 
     def get_data_info(self, index: int, rng: random.Random) -> dict:
         """The images with their statement; consistency is computed over each ``group``."""
-        record = self.records[index]
-        paths = [str(self.image_root / image) for image in record['images']]
+        record = dict(self.records[index])
+        images = record.pop('images')
+        paths = [str(self.image_root / image) for image in images]
         return {
             'img_path': paths[0],
             'img_paths': paths,
-            'image_id': derive_seed(*record['images']),
-            'text': record['text'],
-            'label': record['label'],
-            'identifier': record['identifier'],
-            'group': record['group'],
+            'image_id': derive_seed(*images),
+            **record,
             'sample_index': index,
         }
 

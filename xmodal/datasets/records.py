@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from xmodal.datasets.base import ImageFolder, SampleDataset, find_files
+from xmodal.datasets.seeding import derive_seed
 from xmodal.files import read_explained
 
 
@@ -34,7 +36,10 @@ class PackedRecords(Sequence):
 
 
 class RecordDataset(SampleDataset):
-    """Annotations of a task; a subclass implements ``read_records`` and ``get_data_info``.
+    """Annotations of a task; a subclass implements ``read_records``.
+
+    A record has ``image``, a name, and what else a sample has. Without an ``image_id`` an image is
+    identified by its name.
 
     Args:
         ann_file: annotation file or files, below ``data_root``.
@@ -91,14 +96,15 @@ class RecordDataset(SampleDataset):
     def read_files(self, files: list[Path], **tables) -> Iterable[dict]:
         """Yields the records of all annotation files."""
         for file in files:
-            yield from self.explain_errors_in(self.read_records, file, **tables)
+            read = partial(self.read_records, file, **tables)
+            yield from read_explained(read, file, self.layout, type(self).__name__, 'records')
 
-    def explain_errors_in(
-        self, read: Callable[..., Iterable[dict]], file: Path, **tables
-    ) -> Iterable[dict]:
-        """Yields ``read(file, **tables)``; errors name the file, the progress and the layout."""
-        read = partial(read, file, **tables)
-        return read_explained(read, file, self.layout, type(self).__name__, 'records')
+    def get_data_info(self, index: int, rng: random.Random) -> dict:
+        """The record, with the path of its image."""
+        record = dict(self.records[index])
+        image = record.pop('image')
+        path, image_id = str(self.image_root / image), derive_seed(image)
+        return {'img_path': path, 'image_id': image_id, **record, 'sample_index': index}
 
     def images_of(self, record: dict) -> list[str]:
         """Names of the images of a record."""

@@ -12,16 +12,8 @@ from xmodal.datasets.boxes import Box, has_area, read_box
 from xmodal.datasets.coco import image_names, known_image
 from xmodal.expansion import require_pickle_fits
 from xmodal.fields import Fields, as_objects, read_object
-from xmodal.files import FileError, explain_errors, read_json, require_regular
+from xmodal.files import FileError, read_json, reads, require_regular
 
-INSTANCES_LAYOUT = (
-    'COCO\'s instances, {"images": [{"id", "file_name", "height", "width"}, …], "annotations": '
-    '[{"id", "image_id", "bbox"}, …]}'
-)
-PROPOSALS_LAYOUT = (
-    'proposals, [{"image_id", "box": [x, y, width, height]}, …] or {image id: [[x, y, width, '
-    'height], …]}'
-)
 _LARGE = 1_000_000  # bytes
 _MAX_BYTES = 1 << 30
 
@@ -42,35 +34,42 @@ class Instances(NamedTuple):
     boxes_by_image: dict[int, list[Box]]
 
 
+@reads(
+    'COCO\'s instances, {"images": [{"id", "file_name", "height", "width"}, …], "annotations": '
+    '[{"id", "image_id", "bbox"}, …]}'
+)
 def read_instances(file: Path) -> Instances:
     """Reads COCO's instances.
 
     Raises:
         FileError: when the file has another layout.
     """
-    with explain_errors(file, INSTANCES_LAYOUT):
-        content = read_object(file)
-        names = image_names(content.objects('images'))
-        images = {
-            image.integer('id'): (
-                names[image.integer('id')],
-                image.integer('height', low=1),
-                image.integer('width', low=1),
-            )
-            for image in content.objects('images')
-        }
-        boxes: dict[int, Box] = {}
-        boxes_by_image: dict[int, list[Box]] = defaultdict(list)
-        for annotation in content.objects('annotations'):
-            ann_id, image_id = annotation.integer('id'), known_image(annotation, images)
-            if ann_id in boxes:
-                raise annotation.error('id', 'an id that no other annotation has')
-            boxes[ann_id] = read_box(annotation.items('bbox'), f'annotation {ann_id}')
-            if has_area(boxes[ann_id]):
-                boxes_by_image[image_id].append(boxes[ann_id])
-        return Instances(file, images, boxes, boxes_by_image)
+    content = read_object(file)
+    names = image_names(content.objects('images'))
+    images = {
+        image.integer('id'): (
+            names[image.integer('id')],
+            image.integer('height', low=1),
+            image.integer('width', low=1),
+        )
+        for image in content.objects('images')
+    }
+    boxes: dict[int, Box] = {}
+    boxes_by_image: dict[int, list[Box]] = defaultdict(list)
+    for annotation in content.objects('annotations'):
+        ann_id, image_id = annotation.integer('id'), known_image(annotation, images)
+        if ann_id in boxes:
+            raise annotation.error('id', 'an id that no other annotation has')
+        boxes[ann_id] = read_box(annotation.items('bbox'), f'annotation {ann_id}')
+        if has_area(boxes[ann_id]):
+            boxes_by_image[image_id].append(boxes[ann_id])
+    return Instances(file, images, boxes, boxes_by_image)
 
 
+@reads(
+    'proposals, [{"image_id", "box": [x, y, width, height]}, …] or {image id: [[x, y, width, '
+    'height], …]}'
+)
 def read_proposals(file: Path) -> dict[int, list[Box]]:
     """Reads a detector's boxes that have an area, by image id, in the order of the file.
 
@@ -78,20 +77,19 @@ def read_proposals(file: Path) -> dict[int, list[Box]]:
         FileError: when the file has neither of the two layouts.
     """
     boxes_by_image: dict[int, list[Box]] = defaultdict(list)
-    with explain_errors(file, PROPOSALS_LAYOUT):
-        content = read_json(file)
-        if isinstance(content, dict):
-            images = Fields(content)
-            for image_id in images:
-                if not image_id.isdecimal():
-                    raise ValueError(f'the key {image_id!r} is no image id')
-                boxes = images.items(image_id)
-                boxes_by_image[int(image_id)] += [read_box(b, f'image {image_id}') for b in boxes]
-        else:
-            for detection in as_objects(content):
-                image_id = detection.integer('image_id')
-                box = read_box(detection.items('box'), f'image {image_id}')
-                boxes_by_image[image_id].append(box)
+    content = read_json(file)
+    if isinstance(content, dict):
+        images = Fields(content)
+        for image_id in images:
+            if not image_id.isdecimal():
+                raise ValueError(f'the key {image_id!r} is no image id')
+            boxes = images.items(image_id)
+            boxes_by_image[int(image_id)] += [read_box(b, f'image {image_id}') for b in boxes]
+    else:
+        for detection in as_objects(content):
+            image_id = detection.integer('image_id')
+            box = read_box(detection.items('box'), f'image {image_id}')
+            boxes_by_image[image_id].append(box)
     return {
         image_id: [box for box in boxes if has_area(box)]
         for image_id, boxes in boxes_by_image.items()

@@ -1,6 +1,5 @@
 """Readers of referring expressions: REFER's files, and ALBEF's lists."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,12 +67,6 @@ class ReferringDataset(RecordDataset):
         if proposals and test_mode:
             (self.proposals_file,) = find_files(self, proposals, data_root)
         super().__init__(ann_file, data_root, data_prefix, pipeline, test_mode, seed)
-
-    def get_data_info(self, index: int, rng: random.Random) -> dict:
-        """An image and an expression; in test mode with its boxes."""
-        record = dict(self.records[index])
-        path = str(self.image_root / record.pop('image'))
-        return {'img_path': path, **record, 'sample_index': index}
 
     def read_tables(self) -> dict:
         """``instances``: COCO's instances; None without a file."""

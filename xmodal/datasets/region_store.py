@@ -38,6 +38,7 @@ REGION = np.dtype(
         ('attribute_confidence', '<f4'),
     ]
 )
+LABELS = REGION.names[1:]
 IMAGE = np.dtype([('width', '<i4'), ('height', '<i4'), ('end', '<i8'), ('id_end', '<i8')])
 FILES = ('features.bin', 'regions.bin', 'images.bin', 'ids.bin', 'lookup.bin')
 
@@ -151,12 +152,8 @@ class RegionStore:
             size = np.array([image['width'], image['height']] * 2, np.float32)
             boxes = torch.from_numpy(regions['box'] / size)
         if self.has_labels:
-            labels = ObjectLabels(
-                torch.from_numpy(regions['object'].astype(np.int64)),
-                torch.from_numpy(regions['object_confidence'].copy()),
-                torch.from_numpy(regions['attribute'].astype(np.int64)),
-                torch.from_numpy(regions['attribute_confidence'].copy()),
-            )
+            types = zip(LABELS, (np.int64, np.float32) * 2, strict=True)
+            labels = ObjectLabels(*(torch.from_numpy(regions[n].astype(t)) for n, t in types))
         features = torch.from_numpy(np.array(self._features[rows], np.float32))
         if not (features.isfinite().all() and (boxes is None or boxes.isfinite().all())):
             raise ValueError(
@@ -182,14 +179,13 @@ class RegionStore:
         for index, image in enumerate(self._images):
             rows = self._rows(index)
             regions = self._regions[rows]
-            names = ('object', 'object_confidence', 'attribute', 'attribute_confidence')
             yield DetectedImage(
                 self.image_id(index),
                 int(image['width']),
                 int(image['height']),
                 np.array(self._features[rows]),
                 regions['box'].copy() if self.has_boxes else None,
-                ObjectLabels(*(regions[n].copy() for n in names)) if self.has_labels else None,
+                ObjectLabels(*(regions[n].copy() for n in LABELS)) if self.has_labels else None,
             )
 
     def _map(self, name: str, dtype: str | np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from xmodal.datasets.detected_image import DetectedImage
-from xmodal.datasets.region_store import FILES, IMAGE, REGION, VERSION
+from xmodal.datasets.region_store import FILES, IMAGE, LABELS, REGION, VERSION
 from xmodal.datasets.seeding import derive_seed
 from xmodal.fields import Fields
 from xmodal.files import exclusive_dir, explain_errors, read_json, write_json
@@ -228,6 +228,6 @@ def _pack(image: DetectedImage) -> np.ndarray:
     if image.boxes is not None:
         packed['box'] = image.boxes
     if image.labels is not None:
-        for name, array in zip(REGION.names[1:], image.labels, strict=True):
+        for name, array in zip(LABELS, image.labels, strict=True):
             packed[name] = array
     return packed

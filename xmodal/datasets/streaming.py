@@ -144,7 +144,6 @@ class WebDatasetShards(SeededDataset, IterableDataset):
 
     def _pairs(self, shards: list[str], epoch: int, broken: list[str]) -> Iterator[dict]:
         """An endless stream of pairs; what is left out is added to ``broken``."""
-
         for repeat in count():
             seed = derive_seed(self.seed, epoch, repeat)
             order = random.Random(seed).sample(shards, len(shards))
@@ -171,7 +170,7 @@ class WebDatasetShards(SeededDataset, IterableDataset):
         """Encoded image and clean text of a member of a shard."""
         text = raw.get('txt', b'').decode('utf-8-sig')
         if not text and 'json' in raw:
-            text = _read_caption(raw['json'])
+            text = Fields(decode_json(raw['json'].decode('utf-8-sig'))).text('caption', '')
         image = next((raw[suffix] for suffix in IMAGES if suffix in raw), None)
         return {'img_bytes': image, 'text': self.clean(text), 'img_path': _name(raw)}
 
@@ -179,15 +178,6 @@ class WebDatasetShards(SeededDataset, IterableDataset):
 def _name(raw: dict) -> str:
     """A pair as a path, whose last part is its key: the image's id in a store of regions."""
     return f'{raw["__url__"]}/{raw["__key__"]}'
-
-
-def _read_caption(content: bytes) -> str:
-    """The caption in the JSON of a pair, '' when it has none.
-
-    Raises:
-        ValueError: when the JSON has another layout.
-    """
-    return Fields(decode_json(content.decode('utf-8-sig'))).text('caption', '')
 
 
 def _find_shards(data_root: str, pattern: str) -> list[str]:

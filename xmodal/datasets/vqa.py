@@ -10,7 +10,7 @@ from xmodal.datasets.json_stream import stream_objects
 from xmodal.datasets.questions import VISUAL_GENOME_WEIGHT, QuestionDataset
 from xmodal.datasets.seeding import derive_seed
 from xmodal.fields import read_object
-from xmodal.files import explain_errors
+from xmodal.files import explain_errors, reads
 from xmodal.registry import DATASETS
 
 
@@ -118,6 +118,7 @@ class Annotation(NamedTuple):
     question_type: str = ''
 
 
+@reads('{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}')
 def read_annotations(file: Path) -> dict[int | str, Annotation]:
     """The annotations in VQA v2's format, by question id.
 
@@ -125,16 +126,15 @@ def read_annotations(file: Path) -> dict[int | str, Annotation]:
         FileError: when an annotation has no answer, or a question has two annotations.
     """
     annotations: dict[int | str, Annotation] = {}
-    with explain_errors(file, '{"annotations": [{"question_id", "answers": [{"answer"}, …]}, …]}'):
-        for item in read_object(file).objects('annotations'):
-            question_id = item.id('question_id')
-            answers = [answer.text('answer') for answer in item.objects('answers')]
-            if not answers:
-                raise ValueError(f'the annotation of question {question_id} has no answers')
-            if question_id in annotations:
-                raise ValueError(f'question {question_id} has two annotations')
-            types = (item.text(f'{kind}_type', '') for kind in ('answer', 'question'))
-            annotations[question_id] = Annotation(answers, *types)
+    for item in read_object(file).objects('annotations'):
+        question_id = item.id('question_id')
+        answers = [answer.text('answer') for answer in item.objects('answers')]
+        if not answers:
+            raise ValueError(f'the annotation of question {question_id} has no answers')
+        if question_id in annotations:
+            raise ValueError(f'question {question_id} has two annotations')
+        types = (item.text(f'{kind}_type', '') for kind in ('answer', 'question'))
+        annotations[question_id] = Annotation(answers, *types)
     return annotations
 
 

@@ -49,16 +49,15 @@ def divide_batch(
     return dataloader
 
 
-def leave_out_excess(dataloader: DataLoader | dict) -> DataLoader | dict:
+def leave_out_excess(dataloader: dict) -> dict:
     """Leaves out a ``num_batch_per_epoch`` that is more than all batches of the data set.
 
     MMEngine cuts a data set at any number, and would ask it for samples that it does not have.
 
     Args:
-        dataloader: config, returned as it is if it has no such number, or a data loader.
+        dataloader: config, returned as it is if it has no such number.
     """
-    batches = isinstance(dataloader, dict) and dataloader.get('num_batch_per_epoch')
-    if not batches:
+    if not (batches := dataloader.get('num_batch_per_epoch')):
         return dataloader
     dataloader = dict(dataloader)
     if isinstance(dataloader['dataset'], dict):

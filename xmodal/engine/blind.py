@@ -1,13 +1,14 @@
 """Tests with one modality hidden: what is left of a figure was never due to it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from mmengine.model import BaseDataPreprocessor
 from mmengine.runner import BaseLoop
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
+from xmodal.engine.loops.evaluation import single_loops
 from xmodal.errors import ConfigError
 from xmodal.structures import Regions
 
@@ -25,7 +26,7 @@ def blind(loop: BaseLoop, way: str, preprocessor: BaseDataPreprocessor) -> None:
         ConfigError: when there are pixels and no mean.
     """
     pixels = getattr(preprocessor, 'mean', None)
-    for dataloader in set(_dataloaders(loop)):
+    for dataloader in {part.dataloader for _, part in single_loops(loop)}:
         collate = dataloader.collate_fn
         has_no_colour = way == 'image' and pixels is None
         if has_no_colour and isinstance(dataloader.dataset[0]['inputs'], Tensor):
@@ -36,14 +37,6 @@ def blind(loop: BaseLoop, way: str, preprocessor: BaseDataPreprocessor) -> None:
         dataloader.collate_fn = BlindCollate(collate, dataloader.dataset, way, pixels)
         if way == 'text' and hasattr(dataloader.dataset, 'class_names'):  # texts of zero-shot tests
             dataloader.dataset.class_names = [''] * len(dataloader.dataset.class_names)
-
-
-def _dataloaders(loop: BaseLoop) -> Iterator[DataLoader]:
-    if inner := getattr(loop, 'loops', None):
-        for part in inner.values():
-            yield from _dataloaders(part)
-    else:
-        yield loop.dataloader
 
 
 class BlindCollate:

@@ -1,7 +1,7 @@
 """Values of a config, compared with what their classes take, before anything is built."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from mmengine.config import Config
 from mmengine.registry import Registry
@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 
 from xmodal import registry as registries
 from xmodal.arguments import unknown_key, wrong_value
+from xmodal.config_text import sections
 from xmodal.errors import ConfigError, shortened
 
 _LOADERS = ('train_dataloader', 'val_dataloader', 'test_dataloader')
@@ -100,12 +101,3 @@ def _registered() -> dict[str, list[Callable]]:
 def _plain(name: str | Callable) -> str:
     """A name without its scope; nothing for a class, whose values are checked when it is built."""
     return name.rpartition('.')[2] if isinstance(name, str) else ''
-
-
-def sections(value: object, path: str = '') -> Iterator[tuple[str, dict]]:
-    """The dicts in a config and the config itself, with their dotted keys."""
-    if isinstance(value, dict | Config):
-        yield path, value
-    items = value.items() if isinstance(value, dict | Config) else ()
-    for key, item in enumerate(value) if isinstance(value, list | tuple) else items:
-        yield from sections(item, f'{path}.{key}'.lstrip('.'))

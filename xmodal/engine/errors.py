@@ -5,9 +5,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
 import xmodal
 from xmodal.errors import ConfigError, origin
@@ -54,15 +53,11 @@ def explain(error: Exception) -> str | None:
 
 def _is_stated(error: Exception) -> bool:
     """Whether a ``raise`` raised an error, and not an operator or a function in C."""
-    *_, last = _entries(error.__traceback__)
+    last = error.__traceback__
+    while last.tb_next:
+        last = last.tb_next
     is_raise = last.tb_frame.f_code.co_code[last.tb_lasti] == dis.opmap['RAISE_VARARGS']
     return isinstance(error, ValueError | RuntimeError) and is_raise
-
-
-def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
-    while entry is not None:
-        yield entry
-        entry = entry.tb_next
 
 
 def _explain_missing_key(error: AttributeError | KeyError) -> str | None:

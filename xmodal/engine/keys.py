@@ -1,12 +1,11 @@
 """Keys of a config that nothing would read."""
 
-from collections.abc import Iterator
-
 from mmengine.config import Config
 from torch.utils.data import DataLoader, IterableDataset
 
 from xmodal.arguments import unknown_key
 from xmodal.build_functions import find_component
+from xmodal.config_text import walk
 from xmodal.errors import ConfigError, nearest, no_key
 from xmodal.registry import DATASETS, FUNCTIONS
 
@@ -24,8 +23,6 @@ _KEYS_OF = {
     'randomness': ('seed', 'diff_rank_seed', 'deterministic'),
     'env_cfg': ('cudnn_benchmark', 'mp_cfg', 'dist_cfg', 'resource_limit'),
 }
-# The key of a data loader that MMEngine reads itself.
-_DATALOADER_KEYS = ('num_batch_per_epoch',)
 
 
 def check_keys(config: Config) -> None:
@@ -98,7 +95,7 @@ def check_dataloader(dataloader: dict) -> None:
     Raises:
         ConfigError: names the key or the function, and the nearest known one.
     """
-    keys = [key for key in dataloader if key not in _DATALOADER_KEYS]
+    keys = [key for key in dataloader if key != 'num_batch_per_epoch']  # which MMEngine reads
     if problem := unknown_key(DataLoader, keys):
         raise ConfigError(problem)
     for name in ('collate_fn', 'worker_init_fn'):
@@ -132,7 +129,7 @@ def _copies(name: str, config: Config) -> list[str]:
     value = config[name]
     copies = [
         path
-        for path, other in _items(config)
+        for path, other in walk(config)
         if path != name
         and other == value
         and (path.rpartition('.')[2] == name or isinstance(value, list | dict))
@@ -143,19 +140,10 @@ def _copies(name: str, config: Config) -> list[str]:
 def _hint(name: str, config: Config) -> str:
     """Says where the config has, or may have, a key of a similar name; else names its sections."""
     paths: dict[str, list[str]] = {}
-    for path in (*dict(_items(config)), *(TOP_LEVEL_KEYS - config.keys())):
+    for path in (*dict(walk(config)), *(TOP_LEVEL_KEYS - config.keys())):
         paths.setdefault(path.rpartition('.')[2], []).append(path)
     near = nearest(name, paths, cutoff=0.7)
     if near is None:
         sections = ', '.join(key for key, value in config.items() if isinstance(value, dict))
         return f'; the config has {sections}'
     return f', did you mean {" or ".join(repr(path) for path in paths[near][:3])}?'
-
-
-def _items(section: Config | dict, prefix: str = '') -> Iterator[tuple[str, object]]:
-    """The dotted keys of a config with their values; those of a list are numbers."""
-    for key, value in section.items():
-        yield f'{prefix}{key}', value
-        inner = dict(enumerate(value)) if isinstance(value, list) else value
-        if isinstance(inner, dict):
-            yield from _items(inner, f'{prefix}{key}.')

@@ -48,7 +48,8 @@ def work_dir_lock(folder: str | Path, launcher: str = 'none') -> Iterator[None]:
         if hasattr(os, 'register_at_fork'):
             os.register_at_fork(after_in_child=file.close)
         file.truncate(0)
-        file.write(f'process {os.getpid()} on {socket.gethostname()} since {_now()}')
+        now = datetime.now().astimezone().isoformat(' ', 'seconds')
+        file.write(f'process {os.getpid()} on {socket.gethostname()} since {now}')
         file.flush()
         _remove_unfinished(Path(folder))
         yield
@@ -83,7 +84,3 @@ def _remove_unfinished(folder: Path) -> None:
         writer = path.name.split('.')[-2]
         if writer.isdecimal() and (int(writer) == os.getpid() or not is_alive(int(writer))):
             path.unlink(missing_ok=True)
-
-
-def _now() -> str:
-    return datetime.now().astimezone().isoformat(' ', 'seconds')

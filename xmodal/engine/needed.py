@@ -1,13 +1,17 @@
 """Keys without which a run would end late, or measure something else, found before it is built."""
 
+import re
 from collections.abc import Iterator
 
 from mmengine.config import Config
 
 from xmodal.arguments import accepted_parameters
+from xmodal.config_text import sections
 from xmodal.errors import ConfigError, nearest
 from xmodal.registry import DATASETS, RUNNERS, SCOPE
 
+# The dotted keys of data loaders: those of the config, and those of single loops.
+_LOADER_PATH = re.compile(r'\w+_dataloader|(val|test)_cfg\.(.+\.)?dataloader')
 # What to write for a key of a data loader, and for one of a data set, that is not there.
 _LOADER = {
     'dataset': "dataset=dict(type='…')",
@@ -54,7 +58,9 @@ def check_needed(config: Config) -> None:
                 f"{config.filename}: {key} has no type: write type='…', the loop that takes its "
                 f'keys {", ".join(loop)}'
             )
-    for path, loader in _loaders(config):
+    for path, loader in sections(config):
+        if not _LOADER_PATH.fullmatch(path):
+            continue
         is_training = path == 'train_dataloader'
         if is_training and not {'global_batch_size', 'batch_size', 'batch_sampler'} & loader.keys():
             raise ConfigError(
@@ -72,25 +78,9 @@ def check_needed(config: Config) -> None:
                     raise ConfigError(f'{config.filename}: {place} has no {key}: write {remedy}')
 
 
-def _loaders(section: dict | Config, prefix: str = '') -> Iterator[tuple[str, dict]]:
-    """The data loaders of a config, also those of single loops, with their dotted keys."""
-    for key, value in section.items():
-        if not isinstance(value, dict):
-            continue
-        if key == 'dataloader' or (not prefix and key.endswith('_dataloader')):
-            yield f'{prefix}{key}', value
-        elif prefix or key in ('val_cfg', 'test_cfg'):
-            yield from _loaders(value, f'{prefix}{key}.')
-
-
 def _datasets(value: object, path: str) -> Iterator[tuple[str, dict]]:
     """A data set, and those that it is made of, with their dotted keys."""
-    if isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _datasets(item, f'{path}.{index}')
-    elif isinstance(value, dict):
-        name = value.get('type')
+    for key, section in sections(value, path):
+        name = section.get('type')
         if isinstance(name, str) and DATASETS.get(name) is not None:
-            yield path, value
-        for key, item in value.items():
-            yield from _datasets(item, f'{path}.{key}')
+            yield key, section

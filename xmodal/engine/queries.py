@@ -1,11 +1,12 @@
 """Results query by query, from the metrics of an evaluation loop."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from mmengine.evaluator.metric import BaseMetric
 from mmengine.runner import BaseLoop
 
+from xmodal.engine.loops.evaluation import single_loops
 from xmodal.evaluation.queries import Queries, QueryResults, named_columns
 from xmodal.evaluation.task import add_prefix
 
@@ -43,12 +44,6 @@ def _are_same(one: QueryResults, other: QueryResults) -> bool:
     return np.array_equal(one.ids, other.ids) and np.array_equal(one.groups, other.groups)
 
 
-def _metrics(loop: BaseLoop) -> Iterator[tuple[str, BaseMetric]]:
+def _metrics(loop: BaseLoop) -> list[tuple[str, BaseMetric]]:
     """The metrics of a loop, each with what comes before its figures in those of the loop."""
-    if inner := getattr(loop, 'loops', None):
-        for name, part in inner.items():
-            for prefix, metric in _metrics(part):
-                yield f'{name}/{prefix}', metric
-    else:
-        for metric in loop.evaluator.metrics:
-            yield '', metric
+    return [(prefix, x) for prefix, part in single_loops(loop) for x in part.evaluator.metrics]

@@ -16,13 +16,12 @@ from xmodal.engine.batch_size import divide_batch, leave_out_excess, require_bat
 from xmodal.engine.checkpoint import from_plain, load_start_weights, load_weights, to_plain
 from xmodal.engine.device import leave_out_mps
 from xmodal.engine.hooks.checks import check_hooks
-from xmodal.engine.hooks.preemption import leave_signals_to_training, signals_restored
+from xmodal.engine.hooks.preemption import leave_signals_to_training
 from xmodal.engine.keys import check_dataloader
 from xmodal.engine.layers import prepare_layers
 from xmodal.engine.legacy import current_names
-from xmodal.engine.optim.ratios import keep_ratios
-from xmodal.engine.optim.reached import acts
-from xmodal.engine.processes import end_with_launcher
+from xmodal.engine.optim.schedules import acts, keep_ratios
+from xmodal.engine.processes import end_with_launcher, signals_restored
 from xmodal.engine.resume import change_seed, require_whole_run, warn_of_changes
 from xmodal.engine.sharding import ShardedModel, equalize_batches
 from xmodal.engine.terminal import shorten_on_terminal
@@ -95,8 +94,9 @@ class XModalRunner(Runner):
         """Checks the keys, and builds a loader whose workers survive signals to all processes."""
         if isinstance(dataloader, dict):
             check_dataloader(dataloader)
-            dataloader = {'worker_init_fn': dict(type=leave_signals_to_training), **dataloader}
-        loader = Runner.build_dataloader(leave_out_excess(dataloader), *args, **kwargs)
+            default = {'worker_init_fn': dict(type=leave_signals_to_training)}
+            dataloader = {**default, **leave_out_excess(dataloader)}
+        loader = Runner.build_dataloader(dataloader, *args, **kwargs)
         set_run_seed(loader.dataset, kwargs.get('seed'))
         return loader
 

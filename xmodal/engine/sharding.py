@@ -14,7 +14,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
-from xmodal.engine.memory import find_modules
+from xmodal.engine.layers import find_modules
 
 # Loops that call the sharded model, in which all ranks take part. Loops of xmodal gather it.
 _LOOPS_WITH_SHARDED_MODEL = ('ValLoop', 'TestLoop')

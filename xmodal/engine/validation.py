@@ -1,11 +1,10 @@
 """What is wrong with the images of a validation, found before the training begins."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mmengine.dist import all_gather_object, get_rank, get_world_size
 from mmengine.logging import print_log
-from mmengine.runner import BaseLoop
 from torch.utils.data import Dataset
 
 from xmodal.datasets.base import SampleDataset, evenly_spaced
@@ -14,21 +13,20 @@ from xmodal.datasets.transforms import BrokenImageError, ForEachImage, LoadImage
 MAX_READ = 1000  # images, which takes a few seconds
 
 
-def check_validation(train: Dataset, loop: BaseLoop) -> None:
+def check_validation(train: Dataset, validated: Iterable[Dataset]) -> None:
     """Reads images of a validation, and warns of those that are in the training set, too.
 
     Args:
         train: the training set.
-        loop: the validation; a loop of several loops has each of them in ``loops``.
+        validated: the data sets of the validation.
 
     Raises:
         BrokenImageError: when an image is broken. Of more than a thousand some are read.
     """
-    loops = getattr(loop, 'loops', {'': loop}).values()
-    parts = [part for each in loops for part in _parts(each.dataloader.dataset)]
     readers: dict[str, LoadImage | None] = {}
-    for part in parts:
-        readers |= dict.fromkeys(part.image_paths(), _reader(part))
+    for dataset in validated:
+        for part in _parts(dataset):
+            readers |= dict.fromkeys(part.image_paths(), _reader(part))
     _require_readable({path: reader for path, reader in readers.items() if reader})
     trained = _parts(train) if readers else ()
     shared = {path for part in trained for path in part.image_paths() if path in readers}

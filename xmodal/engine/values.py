@@ -1,7 +1,6 @@
 """Values of a config that no run can have, found before anything is built."""
 
 import logging
-import math
 import multiprocessing
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from typing import NamedTuple
 from mmengine.config import Config
 
 from xmodal.errors import ConfigError, shortened
+from xmodal.fields import is_number
 
 
 class Rule(NamedTuple):
@@ -23,10 +23,6 @@ class Rule(NamedTuple):
     expected: str
 
 
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
 def _whole(least: int) -> Rule:
     return Rule(
         lambda value: type(value) is int and value >= least,
@@ -34,8 +30,8 @@ def _whole(least: int) -> Rule:
     )
 
 
-_POSITIVE = Rule(lambda value: _is_number(value) and value > 0, 'a number above 0')
-_NOT_NEGATIVE = Rule(lambda value: _is_number(value) and value >= 0, 'a number of at least 0')
+_POSITIVE = Rule(lambda value: is_number(value) and value > 0, 'a number above 0')
+_NOT_NEGATIVE = Rule(lambda value: is_number(value) and value >= 0, 'a number of at least 0')
 _INTERVAL = Rule(
     lambda value: type(value) is int and (value >= 1 or value == -1),
     'a whole number of at least 1, or -1 for never',
@@ -48,20 +44,16 @@ _SEED = Rule(
     lambda value: value is None or (type(value) is int and 0 <= value < 2**32),
     'a whole number from 0 to 2**32 - 1',
 )
-_SHARE = Rule(lambda value: _is_number(value) and 0 <= value <= 1, 'a number from 0 to 1')
+_SHARE = Rule(lambda value: is_number(value) and 0 <= value <= 1, 'a number from 0 to 1')
 _NAMES = Rule(
     lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     'a list of names',
 )
-_SECTION = Rule(lambda value: value is None or isinstance(value, dict), 'a dict')
+_SECTION = Rule(lambda value: isinstance(value, dict | None), 'a dict')
 
 
-def _with(*keys: str) -> Rule:
-    named = ' and '.join(f"'{key}'" for key in keys)
-    return Rule(
-        lambda value: isinstance(value, dict) and all(key in value for key in keys),
-        f'a dict with {named}',
-    )
+def _with(key: str) -> Rule:
+    return Rule(lambda value: isinstance(value, dict) and key in value, f"a dict with '{key}'")
 
 
 def _or_none(rule: Rule) -> Rule:
@@ -75,7 +67,7 @@ def _list_of(rule: Rule) -> Rule:
     )
 
 
-_DICT = _with()._replace(expected='a dict')
+_DICT = Rule(lambda value: isinstance(value, dict), 'a dict')
 _TYPED = _with('type')
 _ONE_OR_MORE = Rule(
     lambda value: value is None or _TYPED.allows(value) or _list_of(_TYPED).allows(value),
@@ -209,8 +201,8 @@ def check_loops(config: Config) -> None:
     Raises:
         ConfigError: names them.
     """
-    for part in ('optim_wrapper', 'val_evaluator', 'test_evaluator'):
-        step = 'train' if part == 'optim_wrapper' else part.partition('_')[0]
+    parts = {'train': 'optim_wrapper', 'val': 'val_evaluator', 'test': 'test_evaluator'}
+    for step, part in parts.items():
         keys = f'{step}_dataloader', f'{step}_cfg', part
         given = [key for key in keys if config.get(key) is not None]
         if given and len(given) < len(keys):

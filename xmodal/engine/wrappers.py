@@ -1,16 +1,22 @@
-"""Models inside the wrappers of MMEngine, and statistics that differ between ranks."""
+"""Models without their wrappers, tensors of all shards, and statistics that ranks share."""
 
 from collections.abc import Iterator
 
 from mmengine.dist import broadcast
 from mmengine.model import is_model_wrapper
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.nn.modules.batchnorm import _BatchNorm
 
 
 def unwrap(model: nn.Module) -> nn.Module:
     """Returns the model without the wrapper that it has in a run of several processes."""
     return model.module if is_model_wrapper(model) else model
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """Returns the whole of a tensor that FSDP may have sharded."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def batch_norm_statistics(model: nn.Module) -> Iterator[Tensor]:

@@ -7,13 +7,7 @@ from xmodal.structures.keys import EMPTY, Keys
 from xmodal.structures.relation import CrossTerms, LowRank, Relation
 from xmodal.structures.step import LxmertStep, PretrainStep, Shown
 from xmodal.structures.texts import PackedTexts
-from xmodal.structures.tokens import (
-    ObjectLabels,
-    Regions,
-    Tokens,
-    select_rows,
-    select_tokens,
-)
+from xmodal.structures.tokens import ObjectLabels, Regions, Tokens, select_rows, select_tokens
 
 __all__ = [
     'EMPTY',

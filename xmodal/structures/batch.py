@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from mmengine.dist import all_gather, is_distributed
+from mmengine.dist import all_gather
 from torch import Tensor
 
 from xmodal.structures.tokens import Regions
@@ -34,8 +34,6 @@ class Identities(NamedTuple):
 
     def gather(self) -> 'Identities':
         """The identities of all ranks, rank after rank; all ranks have batches of one size."""
-        if not is_distributed():
-            return self
         return Identities(*(torch.cat(all_gather(ids.contiguous())) for ids in self))
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from mmengine.dist import all_gather, is_distributed
+from mmengine.dist import all_gather
 from torch import Tensor
 
 from xmodal.structures.batch import Identities
@@ -38,8 +38,6 @@ class Keys(NamedTuple):
 
     def gather(self) -> 'Keys':
         """The keys of all ranks, rank after rank; all ranks have batches of one size."""
-        if not is_distributed():
-            return self
         return Keys(*(torch.cat(all_gather(x.contiguous())) for x in self))
 
     def join(self, other: 'Keys') -> 'Keys':

@@ -5,6 +5,7 @@ fusion models index 0 of every token axis is [CLS], so that an image has 1 + M t
 matching models a token set is regions, or words with <start> and <end>: it has no [CLS].
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -88,8 +89,15 @@ class Tokens(NamedTuple):
 
     def select(self, rows: Tensor) -> 'Tokens':
         """Selects batch rows, (K,) int64, of every tensor."""
+        return self._changed(lambda x: select_rows(x, rows))
+
+    def to(self, device: torch.device | str) -> 'Tokens':
+        """The same tokens on a device."""
+        return self._changed(lambda x: x.to(device))
+
+    def _changed(self, change: Callable[[Tensor], Tensor]) -> 'Tokens':
         fields = (self.embeddings, self.attention_mask, self.boxes)
-        embeddings, mask, boxes = (None if x is None else select_rows(x, rows) for x in fields)
+        embeddings, mask, boxes = (None if x is None else change(x) for x in fields)
         return Tokens(embeddings, mask, self.grid_size, boxes, self.at_corners)
 
     def with_embeddings(self, embeddings: Tensor) -> 'Tokens':
@@ -115,21 +123,11 @@ class Tokens(NamedTuple):
         joined = [None if x is None else torch.cat(x) for x in (padded, masks, boxes)]
         return cls(joined[0], joined[1], parts[0].grid_size, joined[2], parts[0].at_corners)
 
-    def to(self, device: torch.device | str) -> 'Tokens':
-        """The same tokens on a device."""
-        moved = [
-            None if x is None else x.to(device)
-            for x in (self.embeddings, self.attention_mask, self.boxes)
-        ]
-        return Tokens(moved[0], moved[1], self.grid_size, moved[2], self.at_corners)
-
     def full_mask(self) -> Tensor:
         """The attention mask, all True where there is none, (B, L) bool."""
         if self.attention_mask is not None:
             return self.attention_mask
-        return torch.ones(
-            self.embeddings.shape[:2], dtype=torch.bool, device=self.embeddings.device
-        )
+        return self.embeddings.new_ones(self.embeddings.shape[:2], dtype=torch.bool)
 
     def pairs_with(self, others: 'Tokens') -> Tensor:
         """Pairs of these tokens and others, row by row, without padding, (B, L, L') bool."""

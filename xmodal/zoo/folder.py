@@ -11,8 +11,7 @@ from mmengine.config import Config
 from mmengine.registry import Registry
 
 import xmodal
-from xmodal.config_text import read_values
-from xmodal.engine.components import sections
+from xmodal.config_text import read_values, sections
 from xmodal.errors import ConfigError, nearest
 from xmodal.files import read_text
 

@@ -14,8 +14,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from xmodal.arguments import accepted_parameters
-from xmodal.config_text import HERE
-from xmodal.engine.components import sections
+from xmodal.config_text import HERE, sections
 from xmodal.errors import ConfigError
 from xmodal.files import name_in_errors
 from xmodal.models.base import MomentumModel

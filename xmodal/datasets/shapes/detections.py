@@ -20,12 +20,7 @@ from xmodal.datasets.region_writer import RegionStoreWriter
 from xmodal.datasets.seeding import derive_seed
 from xmodal.datasets.shapes.precomp import PRECOMP_NAMES, read_scene
 from xmodal.datasets.shapes.record import Record, Splits
-from xmodal.datasets.shapes.regions import (
-    FEATURE_DIMS,
-    Region,
-    describe_regions,
-    propose_regions,
-)
+from xmodal.datasets.shapes.regions import FEATURE_DIMS, Region, describe_regions, propose_regions
 from xmodal.datasets.shapes.scene import COLOURS, SHAPES, TEXTURES
 from xmodal.structures import ObjectLabels
 

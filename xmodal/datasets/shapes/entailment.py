@@ -31,6 +31,7 @@ from xmodal.datasets.shapes.scene import (
     SceneObject,
     direction,
     is_held_out,
+    may_be_said,
 )
 
 _TEMPLATES = (
@@ -90,14 +91,9 @@ def _links(split: str, scene: Scene) -> list[Link]:
     links = [
         (a, name, b)
         for a, b in permutations(scene.unique_objects(), 2)
-        if (name := direction(a, b)) and (split == 'test' or _may_be_said(a, name, b))
+        if (name := direction(a, b)) and (split == 'test' or may_be_said(a, name, b))
     ]
     return [link for link in links if is_held_out(*link)] or links
-
-
-def _may_be_said(a: SceneObject, name: str, b: SceneObject) -> bool:
-    """Whether neither this composition nor its reverse is held out from training."""
-    return not is_held_out(a, name, b) and not is_held_out(a, OPPOSITE[name], b)
 
 
 def _with_absent_objects(
@@ -109,7 +105,7 @@ def _with_absent_objects(
         absent_a, absent_b = _absent(a, scene, rng), _absent(b, scene, rng)
         a, b = pick(((absent_a, b), (a, absent_b), (absent_a, absent_b)), rng)
         link = (a, pick((name, OPPOSITE[name]), rng), b)
-        if split == 'test' or _may_be_said(*link):
+        if split == 'test' or may_be_said(*link):
             return link
 
 

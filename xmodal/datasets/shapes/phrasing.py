@@ -8,14 +8,7 @@ import numpy as np
 
 from xmodal.datasets.shapes.grammar import WORDINGS
 from xmodal.datasets.shapes.pick import Item, pick
-from xmodal.datasets.shapes.scene import (
-    COLOURS,
-    OPPOSITE,
-    Scene,
-    SceneObject,
-    direction,
-    is_held_out,
-)
+from xmodal.datasets.shapes.scene import COLOURS, Scene, SceneObject, direction
 from xmodal.datasets.shapes.statements import Description
 
 
@@ -52,10 +45,6 @@ class ScenePhraser:
     def __init__(self, split: str, scene: Scene, rng: np.random.Generator) -> None:
         self.scene, self.in_test, self.rng = scene, split == 'test', rng
         self.unique = scene.unique_objects()
-
-    def _may_ask(self, a: SceneObject, name: str, b: SceneObject) -> bool:
-        """Whether neither this composition nor its reverse is held out from training."""
-        return self.in_test or not (is_held_out(a, name, b) or is_held_out(a, OPPOSITE[name], b))
 
     def _find(self, attribute: str) -> Target | None:
         """An object identified by an attribute, alone or with a location."""

@@ -7,12 +7,7 @@ import numpy as np
 
 from xmodal.datasets.shapes.grammar import SPECIAL_TOKENS, vocabulary
 from xmodal.datasets.shapes.record import Record, Splits, image_id
-from xmodal.datasets.shapes.regions import (
-    FEATURE_DIMS,
-    REGIONS,
-    describe_regions,
-    propose_regions,
-)
+from xmodal.datasets.shapes.regions import FEATURE_DIMS, REGIONS, describe_regions, propose_regions
 from xmodal.vocabulary import SPECIAL_WORDS, Vocabulary
 
 PRECOMP_NAMES = {'train': 'train', 'val': 'dev', 'test': 'test'}

@@ -23,6 +23,7 @@ from xmodal.datasets.shapes.scene import (
     SceneObject,
     direction,
     is_held_out,
+    may_be_said,
 )
 from xmodal.datasets.shapes.statements import Description, Statement
 
@@ -97,7 +98,7 @@ class QuestionGenerator(ScenePhraser):
         links = [
             (a, name, b)
             for a, b in permutations(self.unique, 2)
-            if (name := direction(a, b)) and self._may_ask(a, name, b)
+            if (name := direction(a, b)) and (self.in_test or may_be_said(a, name, b))
         ]
         if not links:
             return None

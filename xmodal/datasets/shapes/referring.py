@@ -17,6 +17,7 @@ from xmodal.datasets.shapes.scene import (
     direction,
     has_held_out_composition,
 )
+from xmodal.datasets.shapes.statements import Description
 from xmodal.files import write_json
 
 # As in RefCOCO+, expressions have no absolute locations. They identify an object by its appearance,
@@ -27,41 +28,22 @@ _MAX_TRIES = 20
 
 
 @dataclass(frozen=True)
-class Appearance:
-    """The attributes of an object that an expression names; None for those it does not name."""
-
-    shape: str
-    colour: str | None = None
-    size: str | None = None
-    texture: str | None = None
-
-    def fits(self, obj: SceneObject) -> bool:
-        """Whether an object has all these attributes."""
-        return (
-            self.shape == obj.shape
-            and self.colour in (None, obj.colour)
-            and self.size in (None, obj.size)
-            and self.texture in (None, obj.texture)
-        )
-
-
-@dataclass(frozen=True)
 class Expression:
     """The logical form of a referring expression.
 
     Attributes:
-        appearance: attributes of the target object.
+        target: what it says of the target object.
         relation: its direction from another object, or None.
-        other: attributes of that other object, or None.
+        other: what it says of that other object, or None.
     """
 
-    appearance: Appearance
+    target: Description
     relation: str | None = None
-    other: Appearance | None = None
+    other: Description | None = None
 
     def referents(self, scene: Scene) -> list[SceneObject]:
         """The objects of a scene that the expression may refer to."""
-        fitting = [obj for obj in scene.objects if self.appearance.fits(obj)]
+        fitting = [obj for obj in scene.objects if self.target.fits(obj)]
         if self.relation is None:
             return fitting
         others = [obj for obj in scene.objects if self.other.fits(obj)]
@@ -93,7 +75,7 @@ def generate_expressions(split: str, scene: Scene) -> list[tuple[str, Expression
 def _by_appearance(scene: Scene, obj: SceneObject, rng: np.random.Generator) -> Expression | None:
     """A sampled expression that fits only this object, or None after twenty tries."""
     for _ in range(_MAX_TRIES):
-        expression = Expression(_sample_appearance(obj, rng, colour_share=0.8))
+        expression = Expression(_describe(obj, rng, colour_share=0.8))
         if expression.referents(scene) == [obj]:
             return expression
     return None
@@ -103,22 +85,20 @@ def _by_relation(scene: Scene, obj: SceneObject, rng: np.random.Generator) -> Ex
     """A sampled expression that fits only this object because of its direction, or None."""
     others = [other for other in scene.objects if other is not obj and direction(obj, other)]
     for _ in range(_MAX_TRIES if others else 0):
-        appearance = _sample_appearance(obj, rng, colour_share=0.4)
+        target = _describe(obj, rng, colour_share=0.4)
         other = pick(others, rng)
         anchor = _by_appearance(scene, other, rng)
-        if anchor is None or Expression(appearance).referents(scene) == [obj]:
+        if anchor is None or Expression(target).referents(scene) == [obj]:
             continue
-        expression = Expression(appearance, direction(obj, other), anchor.appearance)
+        expression = Expression(target, direction(obj, other), anchor.target)
         if expression.referents(scene) == [obj]:
             return expression
     return None
 
 
-def _sample_appearance(
-    obj: SceneObject, rng: np.random.Generator, colour_share: float
-) -> Appearance:
+def _describe(obj: SceneObject, rng: np.random.Generator, colour_share: float) -> Description:
     has_colour, has_size, has_texture = rng.random(3) < (colour_share, 0.3, 0.3)
-    return Appearance(
+    return Description(
         obj.shape,
         obj.colour if has_colour else None,
         obj.size if has_size else None,
@@ -128,7 +108,7 @@ def _sample_appearance(
 
 def _word(expression: Expression, rng: np.random.Generator) -> str:
     """One of the wordings of an expression."""
-    a = _phrase(expression.appearance, rng)
+    a = _phrase(expression.target, rng)
     if expression.relation is None:
         return pick(_BY_APPEARANCE, rng).format(a=a)
     relation = pick(WORDINGS[expression.relation], rng)
@@ -136,11 +116,11 @@ def _word(expression: Expression, rng: np.random.Generator) -> str:
     return pick(_BY_RELATION, rng).format(a=a, r=relation, b=b)
 
 
-def _phrase(appearance: Appearance, rng: np.random.Generator) -> str:
-    names = [name for name in (appearance.size, appearance.texture) if name]
+def _phrase(description: Description, rng: np.random.Generator) -> str:
+    names = [name for name in (description.size, description.texture) if name]
     words = [pick(WORDINGS[name], rng) for name in names]
-    words += [appearance.colour] if appearance.colour else []
-    return ' '.join([*words, appearance.shape])
+    words += [description.colour] if description.colour else []
+    return ' '.join([*words, description.shape])
 
 
 def refcoco_split(split: str, record: Record) -> str:

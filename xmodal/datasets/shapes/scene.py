@@ -126,6 +126,11 @@ def is_held_out(a: Kind, name: str, b: Kind) -> bool:
     return _is_barred(a, name) or _is_barred(b, OPPOSITE[name])
 
 
+def may_be_said(a: Kind, name: str, b: Kind) -> bool:
+    """Whether neither a composition nor its opposite is held out: training has both answers."""
+    return not (is_held_out(a, name, b) or is_held_out(a, OPPOSITE[name], b))
+
+
 def _is_barred(kind: Kind, name: str) -> bool:
     colour, shape = list(COLOURS).index(kind.colour), SHAPES.index(kind.shape)
     return (colour + 5 * shape + 8 * DIRECTIONS.index(name)) % 32 == 0

@@ -15,13 +15,14 @@ class Description:
     """The content of a noun phrase about one object, or a group of alike objects.
 
     Attributes:
-        shape, colour, size, texture: of each object; None where the phrase does not say it.
+        shape, colour, size, texture: of each object; None where the phrase does not say it. Only a
+            referring expression may not say the colour.
         count: number of objects: 1 for "a" and "the", which ask for at least one, otherwise the
             exact number.
     """
 
     shape: str
-    colour: str
+    colour: str | None
     size: str | None = None
     texture: str | None = None
     count: int = 1
@@ -29,8 +30,8 @@ class Description:
     def fits(self, obj: SceneObject) -> bool:
         """Whether an object has all the attributes."""
         return (
-            self.colour == obj.colour
-            and self.shape == obj.shape
+            self.shape == obj.shape
+            and self.colour in (None, obj.colour)
             and self.size in (None, obj.size)
             and self.texture in (None, obj.texture)
         )

@@ -7,11 +7,7 @@ from mmengine.runner import Runner
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.evaluation.first_captions import encode_first_captions
-from xmodal.evaluation.location import (
-    map_aucs,
-    read_objects,
-    words_on_objects,
-)
+from xmodal.evaluation.location import map_aucs, read_objects, words_on_objects
 from xmodal.registry import HOOKS
 
 

@@ -1,7 +1,7 @@
 """Images that cannot be read."""
 
 import torch
-from mmengine.dist import all_gather_object, all_reduce, is_distributed, is_main_process
+from mmengine.dist import all_gather_object, all_reduce, is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
@@ -39,13 +39,7 @@ class BrokenImageHook(Hook):
             self.seen, self.batches = counted['seen'], counted['batches']
             self.broken = list(counted['broken']) if is_main_process() else []
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, batch_idx: int, data_batch: dict, **_) -> None:
         """Counts the broken images of a batch, and checks the share at intervals."""
         self.batches += 1
         for sample in data_batch['data_samples']:
@@ -65,8 +59,7 @@ class BrokenImageHook(Hook):
         """Ends the run if the share over all ranks is above the limit."""
         device = next(runner.model.parameters()).device
         counts = torch.tensor([self.seen, len(self.broken)], dtype=torch.float64, device=device)
-        if is_distributed():
-            all_reduce(counts)
+        all_reduce(counts)
         seen, broken = counts.tolist()
         runner.message_hub.update_scalar('train/broken_images', broken)
         if seen < patience or broken <= self.limit * seen:

@@ -1,12 +1,12 @@
 """When checkpoints are saved, and when they are deleted."""
 
-from inspect import signature
 from pathlib import Path
 
 from mmengine.dist import is_main_process
 from mmengine.hooks import CheckpointHook
 from mmengine.runner import Runner
 
+from xmodal.arguments import accepted_parameters
 from xmodal.engine.hooks.preemption import PREEMPTED
 from xmodal.engine.work_dir import set_last_checkpoint
 from xmodal.errors import ConfigError, no_key
@@ -36,8 +36,8 @@ class ExactCheckpointHook(CheckpointHook):
                 'only checkpoint is damaged: keep at least 2'
             )
         # MMEngine accepts any key and passes it to the writer of the file, an epoch later.
-        known = [name for name in signature(CheckpointHook).parameters if name != 'kwargs']
-        if unknown := sorted(others.keys() - set(known)):
+        known, _ = accepted_parameters(CheckpointHook)
+        if unknown := sorted(others.keys() - known.keys()):
             raise ConfigError(f'default_hooks.checkpoint {no_key(unknown[0], known)}')
         if others.get('out_dir'):
             raise ConfigError(

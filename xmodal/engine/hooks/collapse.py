@@ -33,11 +33,7 @@ class CollapseHook(Hook):
         _triplet_loss(self, runner, 'plateau')
 
     def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
+        self, runner: Runner, batch_idx: int, data_batch: dict, outputs: dict
     ) -> None:
         """Counts the iterations on the plateau, and warns every ``PATIENCE`` iterations."""
         loss, batch = unwrap(runner.model).loss_module, len(data_batch['data_samples'])

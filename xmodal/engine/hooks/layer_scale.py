@@ -8,10 +8,9 @@ from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 from torch.utils.hooks import RemovableHandle
 
-from xmodal.engine.wrappers import unwrap
+from xmodal.engine.wrappers import unwrap, whole
 from xmodal.files import write_json
 from xmodal.registry import HOOKS, MODELS
 
@@ -93,9 +92,7 @@ class LayerScaleStatsHook(Hook):
             runner.logger.info('LayerScaleStatsHook: the model has no token types')
         self.start = None if runner.iter else self._measure()
 
-    def before_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
-    ) -> None:
+    def before_train_iter(self, runner: Runner, batch_idx: int, *_, **__) -> None:
         """Registers forward hooks for the first batch, and for the last batch of an epoch."""
         if self.start is not None or batch_idx + 1 == len(runner.train_dataloader):
             self.handles = [
@@ -103,13 +100,7 @@ class LayerScaleStatsHook(Hook):
                 for name, module in self.modules.items()
             ]
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_, **__) -> None:
         """Removes the forward hooks."""
         for handle in self.handles:
             handle.remove()
@@ -135,7 +126,7 @@ class LayerScaleStatsHook(Hook):
         for name, module in self.modules.items():
             scales[name] = {}
             if module.gamma is not None:
-                gamma = _gather(module.gamma.detach())
+                gamma = whole(module.gamma.detach())
                 scales[name] = scale_statistics(gamma, module.layer_scale)
                 scales[name]['largest'] = largest_channels(gamma)
         return scales
@@ -160,8 +151,3 @@ def _record_share(
     tokens, modality = inputs
     added = module.contribution(modality).detach().norm()
     shares[f'share_{modality}'] = float((added / tokens.detach().float().norm(dim=-1)).mean())
-
-
-def _gather(tensor: Tensor) -> Tensor:
-    """Returns the whole of a tensor that FSDP has sharded."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor

@@ -1,10 +1,7 @@
 """The momentum teacher, and the weight of its soft targets."""
 
-from collections.abc import Iterable
-
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
-from torch import nn
 
 from xmodal.engine.wrappers import share_moving_statistics, unwrap
 from xmodal.errors import ConfigError, shortened
@@ -31,44 +28,16 @@ class MomentumDistillationHook(Hook):
             )
         self.alpha, self.ramp_epochs = alpha, ramp_epochs
 
-    def before_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
-    ) -> None:
+    def before_train_iter(self, runner: Runner, *_, **__) -> None:
         """Sets α for this iteration."""
         ramp = self.ramp_epochs * len(runner.train_dataloader)
         share = min(1.0, runner.iter / ramp) if ramp else 1.0
         unwrap(runner.model).distillation_weight = self.alpha * share
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_, **__) -> None:
         """Updates the teacher if the optimizer updated the student."""
         if runner.optim_wrapper.stepped:
             # The teacher takes the student's. They differ from rank to rank, and a checkpoint has
             # those of the first alone: a resumed run would go on with another teacher.
             share_moving_statistics(runner.model)
             unwrap(runner.model).update_momentum()
-
-
-def require_moved_teacher(model: nn.Module, hooks: Iterable[Hook]) -> None:
-    """Refuses a momentum teacher that no :class:`MomentumDistillationHook` moves.
-
-    Its keys would be those of the initial weights to the end of the run.
-
-    Raises:
-        ConfigError: says what to add.
-    """
-    model = unwrap(model)
-    # A plug-in's model may have either alone, as EMKUM has a teacher that does not move.
-    has_teacher = hasattr(model, 'update_momentum') and getattr(model, 'teacher', None) is not None
-    if has_teacher and not any(isinstance(hook, MomentumDistillationHook) for hook in hooks):
-        raise ConfigError(
-            'the model has a momentum teacher, and custom_hooks has no MomentumDistillationHook, '
-            'without which it stays at the initial weights: add '
-            "dict(type='MomentumDistillationHook', alpha=0.4) (alpha=0 for hard targets), or a "
-            'hook of your own that extends it, or set model.momentum=None'
-        )

@@ -36,18 +36,12 @@ class NonFiniteHook(Hook):
             )
         self._statistics = list(batch_norm_statistics(runner.model))
 
-    def before_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
-    ) -> None:
+    def before_train_iter(self, runner: Runner, *_, **__) -> None:
         """Saves the running statistics."""
         self._before = [value.clone() for value in self._statistics]
 
     def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
+        self, runner: Runner, batch_idx: int, data_batch: dict, outputs: dict
     ) -> None:
         """Reports a skipped step, and ends the run at the limit."""
         if not runner.optim_wrapper.not_finite:

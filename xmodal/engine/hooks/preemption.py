@@ -4,8 +4,6 @@ import math
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -14,10 +12,10 @@ from mmengine.dist import all_reduce, is_distributed, is_main_process
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
+from xmodal.engine.processes import SIGNALS
 from xmodal.engine.work_dir import set_last_checkpoint
 from xmodal.registry import HOOKS
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: Where the message hub has the name of the checkpoint of a preemption, until one replaces it.
 PREEMPTED = 'preempted_ckpt'
 _SECONDS = 5  # after which a worker looks whether its training still lives
@@ -42,8 +40,8 @@ class PreemptionHook(Hook):
         self._interrupted = -math.inf  # when SIGINT came, in seconds
 
     def before_train(self, runner: Runner) -> None:
-        """Sets the signal handlers, which the runner restores (:func:`signals_restored`)."""
-        for number in _SIGNALS:
+        """Sets the signal handlers, which the runner restores."""
+        for number in SIGNALS:
             signal.signal(number, self._request)
 
     def _request(self, number: int, _) -> None:
@@ -58,13 +56,7 @@ class PreemptionHook(Hook):
             if is_main_process():  # unbuffered: the signal may have interrupted a print
                 os.write(2, b'\nSIGINT: this step is finished and saved; again to end at once\n')
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_, **__) -> None:
         """Saves and exits if any rank got a signal and no gradients are pending."""
         requested = torch.tensor(float(self.requested))
         if is_distributed():
@@ -96,20 +88,6 @@ def _save(runner: Runner) -> Path:
         if former and former != path.name:
             path.with_name(former).unlink(missing_ok=True)
     return path
-
-
-@contextmanager
-def signals_restored() -> Iterator[None]:
-    """Restores the handlers of SIGTERM and SIGINT, however the training within it ends.
-
-    A handler that stays behind would let processes that are forked later ignore the signal.
-    """
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def leave_signals_to_training(worker_id: int) -> None:

@@ -24,9 +24,7 @@ class IterationSeedHook(Hook):
 
     priority = 'VERY_HIGH'
 
-    def before_train_iter(
-        self, runner: Runner, batch_idx: int, data_batch: dict | None = None
-    ) -> None:
+    def before_train_iter(self, runner: Runner, *_, **__) -> None:
         """Seeds Python's, NumPy's and torch's generators."""
         seed = derive_seed(runner.seed, runner.iter, get_rank())
         random.seed(seed)

@@ -53,13 +53,7 @@ class WeightEMAHook(Hook):
             self.average = {name: value.detach().clone() for name, value in trained.items()}
 
     @torch.no_grad()
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_, **__) -> None:
         """Moves the average if the optimizer moved the weights."""
         if not runner.optim_wrapper.stepped:
             return

@@ -1,8 +1,11 @@
 """The base of the loops that evaluate."""
 
+from collections.abc import Iterator
+
 from mmengine.dist import is_main_process
-from mmengine.runner import BaseLoop
+from mmengine.runner import BaseLoop, Runner
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from xmodal.errors import ConfigError
@@ -13,7 +16,23 @@ SAVED_FILES = ('save_rankings', 'save_scores', 'save_predictions', 'image_folder
 
 
 class EvaluationLoop(BaseLoop):
-    """Evaluates the whole model, with the hooks of validation or test before and after."""
+    """Evaluates the whole model, with the hooks of validation or test before and after.
+
+    Args:
+        runner: the runner.
+        dataloader: of a data set in test mode.
+        evaluator: config of the metric, or of a list of them; None for a loop of loops.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        dataloader: DataLoader | dict,
+        evaluator: dict | list[dict] | None = None,
+    ) -> None:
+        super().__init__(runner, dataloader)
+        if evaluator is not None:
+            self.evaluator = runner.build_evaluator(evaluator)
 
     def run(self) -> dict[str, float]:
         """Evaluates and returns the metrics."""
@@ -34,9 +53,18 @@ class EvaluationLoop(BaseLoop):
         raise NotImplementedError
 
 
+def single_loops(loop: BaseLoop, prefix: str = '') -> Iterator[tuple[str, BaseLoop]]:
+    """The loops that a loop is made of, or itself, each with what comes before its figures."""
+    if parts := getattr(loop, 'loops', None):
+        for name, part in parts.items():
+            yield from single_loops(part, f'{prefix}{name}/')
+    else:
+        yield prefix, loop
+
+
 def writers_of(loop: BaseLoop) -> list[object]:
-    """What may write :data:`SAVED_FILES`: a loop, those that it is made of, and their metrics."""
-    loops = [loop, *getattr(loop, 'loops', {}).values()]
+    """What may write :data:`SAVED_FILES`: single loops and their metrics."""
+    loops = [part for _, part in single_loops(loop)]
     evaluators = [part.evaluator for part in loops if hasattr(part, 'evaluator')]
     return [*loops, *(metric for evaluator in evaluators for metric in evaluator.metrics)]
 

@@ -53,8 +53,7 @@ class GroundingLoop(EvaluationLoop):
         maps: str = 'grad_cam',
         save_images: str | None = None,
     ) -> None:
-        super().__init__(runner, dataloader)
-        self.evaluator = runner.build_evaluator(evaluator)
+        super().__init__(runner, dataloader, evaluator)
         if maps not in ('grad_cam', 'similarity'):
             raise ValueError(f"test_cfg.maps={maps!r}, expected 'grad_cam' or 'similarity'")
         self.maps = maps

@@ -2,11 +2,9 @@
 
 import torch
 from mmengine.dist import is_main_process
-from mmengine.runner import Runner
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from xmodal.engine.loops.evaluation import EvaluationLoop, unit_embedding_of
 from xmodal.registry import LOOPS
@@ -18,17 +16,10 @@ class MinimalPairLoop(EvaluationLoop):
     """Scores each image with its own texts, by vectors and by fusion.
 
     ``vectors`` are the cosines of the embeddings. ``fusion`` are the matching scores of the ITM
-    head, where the model has one.
-
-    Args:
-        runner: the runner.
-        dataloader: of a :class:`xmodal.datasets.minimal_pairs.MinimalPairDataset`.
-        evaluator: config of the metric, such as ``SkillMetric``.
+    head, where the model has one. The data set is a
+    :class:`xmodal.datasets.minimal_pairs.MinimalPairDataset`, the metric a ``SkillMetric`` or the
+    like.
     """
-
-    def __init__(self, runner: Runner, dataloader: DataLoader | dict, evaluator: dict) -> None:
-        super().__init__(runner, dataloader)
-        self.evaluator = runner.build_evaluator(evaluator)
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module) -> dict[str, float]:

@@ -49,7 +49,7 @@ class RetrievalLoop(EvaluationLoop):
         save_rankings: str | None = None,
         save_scores: str | None = None,
     ) -> None:
-        super().__init__(runner, dataloader)
+        super().__init__(runner, dataloader, evaluator)
         if get_world_size() > 1 and getattr(self.dataloader.sampler, 'round_up', False):
             raise ConfigError(
                 'RetrievalLoop needs each image once, and its sampler repeats some, so that all '
@@ -60,7 +60,6 @@ class RetrievalLoop(EvaluationLoop):
             require_new('save_scores', save_scores)
         if save_rankings:
             require_new('save_rankings', save_rankings)
-        self.evaluator = runner.build_evaluator(evaluator)
         self.folds = {getattr(metric, 'folds', 1) for metric in self.evaluator.metrics}
         for folds in self.folds:  # now, and not after the training or the scoring of all pairs
             fold_of_images(len(self.dataloader.dataset), folds)

@@ -6,6 +6,7 @@ from mmengine.runner import EpochBasedTrainLoop
 from torch import nn
 from torch.utils.data import IterableDataset
 
+from xmodal.engine.loops.evaluation import single_loops
 from xmodal.engine.validation import check_validation
 from xmodal.errors import ConfigError
 from xmodal.registry import LOOPS
@@ -44,11 +45,12 @@ class ResumableEpochTrainLoop(EpochBasedTrainLoop):
         self._require_epoch_of_samples()
         self._require_same_epochs()
         if self.runner.val_loop is not None:
-            check_validation(self.dataloader.dataset, self.runner.val_loop)
+            validated = [x.dataloader.dataset for _, x in single_loops(self.runner.val_loop)]
+            check_validation(self.dataloader.dataset, validated)
         self.runner.call_hook('before_train')
         is_after_epoch = self._epoch and self._iter == self._epoch * len(self.dataloader)
-        validated = self.runner.message_hub.runtime_info.get(VALIDATED)
-        if is_after_epoch and validated != self._epoch:
+        last_validated = self.runner.message_hub.runtime_info.get(VALIDATED)
+        if is_after_epoch and last_validated != self._epoch:
             self._validate_if_due()
         while self._epoch < self._max_epochs and not self.stop_training:
             self.run_epoch()

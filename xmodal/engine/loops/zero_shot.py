@@ -50,7 +50,7 @@ class ZeroShotLoop(EvaluationLoop):
         max_words: int | None = 30,
     ) -> None:
         self.templates = read_templates(templates)
-        super().__init__(runner, dataloader)
+        super().__init__(runner, dataloader, evaluator)
         dataset = self.dataloader.dataset
         if not hasattr(dataset, 'class_names'):
             raise ConfigError(
@@ -58,7 +58,6 @@ class ZeroShotLoop(EvaluationLoop):
                 "names: give the loop a dataloader of its own, with dataset=dict(type='"
                 "ClassFolderDataset', …)"
             )
-        self.evaluator = runner.build_evaluator(evaluator)
         self.max_words = max_words
 
     @torch.no_grad()

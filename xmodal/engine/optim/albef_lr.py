@@ -4,7 +4,7 @@ import math
 
 from mmengine.optim import OptimWrapper, _ParamScheduler
 
-from xmodal.engine.optim.ratios import SCALE
+from xmodal.engine.optim.schedules import SCALE
 from xmodal.errors import ConfigError
 from xmodal.registry import PARAM_SCHEDULERS
 

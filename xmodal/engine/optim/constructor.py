@@ -9,7 +9,7 @@ from mmengine.logging import print_log
 from mmengine.optim import OptimWrapper
 from torch import nn
 
-from xmodal.engine.optim.ratios import SCALE
+from xmodal.engine.optim.schedules import SCALE
 from xmodal.engine.wrappers import unwrap
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPER_CONSTRUCTORS, OPTIM_WRAPPERS, OPTIMIZERS
@@ -97,9 +97,8 @@ class NoDecayConstructor:
             if parameter.requires_grad:
                 scale = scales.get(name, 1.0) * factors[name]
                 groups[scale, name in undecayed].append(parameter)
-        order = sorted(
-            groups, key=lambda key: (-key[0], key[1])
-        )  # the log shows the first one's rate
+        # The log shows the rate of the first group.
+        order = sorted(groups, key=lambda key: (-key[0], key[1]))
         params = [self._group(*key, groups[key]) for key in order]
         optimizer = OPTIMIZERS.build({**self.optimizer_cfg, 'params': params})
         self.wrapper_cfg.setdefault('type', 'SafeAmpOptimWrapper')

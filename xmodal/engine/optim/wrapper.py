@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
-from mmengine.dist import all_reduce, is_distributed
+from mmengine.dist import all_reduce
 from mmengine.optim import OptimWrapper
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from xmodal.build_functions import KERNELS
+from xmodal.engine.wrappers import whole
 from xmodal.errors import ConfigError
 from xmodal.registry import OPTIM_WRAPPERS
 
@@ -91,13 +91,12 @@ class SafeAmpOptimWrapper(OptimWrapper):
     ) -> None:
         """Runs the backward pass, and steps if a step is due and every rank is finite."""
         finite = torch.isfinite(loss.detach()).float()
-        if is_distributed():
-            all_reduce(finite, 'min')
+        all_reduce(finite, 'min')
         self.backward(self.scale_loss(loss))
         self.stepped = False
         is_due = self.should_update()
         norm = self._gradient_norm() if is_due else None
-        self.not_finite = not finite or not _is_finite(norm)
+        self.not_finite = not finite or (norm is not None and not whole(norm).isfinite())
         if self._is_spoilt or self.not_finite:
             self.zero_grad()
         elif is_due:
@@ -184,9 +183,3 @@ class SafeAmpOptimWrapper(OptimWrapper):
                 self.scaler.load_state_dict(state['scaler'])
             self.skipped = state['skipped']
             self.skipped_in_a_row = state.get('skipped_in_a_row', 0)
-
-
-def _is_finite(norm: Tensor | None) -> bool:
-    if norm is None:
-        return True
-    return bool((norm.full_tensor() if isinstance(norm, DTensor) else norm).isfinite())

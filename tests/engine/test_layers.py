@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from xmodal.engine.memory import recompute_activations, recompute_gelu
+from xmodal.engine.layers import recompute_activations, recompute_gelu
 
 
 class FeedForward(nn.Module):
