@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from xmodal.models.layers import xavier_linear
 from xmodal.models.sgraf.fused import can_fuse, fused_logits, fused_nodes
-from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, take
 from xmodal.models.sgraf.tiles import (
