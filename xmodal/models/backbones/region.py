@@ -19,9 +19,6 @@ class RegionEncoder(Encoder):
     Shape:
         regions: features (B, R, F), any R. Returns tokens (B, R, D) without [CLS]; mask and boxes
         are carried along.
-
-    Raises:
-        ValueError: when the features have another width.
     """
 
     has_cls = False
