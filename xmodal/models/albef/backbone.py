@@ -92,17 +92,6 @@ class AlbefBackbone(CrossModalBackbone):
             for pooling, width in zip((self.image_pooling, self.text_pooling), widths, strict=True)
         )
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes that a head may ask for."""
-        names = ('patch_size', 'feature_dims')  # of pixels, of features computed before
-        of_images = {
-            name: getattr(self.image_encoder, name)
-            for name in names
-            if hasattr(self.image_encoder, name)
-        }
-        return {**super().sizes, **of_images}
-
     def init_weights(self) -> None:
         """Loads pretrained weights of encoders and fusion, where the config names some."""
         super().init_weights()
