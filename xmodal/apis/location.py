@@ -86,11 +86,11 @@ def measure_location(
     aucs, among, shares = [], [], []
     delta = getattr(find_position(model), 'delta', None)
     for maps, on_object, on_others in _targets(model, captions, objects):
-        aucs.append(map_aucs(maps, on_object))
+        aucs.append({name: map_aucs(values, on_object) for name, values in maps.items()})
         on_one = on_object ^ on_others  # tokens on both are left out
         if (on_object & on_one).any() and (on_others & on_one).any():
-            shown = {name: values[on_one] for name, values in maps.items()}
-            among.append(map_aucs(shown, on_object[on_one]))
+            on_own = on_object[on_one]
+            among.append({name: map_aucs(x[on_one], on_own) for name, x in maps.items()})
         if instances and delta is not None and SIMILARITY in maps:
             anchors = F.anchor_mask(maps[SIMILARITY], delta).float()
             shares.append(torch.stack([anchors[on_object].mean(), anchors[~on_object].mean()]))
