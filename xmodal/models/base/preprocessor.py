@@ -10,7 +10,7 @@ from torch import Tensor
 
 from xmodal.arguments import checked
 from xmodal.hashing import hash_text
-from xmodal.models.base.tokenizer import build_tokenizer, piece_names, tokenize, unknown_words
+from xmodal.models.base.tokenizer import build_tokenizer, pad_ids, piece_names
 from xmodal.structures import DataSample, ImageTextBatch, Regions
 
 _MANY = 0.2  # unknown words of a run's first texts
@@ -55,7 +55,10 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
 
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
-        input_ids, mask = tokenize(self.tokenizer, texts, self.max_length)
+        cut = self.max_length is not None
+        ids = self.tokenizer(texts, truncation=cut, max_length=self.max_length)['input_ids']
+        # Some tokenizers have no token for padding, which the mask tells.
+        input_ids, mask = pad_ids(ids, self.tokenizer.pad_token_id or 0)
         self._warn_of_unknown_words(texts, input_ids)
         return self._move(input_ids), self._move(mask)
 
@@ -64,8 +67,25 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
         return piece_names(self.tokenizer, input_ids.tolist())
 
     def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
-        """The words of texts, with ids (T, N), that the vocabulary lacks, in their order."""
-        return unknown_words(self.tokenizer, texts, input_ids)
+        """The words of texts that became [UNK], in their order.
+
+        Byte pairs know all words. A tokenizer in Python, which does not tell where its pieces are
+        from, names none.
+
+        Args:
+            texts: T texts.
+            input_ids: what :meth:`tokenize` made of them, (T, N).
+        """
+        unknown = self.tokenizer.unk_token_id
+        has_unknown = unknown not in (None, self.tokenizer.eos_token_id)  # CLIP's is the latter
+        if not (has_unknown and self.tokenizer.is_fast):
+            return []
+        words = []
+        for row in (input_ids == unknown).any(1).nonzero().flatten().tolist():
+            places = self.tokenizer(texts[row], return_offsets_mapping=True)['offset_mapping']
+            pieces = zip(input_ids[row].tolist(), places, strict=False)  # padded, or cut
+            words += [texts[row][start:end] for piece, (start, end) in pieces if piece == unknown]
+        return words
 
     # MMEngine compiles a whole step. A program for these texts fits no other batch.
     @torch.compiler.disable
