@@ -10,10 +10,9 @@ from xmodal.errors import ConfigError
 from xmodal.evaluation.classification import (
     EntailmentMetric,
     ReasoningMetric,
-    check_identifiers,
     consistency,
 )
-from xmodal.evaluation.task import TaskMetric
+from xmodal.evaluation.task import TaskMetric, check_identifiers
 
 
 def test_accuracy_is_computed_overall_and_for_each_class_that_occurs():

@@ -138,10 +138,13 @@ def test_accuracy_is_counted_by_split_at_an_iou_of_a_half():
 @pytest.mark.parametrize(
     'given, message',
     [
-        (predictions()[:2], r'2 missing, for instance sent_id 1$'),
-        ([*predictions(), {'sent_id': 5, 'box': [0, 0, 1, 1]}], '1 unknown, for.* sent_id 5'),
-        ([*predictions(), *predictions()[:1]], '1 duplicated, for instance sent_id 7'),
-        ([{'sent_id': 8, 'box': [0, 0, 1, 1]}], '4 missing.*1 unknown'),
+        (predictions()[:2], r'4 predictions expected: 2 are missing \(1, 9\)$'),
+        ([*predictions(), {'sent_id': 5, 'box': [0, 0, 1, 1]}], r'1 are unknown \(5\)$'),
+        ([*predictions(), *predictions()[:1]], r'1 are given twice \(7\)$'),
+        (
+            [{'sent_id': 8, 'box': [0, 0, 1, 1]}],
+            r'4 are missing \(1, 3, 7, …\); 1 are unknown \(8\)$',
+        ),
     ],
 )
 def test_missing_unknown_and_duplicated_predictions_are_named(given, message):

@@ -55,11 +55,10 @@ def test_maps_are_compared_on_the_patches_of_the_objects_of_a_word():
     ((index, on_object, on_others),) = named_tokens(['red', 'the'], objects, centres)
     assert index == 0 and not on_others.any() and on_object.nonzero().flatten().tolist() == [0, 1]
     anchors = torch.tensor([1.0, 1, 0, 0, 0, 0, 0, 0, 1])
-    maps = {'two groups': torch.stack([anchors, -anchors], -1), 'one': -torch.arange(9.0)}
-    aucs = map_aucs(maps, on_object)
+    two_groups = torch.stack([anchors, -anchors], -1)
     # The mean of the groups is 0 everywhere; 12 of 14 pairs are won or lost, 2 tied.
-    assert aucs['two groups'].tolist() == pytest.approx([0.5, 13 / 14, 1 / 14])
-    assert aucs['one'].tolist() == [1.0]
+    assert map_aucs(two_groups, on_object).tolist() == pytest.approx([0.5, 13 / 14, 1 / 14])
+    assert map_aucs(-torch.arange(9.0), on_object).tolist() == [1.0]
 
 
 def test_a_map_that_is_planted_in_the_box_of_an_expression_finds_it():
@@ -74,10 +73,9 @@ def test_a_map_that_is_planted_in_the_box_of_an_expression_finds_it():
     planted[1, 2:4] = 1
     assert row == 0
     assert on_others.nonzero().flatten().tolist() == [8 + 4, 2 * 8 + 4]
-    aucs = map_aucs({'found': planted.flatten(), 'avoided': -planted.flatten()}, on_object)
-    assert aucs['found'].tolist() == [1.0] and aucs['avoided'].tolist() == [0.0]
-    beside = planted.roll(1, 0).flatten()
-    assert map_aucs({'beside': beside}, on_object)['beside'].item() < 0.5
+    assert map_aucs(planted.flatten(), on_object).tolist() == [1.0]
+    assert map_aucs(-planted.flatten(), on_object).tolist() == [0.0]
+    assert map_aucs(planted.roll(1, 0).flatten(), on_object).item() < 0.5
 
 
 def test_tokens_belong_to_a_box_by_their_centre():

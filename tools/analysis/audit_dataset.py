@@ -34,12 +34,12 @@ from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from scipy import stats
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
 from xmodal.ablation.paired import LEVEL, paired_difference
+from xmodal.benchmark import make_table
 from xmodal.datasets.answers import answer_scores
 from xmodal.engine.command_line import Options
 from xmodal.engine.errors import ConfigError, run_or_explain
@@ -176,9 +176,8 @@ def main() -> None:
         read_texts(DATASETS.build(config[name].dataset), name)
         for name in ('train_dataloader', 'test_dataloader')
     )
-    table = Table(title=f'{len(test.words)} tests, {len(train.words)} training texts')
-    for heading in ('', 'tests', 'prior', 'bag of words', 'difference', 'verdict'):
-        table.add_column(heading, justify='right' if heading else 'left')
+    title = f'{len(test.words)} tests, {len(train.words)} training texts'
+    table = make_table(title, '', 'tests', 'prior', 'bag of words', 'difference', 'verdict')
     for found in audit(train, test):
         table.add_row(
             found.name,

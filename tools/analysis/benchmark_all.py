@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
+from xmodal.benchmark import make_parser
 from xmodal.benchmark.page import fill
-from xmodal.engine.command_line import ShowDefaults
 from xmodal.engine.errors import run_or_explain
 from xmodal.errors import ConfigError
 from xmodal.files import read_json, write_json
@@ -72,9 +72,7 @@ BENCHMARKS = {
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
-    )
+    parser = make_parser(__doc__)
     parser.add_argument('--peers', type=Path, help='folder with the checkouts')
     parser.add_argument('--images', type=Path, help='folder of photographs, for data')
     parser.add_argument(

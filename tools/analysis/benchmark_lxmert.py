@@ -28,6 +28,7 @@ from xmodal.benchmark import (
     Worker,
     add_compile,
     alternate,
+    call_alone,
     close_and_measure,
     default_device,
     lxmert_peer,
@@ -210,9 +211,7 @@ def main() -> None:
     """Measures and prints."""
     args = parse_args()
     read_config(args.config, 'model')  # before any process starts
-    worker = Worker(Step, args, SIDES[1])
-    difference = worker.call('difference')
-    worker.close()
+    difference = call_alone('difference', Step, args, SIDES[1])
     print(f'the sums of the losses differ by {difference:.1e}')
     if not difference <= TOLERANCE:
         raise ConfigError(f'the losses differ by more than {TOLERANCE}: not the same step')

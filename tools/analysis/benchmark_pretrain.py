@@ -30,6 +30,7 @@ from xmodal.benchmark import (
     add_compile,
     albef_peer,
     alternate,
+    call_alone,
     close_and_measure,
     compile_together,
     default_device,
@@ -226,9 +227,7 @@ def main() -> None:
     names = [PEER, OURS, *[OURS_BF16] * args.amp] if args.peer else args.positions
     difference = None
     if args.peer:
-        worker = Worker(Agreement, args)
-        difference = worker.call('difference')
-        worker.close()
+        difference = call_alone('difference', Agreement, args)
         print(f'losses and gradients differ by {difference:.1e} of the largest')
         if not difference <= TOLERANCE:  # also NaN
             raise ConfigError(f'the losses differ by more than {TOLERANCE}: not the same step')

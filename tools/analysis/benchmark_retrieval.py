@@ -21,7 +21,6 @@ and so must all metrics of ours with k = all and of the full scoring.
 
 import argparse
 import statistics
-import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -37,9 +36,9 @@ from xmodal.benchmark import (
     make_parser,
     make_table,
     median_ratio,
+    pretraining,
     ratios_by_round,
     seconds_of,
-    write_placeholder_vocabulary,
 )
 from xmodal.benchmark.albef_retrieval import PublicRetrieval
 from xmodal.benchmark.figures import Figures
@@ -51,7 +50,7 @@ from xmodal.engine.launch import read_config
 from xmodal.engine.loops import ITMReranker
 from xmodal.evaluation.retrieval import RECALLS, Gallery, retrieval_metrics
 from xmodal.evaluation.retrieval_results import DIRECTIONS
-from xmodal.registry import MODELS, register_all
+from xmodal.registry import register_all
 from xmodal.structures import PackedTexts, Tokens
 
 
@@ -77,13 +76,11 @@ def parse_args() -> argparse.Namespace:
 
 def build_model(args: argparse.Namespace) -> nn.Module:
     """Builds the model of the config with its initial weights and a placeholder vocabulary."""
-    config = read_config(args.config, 'model').model
+    config = read_config(args.config, 'model')
     if args.image_size:
-        config.backbone.image_encoder.image_size = args.image_size
-    config.update(queue_length=0, momentum=None)
-    with tempfile.TemporaryDirectory() as folder:
-        config.data_preprocessor.tokenizer.pretrained = write_placeholder_vocabulary(folder)
-        return MODELS.build(config).to(args.device).eval()
+        config.model.backbone.image_encoder.image_size = args.image_size
+    config.model.update(queue_length=0, momentum=None)
+    return pretraining.build_model(config, None).to(args.device).eval()
 
 
 class RetrievalBenchmark:

@@ -56,7 +56,7 @@ from xmodal.benchmark.sgraf_random import (
     SimilarityBenchmark,
     SimilarityStep,
 )
-from xmodal.benchmark.workers import Worker, memory_of
+from xmodal.benchmark.workers import Worker, call_alone
 from xmodal.converters.sgraf import rename
 from xmodal.engine.command_line import at_least
 from xmodal.engine.errors import run_or_explain
@@ -161,7 +161,7 @@ def measure_steps(
         worker.close()
     for name, values in seconds.items():
         ratios = ratios_by_round(seconds['peer'], values)
-        memory = memory_of(SimilarityStep, build, name) * 2**10
+        memory = call_alone('memory', SimilarityStep, build, name) * 2**10
         table.add_row(
             benchmark.reasoning,
             benchmark.pooling,
@@ -179,9 +179,7 @@ def measure_steps(
 
 def check_gradients(build: Callable[[], SimilarityBenchmark], pooling: str) -> None:
     """Compares the gradients of the regions with the peer's before anything is timed."""
-    worker = Worker(SimilarityAgreement, build)
-    error = worker.call('error')
-    worker.close()
+    error = call_alone('error', SimilarityAgreement, build)
     # The batch norm of a sketch has other statistics where it is called caption by caption.
     assert error < 1e-4 or pooling == 'T-EMDE', (
         f'gradients of the regions differ by {error:.0e} of their norm'

@@ -17,7 +17,8 @@ from rich.table import Table
 from xmodal.ablation.paired import paired_difference
 from xmodal.ablation.printing import mean_and_deviation, wide_console
 from xmodal.ablation.verdict import MARGIN, judge
-from xmodal.engine.command_line import ShowDefaults, not_negative
+from xmodal.benchmark import make_parser
+from xmodal.engine.command_line import not_negative
 from xmodal.engine.errors import run_or_explain
 from xmodal.errors import ConfigError, no_key
 from xmodal.evaluation.queries import DETAILS, Queries, figure, queries_file, read_queries
@@ -27,9 +28,7 @@ HEADINGS = ('', 'model', 'reference', 'difference', '95 % interval', 'verdict')
 
 def parse_args() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], formatter_class=ShowDefaults
-    )
+    parser = make_parser(__doc__)
     parser.add_argument(
         'metrics', type=Path, nargs='+', help='FILE.json of tools/test.py --metrics, one a seed'
     )

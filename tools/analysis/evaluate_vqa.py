@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
+from xmodal.benchmark import make_table
 from xmodal.engine.errors import run_or_explain
 from xmodal.evaluation.vqa import HumanAnswers, score_submission
 from xmodal.fields import as_objects, read_object
@@ -94,10 +94,7 @@ def main() -> None:
     if args.prior:
         training = read_annotations(args.prior)
         columns['question-only'] = score(prior_answers(training, questions), questions)
-    table = Table(title=f'{len(questions)} questions of {args.annotations.name}, %')
-    table.add_column('')
-    for heading in columns:
-        table.add_column(heading, justify='right')
+    table = make_table(f'{len(questions)} questions of {args.annotations.name}, %', '', *columns)
     for name in columns['accuracy']:
         table.add_row(name, *(f'{scores[name]:.2f}' for scores in columns.values()))
     Console(width=100).print(table)

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from tqdm import trange
 
 from xmodal.ablation.paired import LEVEL, paired_difference, require_same_queries
 from xmodal.ablation.simulation import mixed_rows, split_rows
 from xmodal.ablation.spending import look_levels
 from xmodal.ablation.verdict import MARGIN, Verdict, judge
+from xmodal.benchmark import make_table
 from xmodal.engine.command_line import at_least, not_negative
 from xmodal.engine.errors import run_or_explain
 from xmodal.errors import ConfigError
@@ -86,10 +86,10 @@ def main() -> None:
     results = [read_queries(file) for file in sorted(args.files)]  # shells differ
     require_same_queries(results, args.metrics)
     random = np.random.default_rng(0)
-    table = Table(title=f'{args.tables} tables, true difference {args.shift:g}')
     words = ('better', 'worse', 'equivalent', 'undecided')
-    for heading in ('seeds', *words, 'mean seeds used', 'median detectable'):
-        table.add_column(heading, justify='right')
+    title = f'{args.tables} tables, true difference {args.shift:g}'
+    headings = ('seeds', *words, 'mean seeds used', 'median detectable')
+    table = make_table(title, *headings, num_text_columns=0)
     for seeds in args.seeds:
         found = [
             simulated_verdict(results, args, seeds, random)

@@ -12,7 +12,6 @@ from xmodal import functional as F
 from xmodal.errors import ConfigError
 from xmodal.evaluation.first_captions import EncodedCaptions
 from xmodal.evaluation.location import (
-    NamedBox,
     map_aucs,
     read_objects,
     token_centres,
@@ -87,11 +86,11 @@ def measure_location(
     aucs, among, shares = [], [], []
     delta = getattr(find_position(model), 'delta', None)
     for maps, on_object, on_others in _targets(model, captions, objects):
-        aucs.append(map_aucs(maps, on_object))
+        aucs.append({name: map_aucs(values, on_object) for name, values in maps.items()})
         on_one = on_object ^ on_others  # tokens on both are left out
         if (on_object & on_one).any() and (on_others & on_one).any():
-            shown = {name: values[on_one] for name, values in maps.items()}
-            among.append(map_aucs(shown, on_object[on_one]))
+            on_own = on_object[on_one]
+            among.append({name: map_aucs(x[on_one], on_own) for name, x in maps.items()})
         if instances and delta is not None and SIMILARITY in maps:
             anchors = F.anchor_mask(maps[SIMILARITY], delta).float()
             shares.append(torch.stack([anchors[on_object].mean(), anchors[~on_object].mean()]))
@@ -119,42 +118,22 @@ def _means(aucs: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 def _targets(
     model: nn.Module, captions: Iterable[EncodedCaptions], objects: dict | None
 ) -> Iterator[Target]:
-    """The targets of some samples, batch by batch."""
-    for encoded in captions:
+    """The targets of some samples, batch by batch: words, or without objects expressions."""
+    for batch, samples, image, text in captions:
         if objects is not None:
-            yield from _words(model, encoded, objects)
+            maps = word_maps(model, image, text)
+            found = words_on_objects(model, batch, image, objects)
         else:
-            yield from _expressions(model, encoded)
-
-
-def _words(
-    model: nn.Module, encoded: EncodedCaptions, objects: dict[int, list[NamedBox]]
-) -> Iterator[Target]:
-    batch, _, image, text = encoded
-    maps = _on_cpu(word_maps(model, image, text))
-    found = words_on_objects(model, batch, image, objects)
-    for row, index, on_object, on_others in found:
-        # Without the padding of regions.
-        shown = {name: x[row, : len(on_object), index] for name, x in maps.items()}
-        yield Target(shown | _blind_map(encoded, row), on_object, on_others)
-
-
-def _expressions(model: nn.Module, encoded: EncodedCaptions) -> Iterator[Target]:
-    batch, samples, image, text = encoded
-    maps = _on_cpu(text_maps(model, image, text))
-    for row, on_object, on_others in tokens_on_referents(batch, image, samples):
-        shown = {name: x[row, : len(on_object)] for name, x in maps.items()}
-        yield Target(shown | _blind_map(encoded, row), on_object, on_others)
-
-
-def _blind_map(encoded: EncodedCaptions, row: int) -> dict[str, Tensor]:
-    """What is found without looking: objects are in the middle more often than at the border."""
-    centres = token_centres(encoded.batch, encoded.image, row)
-    return {MIDDLE: -(centres - 0.5).norm(dim=1)}
-
-
-def _on_cpu(maps: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: values.float().cpu() for name, values in maps.items()}
+            maps = text_maps(model, image, text)
+            referents = tokens_on_referents(batch, image, samples)
+            found = ((row, ..., *masks) for row, *masks in referents)  # maps without words
+        maps = {name: values.float().cpu() for name, values in maps.items()}
+        for row, word, on_object, on_others in found:
+            # Without the padding of regions.
+            shown = {name: x[row, : len(on_object), word] for name, x in maps.items()}
+            # Objects are in the middle more often than at the border.
+            shown[MIDDLE] = -(token_centres(batch, image, row) - 0.5).norm(dim=1)
+            yield Target(shown, on_object, on_others)
 
 
 def _nothing_found(instances: Sequence[Path]) -> str:

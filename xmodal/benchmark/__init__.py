@@ -29,9 +29,9 @@ from xmodal.benchmark.timing import (
 from xmodal.benchmark.workers import (
     TrainingStep,
     Worker,
+    call_alone,
     close_and_measure,
     compile_together,
-    memory_of,
 )
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     'add_compile',
     'add_device',
     'alternate',
+    'call_alone',
     'close_and_measure',
     'compile_together',
     'cpu_seconds_of',
@@ -50,7 +51,6 @@ __all__ = [
     'make_table',
     'matmul_rate',
     'median_ratio',
-    'memory_of',
     'peak_memory_of',
     'proportional_memory',
     'ratios_by_round',

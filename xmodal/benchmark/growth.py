@@ -11,7 +11,7 @@ from rich.table import Table
 from xmodal.benchmark.figures import Figures
 from xmodal.benchmark.script import make_table
 from xmodal.benchmark.timing import alternate
-from xmodal.benchmark.workers import Worker, memory_of
+from xmodal.benchmark.workers import Worker, call_alone
 
 
 class Growth(NamedTuple):
@@ -74,9 +74,9 @@ def measure_growth(
             seconds = alternate(timers, repeats, warm_up=1, desc=f'{what} {value}')
             measured = what, value, base[what], seconds['own'], seconds['base']
             worker.close()
-            rounds.append((*measured, memory_of(build, {**base, what: value})))
+            rounds.append((*measured, call_alone('memory', build, {**base, what: value})))
     first.close()
-    of_base = memory_of(build, base)
+    of_base = call_alone('memory', build, base)
     return [Growth(*row, of_base) for row in rounds]
 
 

@@ -80,8 +80,7 @@ def gradient_bytes(parameters: int, processes: int) -> float:
 
 def gathered_bytes(training: Training, processes: int) -> float:
     """That a process receives: the embeddings and identities of the pairs of all others."""
-    of_pair = EMBEDDINGS * training.width * FLOAT + IDS * INT
-    return float((processes - 1) * training.batch * of_pair)
+    return float(queue_bytes(training, (processes - 1) * training.batch))
 
 
 def queue_bytes(training: Training, length: int) -> int:

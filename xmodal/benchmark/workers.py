@@ -36,7 +36,7 @@ class TrainingStep(ABC):
         """Takes two steps; returns the GiB that one needs beyond what rests between them.
 
         Weights, teacher and the optimizer's moments rest. On a CPU call it before any other step
-        (:func:`memory_of`): gaps that these leave between tensors would count, and later steps are
+        (:func:`call_alone`): gaps that these leave between tensors would count, and later steps are
         slower.
         """
         if not torch.cuda.is_available():
@@ -108,21 +108,22 @@ class Worker:
         self._process.join()
 
 
-def memory_of(build: Callable, *args: object) -> float:
-    """The GiB that a step needs, measured in a process that takes no other.
+def call_alone(method: str, build: Callable, *args: object) -> float:
+    """The result of a method of an object in a process of its own, which calls no other.
 
     Args:
-        build: makes the :class:`TrainingStep`.
+        method: its name.
+        build: makes the object.
         args: of ``build``.
     """
     worker = Worker(build, *args)
-    memory = worker.call('memory')
+    result = worker.call(method)
     worker.close()
-    return memory
+    return result
 
 
 def close_and_measure(worker: Worker, build: Callable, *args: object) -> float:
-    """Ends a worker; returns what :func:`memory_of` does.
+    """Ends a worker; returns the GiB that its step needs, on a CPU by :func:`call_alone`.
 
     A GPU's allocator tells tensors from gaps, so that the worker itself can measure there.
 
@@ -133,7 +134,7 @@ def close_and_measure(worker: Worker, build: Callable, *args: object) -> float:
     """
     memory = worker.call('memory') if torch.cuda.is_available() else None
     worker.close()
-    return memory_of(build, *args) if memory is None else memory
+    return call_alone('memory', build, *args) if memory is None else memory
 
 
 def compile_together(workers: Collection[Worker]) -> None:

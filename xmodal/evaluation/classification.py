@@ -4,7 +4,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from xmodal.datasets.entailment import ENTAILMENT_CLASSES
-from xmodal.evaluation.task import TaskMetric, details, in_percent, percentage, where
+from xmodal.evaluation.task import (
+    TaskMetric,
+    check_identifiers,
+    details,
+    in_percent,
+    percentage,
+    where,
+)
 from xmodal.registry import METRICS
 
 
@@ -26,25 +33,6 @@ def consistency(
     for identifier, label in labels.items():
         correct[groups[identifier]] &= predicted[identifier] == label
     return percentage(list(correct.values()))
-
-
-def check_identifiers(predicted: Mapping[str, object], expected: Mapping[str, object]) -> None:
-    """Compares the keys of the predictions with the keys of the annotations.
-
-    Raises:
-        ValueError: names some of the missing or unknown keys.
-    """
-    problems = {
-        'missing': sorted(expected.keys() - predicted.keys()),
-        'unknown': sorted(predicted.keys() - expected.keys()),
-    }
-    messages = [
-        f'{len(names)} are {kind} ({", ".join(names[:3])}{", …" if len(names) > 3 else ""})'
-        for kind, names in problems.items()
-        if names
-    ]
-    if messages:
-        raise ValueError(f'{len(expected)} predictions expected: {"; ".join(messages)}')
 
 
 def probability_of_label(sample: dict) -> dict[str, float]:

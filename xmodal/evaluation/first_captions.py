@@ -1,6 +1,6 @@
 """Images of a test set, each with its first caption, encoded batch by batch."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -50,19 +50,11 @@ def encode_first_captions(
     """
     parts = torch.tensor(rows).tensor_split(-(-len(rows) // BATCH))
     for part in tqdm(parts, title, disable=title is None):
-        batch, samples = first_captions(model, dataset, part.tolist(), collate)
+        items = [dataset[row] for row in part.tolist()]
+        for sample in (item['data_samples'] for item in items):
+            sample.text = [sample.text] if isinstance(sample.text, str) else sample.text[:1]
+        prepared = model.data_preprocessor(collate(items), False)
+        batch, samples = prepared['inputs'], prepared['data_samples']
         image = model.encode_image(batch.images).tokens
         text = model.encode_text(batch.input_ids, batch.attention_mask).tokens
         yield EncodedCaptions(batch, samples, image, text)
-
-
-def first_captions(
-    model: nn.Module, dataset: Dataset, rows: Iterable[int], collate: Callable
-) -> tuple[ImageTextBatch, list[DataSample]]:
-    """Images of a test set, each with the first of its captions alone."""
-    samples = [dataset[row] for row in rows]
-    for sample in samples:
-        texts = sample['data_samples']
-        texts.text = [texts.text] if isinstance(texts.text, str) else texts.text[:1]
-    prepared = model.data_preprocessor(collate(samples), False)
-    return prepared['inputs'], prepared['data_samples']

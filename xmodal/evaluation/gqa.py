@@ -7,9 +7,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from xmodal.datasets.gqa import gqa_answer_type
-from xmodal.evaluation.classification import check_identifiers
 from xmodal.evaluation.gqa_grounding import SceneGraphs
-from xmodal.evaluation.task import TaskMetric, details, in_percent, where
+from xmodal.evaluation.task import TaskMetric, check_identifiers, details, in_percent, where
 from xmodal.evaluation.vqa import probability_of_answer
 from xmodal.fields import read_object
 from xmodal.files import reads
@@ -82,7 +81,7 @@ def gqa_scores(
         for metric in _metrics_of(question):
             hits[metric].append(correct[name])
     if choices is not None:
-        check_identifiers(dict.fromkeys(choices.keys() & balanced.keys()), balanced)
+        check_identifiers(choices.keys() & balanced.keys(), balanced)
         for name, question in balanced.items():
             for metric, key in (('validity', 'valid'), ('plausibility', 'plausible')):
                 allowed = choices[name][key]

@@ -7,7 +7,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from xmodal.evaluation.task import TaskMetric, in_percent, means, percentage, where
+from xmodal.evaluation.task import (
+    TaskMetric,
+    check_identifiers,
+    in_percent,
+    means,
+    percentage,
+    where,
+)
 from xmodal.registry import METRICS
 
 IOU_THRESHOLD = 0.5
@@ -96,35 +103,6 @@ def pointing_hit(heat: Tensor, box: Tensor) -> bool:
     return bool(inside.all())
 
 
-def match_predictions(
-    predictions: Iterable[dict], references: Sequence[dict]
-) -> list[tuple[dict, dict]]:
-    """Pairs predictions with references by ``sent_id``.
-
-    Raises:
-        ValueError: names ids that are missing, unknown or duplicated.
-    """
-    known = {reference['sent_id'] for reference in references}
-    by_id: dict[int, dict] = {}
-    duplicated, unknown = [], []
-    for prediction in predictions:
-        sent_id = prediction['sent_id']
-        if sent_id in by_id:
-            duplicated.append(sent_id)
-        elif sent_id not in known:
-            unknown.append(sent_id)
-        by_id[sent_id] = prediction
-    missing = sorted(known - by_id.keys())
-    wrong = {'missing': missing, 'unknown': unknown, 'duplicated': duplicated}
-    if problems := [
-        f'{len(ids)} {kind}, for instance sent_id {ids[0]}' for kind, ids in wrong.items() if ids
-    ]:
-        raise ValueError(
-            f'the predictions do not fit the {len(known)} expressions: {"; ".join(problems)}'
-        )
-    return [(by_id[reference['sent_id']], reference) for reference in references]
-
-
 def grounding_metrics(predictions: Iterable[dict], references: Sequence[dict]) -> dict[str, float]:
     """Accuracy of the predicted boxes, in percent, for each split.
 
@@ -136,11 +114,16 @@ def grounding_metrics(predictions: Iterable[dict], references: Sequence[dict]) -
         ``SPLIT/accuracy``: the share of boxes with an IoU of at least 0.5.
 
     Raises:
-        ValueError: see :func:`match_predictions`.
+        ValueError: when expressions have no prediction, or two, or predictions no expression.
     """
-    hits: dict[str, list[bool]] = defaultdict(list)
-    for prediction, reference in match_predictions(predictions, references):
-        iou = box_iou(box_tensor([prediction['box']]), box_tensor(reference['box']))
+    pairs = [(prediction['sent_id'], prediction['box']) for prediction in predictions]
+    check_identifiers(
+        [sent_id for sent_id, _ in pairs], [reference['sent_id'] for reference in references]
+    )
+    boxes, hits = dict(pairs), defaultdict(list)
+    for reference in references:
+        predicted = box_tensor([boxes[reference['sent_id']]])
+        iou = box_iou(predicted, box_tensor(reference['box']))
         hits[reference['split']].append(iou.item() >= IOU_THRESHOLD)
     return {f'{split}/accuracy': percentage(values) for split, values in hits.items()}
 

@@ -45,23 +45,19 @@ def location_auc(scores: Tensor, on_object: Tensor) -> Tensor:
     return ((on > beside).float() + 0.5 * (on == beside).float()).mean((0, 1))
 
 
-def map_aucs(maps: dict[str, Tensor], on_object: Tensor) -> dict[str, Tensor]:
-    """The AUCs of several maps, each by :func:`location_auc`.
+def map_aucs(scores: Tensor, on_object: Tensor) -> Tensor:
+    """The AUC of a map, and those of its groups if it has some, by :func:`location_auc`.
 
     Args:
-        maps: by name, (M,), or (M, G) for one of each group; higher is nearer.
+        scores: (M,), or (M, G) for groups; higher is nearer.
         on_object: (M,) bool.
 
     Returns:
-        By name, (1,); of groups (1 + G,): that of the mean of the groups, then that of each.
+        (1,); of groups (1 + G,): that of the mean of the groups, then that of each.
     """
-    aucs = {}
-    for name, scores in maps.items():
-        columns = scores[:, None]
-        if scores.ndim == 2:
-            columns = torch.cat([scores.mean(1, keepdim=True), scores], 1)
-        aucs[name] = location_auc(columns, on_object)
-    return aucs
+    if scores.ndim == 1:
+        return location_auc(scores[:, None], on_object)
+    return location_auc(torch.cat([scores.mean(1, keepdim=True), scores], 1), on_object)
 
 
 def tokens_in_boxes(boxes: list[list[float]], centres: Tensor) -> Tensor:

@@ -56,9 +56,6 @@ class SkillMetric(MinimalPairMetric):
         ceilings: highest accuracy of a skill, in percent, where it is not 100.
         min_count: skills with fewer samples are left out (25 for ARO's attributes).
         **others: see :class:`TaskMetric`.
-
-    Raises:
-        ValueError: for a ceiling that chance reaches, when it is scored.
     """
 
     def __init__(
@@ -74,7 +71,11 @@ class SkillMetric(MinimalPairMetric):
         return named | {'chance/mean': fmean(chances.values())}
 
     def query_columns(self, records: list[dict]) -> dict[str, list[float]]:
-        """Whether the true text is chosen, over the samples of each skill, and its margin."""
+        """Whether the true text is chosen, over the samples of each skill, and its margin.
+
+        Raises:
+            ValueError: for a ceiling that chance reaches.
+        """
         skills = [record['skill'] for record in records]
         chances = self._chances(records)
         counts = {skill: skills.count(skill) for skill in chances}

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
@@ -191,6 +192,28 @@ class TaskMetric(BaseMetric):
 
     def _column(self, name: str) -> str:
         return f"the column '{name}' of {type(self).__name__}.query_columns"
+
+
+def check_identifiers(predicted: Iterable, expected: Iterable) -> None:
+    """Compares the identifiers of predictions with those of the annotations.
+
+    Raises:
+        ValueError: names some of those that are missing, unknown or given twice.
+    """
+    counts, expected = Counter(iter(predicted)), set(expected)  # of a mapping its keys
+    problems = {
+        'missing': expected - counts.keys(),
+        'unknown': counts.keys() - expected,
+        'given twice': {name for name, count in counts.items() if count > 1},
+    }
+    messages = [
+        f'{len(names)} are {kind} ({", ".join(map(str, sorted(names)[:3]))}'
+        f'{", …" if len(names) > 3 else ""})'
+        for kind, names in problems.items()
+        if names
+    ]
+    if messages:
+        raise ValueError(f'{len(expected)} predictions expected: {"; ".join(messages)}')
 
 
 def percentage(hits: Sequence[float]) -> float:

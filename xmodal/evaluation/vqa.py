@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from xmodal.datasets.answers import normalize_answer
-from xmodal.evaluation.task import TaskMetric, details, in_percent, where
+from xmodal.evaluation.task import TaskMetric, check_identifiers, details, in_percent, where
 from xmodal.registry import METRICS
 
 
@@ -54,21 +54,9 @@ def score_submission(
     Raises:
         ValueError: when a question is answered twice, is not answered, or is unknown.
     """
-    answers: dict[int, str] = {}
-    for item in submission:
-        if item['question_id'] in answers:
-            raise ValueError(f'question_id {item["question_id"]} is answered twice')
-        answers[item['question_id']] = item['answer']
-    if unknown := sorted(answers.keys() - references.keys()):
-        raise ValueError(
-            f'{len(unknown)} answers are to unknown questions, for instance question_id '
-            f'{unknown[0]}: do the answers belong to these annotations?'
-        )
-    if missing := sorted(references.keys() - answers.keys()):
-        raise ValueError(
-            f'{len(missing)} of {len(references)} questions are not answered, for instance '
-            f'question_id {missing[0]}'
-        )
+    pairs = [(item['question_id'], item['answer']) for item in submission]
+    check_identifiers([question_id for question_id, _ in pairs], references)
+    answers = dict(pairs)
     groups: dict[str, list[float]] = {}
     for question_id, (human_answers, group) in references.items():
         accuracy = vqa_accuracy(answers[question_id], human_answers)

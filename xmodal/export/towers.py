@@ -8,8 +8,6 @@ from torch.export import Dim, ExportedProgram
 
 from xmodal.structures import Tokens
 
-BATCH = 'batch'
-
 
 class ImageTower(nn.Module):
     """Pixels to tokens and an embedding.
@@ -104,8 +102,9 @@ def parts_of(model: nn.Module) -> dict[str, Part]:
     """
     preprocessor = model.data_preprocessor
     encoder = getattr(getattr(model, 'backbone', model), 'image_encoder', None)
-    size = getattr(encoder, 'image_size', None) if _has_towers(model) else None
-    if size is None:
+    size = getattr(encoder, 'image_size', None)
+    has_towers = hasattr(model, 'encode_image') and hasattr(preprocessor, 'normalize')
+    if size is None or not has_towers:
         raise ValueError(
             f'{type(model).__name__} with the image encoder {type(encoder).__name__} cannot be '
             'exported: expected a model with encode_image and encode_text that reads pixels, such '
@@ -115,40 +114,30 @@ def parts_of(model: nn.Module) -> dict[str, Part]:
     images = torch.zeros(2, 3, *size, dtype=torch.uint8)
     input_ids, mask = preprocessor.tokenize(['a', 'a a a'])
     mask = mask.long()
-    rows, words = Dim(BATCH), Dim('words', min=3, max=preprocessor.max_length)
+    rows = {0: Dim('batch')}
+    words = {**rows, 1: Dim('words', min=3, max=preprocessor.max_length)}
     parts = {
         'image': Part(
             ImageTower(model),
             {'images': images},
-            {'images': {0: rows}},
+            {'images': rows},
             ['image_tokens', 'image_embedding'],
         ),
         'text': Part(
             TextTower(model),
             {'input_ids': input_ids, 'attention_mask': mask},
-            {'input_ids': {0: rows, 1: words}, 'attention_mask': {0: rows, 1: words}},
+            {'input_ids': words, 'attention_mask': words},
             ['text_tokens', 'text_embedding'],
         ),
     }
-    if getattr(model, 'matching_head', None) is not None:
+    if model.matching_head is not None:
         image = model.encode_image(preprocessor.normalize(images)).tokens
         text = model.encode_text(input_ids, mask.bool()).tokens
+        tokens = {'image_tokens': image.embeddings, 'text_tokens': text.embeddings}
         parts['matcher'] = Part(
             Matcher(model, image.grid_size),
-            {
-                'image_tokens': image.embeddings,
-                'text_tokens': text.embeddings,
-                'attention_mask': mask,
-            },
-            {
-                'image_tokens': {0: rows},
-                'text_tokens': {0: rows, 1: words},
-                'attention_mask': {0: rows, 1: words},
-            },
+            {**tokens, 'attention_mask': mask},
+            {'image_tokens': rows, 'text_tokens': words, 'attention_mask': words},
             ['logits'],
         )
     return parts
-
-
-def _has_towers(model: nn.Module) -> bool:
-    return hasattr(model, 'encode_image') and hasattr(model.data_preprocessor, 'normalize')

@@ -37,24 +37,20 @@ def print_hits(hits: list[Hit], title: str) -> None:
     if not hits:
         print('nothing found')
         return
+    images = [hit.image for hit in hits]
     columns = {
         '': [str(rank) for rank in range(1, len(hits) + 1)],
         'cosine': [f'{hit.score:.3f}' for hit in hits],
         're-ranked': ['' if hit.reranked is None else f'{hit.reranked:.3f}' for hit in hits],
-        'size': [_size(hit.image) for hit in hits],
-        'taken': [hit.image.taken or '' for hit in hits],
-        'image': [hit.image.path for hit in hits],
+        'size': [f'{i.width} × {i.height}' if i.width else '' for i in images],  # not of regions
+        'taken': [image.taken or '' for image in images],
+        'image': [image.path for image in images],
     }
     filled = {heading: cells for heading, cells in columns.items() if any(cells)}
     table = Table(*filled, title=escape(title))
     for cells in zip(*filled.values(), strict=True):
         table.add_row(*map(escape, cells))
     print_unwrapped(table)
-
-
-def _size(image: IndexedImage) -> str:
-    """Width and height; '' for regions, which have none."""
-    return f'{image.width} × {image.height}' if image.width else ''
 
 
 def print_unwrapped(table: Table) -> None:

@@ -2,10 +2,10 @@
 
 import lazy_loader
 
-from xmodal.visualization.anchors import WordAnchors, anchor_maps
+from xmodal.visualization.anchors import WordAnchors
 from xmodal.visualization.grad_cam import grad_cam
 
 # Imported when it is used: it needs matplotlib, and a grounding needs heat maps alone.
 __getattr__, *_ = lazy_loader.attach(__name__, submod_attrs={'anchor_panels': ['draw_anchors']})
 
-__all__ = ['WordAnchors', 'anchor_maps', 'draw_anchors', 'grad_cam']
+__all__ = ['WordAnchors', 'draw_anchors', 'grad_cam']

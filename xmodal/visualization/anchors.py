@@ -36,32 +36,6 @@ class WordAnchors(NamedTuple):
 
 
 @torch.no_grad()
-def anchor_maps(model: nn.Module, image: Tokens, text: Tokens) -> tuple[Tensor, Tensor] | None:
-    """Returns the anchor patches of each word, and how close every patch is to it.
-
-    Args:
-        model: in eval mode.
-        image: patches (B, 1 + M, D), or regions with boxes (B, R, D); see :func:`patch_maps`.
-        text: (B, 1 + N, D).
-
-    Returns:
-        Anchors (Eq. 5), bool (B, 1 + N, h, w, G), and closeness 1 / P, (B, 1 + N, h, w, G), with P
-        of Eq. 7 and 0 where no anchor reaches the patch. None for a model without ACE-RPE.
-    """
-    position = find_position(model)
-    if not isinstance(position, AnchorRelativePosition):
-        return None
-    relation = position.relate(image, text)
-    if relation.similarity is None:
-        return None
-
-    def maps(x: Tensor) -> Tensor:
-        return patch_maps(x.permute(0, 2, 3, 1), image).movedim(2, -1)
-
-    anchors = F.anchor_mask(relation.similarity, position.delta)
-    return maps(anchors), maps(1 / relation.distance.clamp(min=1))
-
-
 def word_anchors(
     model: nn.Module, image: Tokens, text: Tokens, words: Sequence[str]
 ) -> list[WordAnchors]:
@@ -69,14 +43,19 @@ def word_anchors(
 
     Args:
         model: in eval mode.
-        image: patches (1, 1 + M, D), or regions with boxes (1, R, D).
+        image: patches (1, 1 + M, D), or regions with boxes (1, R, D); see :func:`patch_maps`.
         text: (1, 1 + N, D).
         words: the 1 + N words, or word pieces.
     """
-    maps = anchor_maps(model, image, text)
-    if maps is None:
+    position = find_position(model)
+    if not isinstance(position, AnchorRelativePosition):
         return []
-    return [WordAnchors(word, of_word) for word, of_word in zip(words, maps[0][0], strict=True)]
+    similarity = position.relate(image, text).similarity
+    if similarity is None:
+        return []
+    anchors = F.anchor_mask(similarity, position.delta)
+    maps = patch_maps(anchors.permute(0, 2, 3, 1), image)[0].movedim(1, -1)  # (1 + N, h, w, G)
+    return [WordAnchors(word, of_word) for word, of_word in zip(words, maps, strict=True)]
 
 
 def similarity_map(model: nn.Module, image: Tokens, text: Tokens) -> Tensor:

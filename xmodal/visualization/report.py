@@ -73,7 +73,7 @@ def write_report(
     Raises:
         ValueError: if the model has no such layer, or a layer is given and there is no Grad-CAM.
     """
-    layer_name = _name_layer(model, encode, layer)
+    shown_layer = _name_layer(model, encode, layer)
     curves = select_curves(read_scalars(work_dir))
     num_images = len(rankings['images'])
     queries = select_queries(num_images)
@@ -88,7 +88,12 @@ def write_report(
         ]
     stages = metric_stages(rankings['metrics'])
     folds = rankings.get('folds', {}).get(stages[-1].prefix.rstrip('/'), 1)
-    page = _template().render(
+    shares = attainable_shares(skills or {})
+    scales = work_dir / 'token_type_scale.json'  # of LayerScaleStatsHook, if the run has it
+    records = json.loads(scales.read_text()) if scales.is_file() else []
+    loader = jinja2.PackageLoader('xmodal.visualization', package_path='')
+    template = jinja2.Environment(loader=loader, autoescape=True).get_template('report.html.jinja')
+    page = template.render(
         title=work_dir.name,
         metrics=rankings['metrics'],
         stages=stages,
@@ -96,8 +101,8 @@ def write_report(
         chance=chance_recall(rankings, folds),
         num_images=num_images,
         num_texts=len(rankings['texts']),
-        skills=attainable_shares(skills or {}),
-        radar=_draw_radar(skills or {}),
+        skills=shares,
+        radar=to_svg(draw_radar(shares)) if shares else '',
         curves=[to_svg(draw_curves({name: points}, 1)) for name, points in curves.items()],
         text_to_image=[text_to_image_example(rankings, image, has_files) for image in queries],
         image_to_text=[image_to_text_example(rankings, image, has_files) for image in queries],
@@ -105,9 +110,9 @@ def write_report(
         found=to_svg(draw_aucs(aucs)) if aucs else '',
         deletion=to_svg(draw_deletion(deletion)) if deletion else '',
         heat_maps=heat_maps,
-        layer=layer_name,
+        layer=shown_layer,
         sketches=_draw_sketches(model, rankings['texts']),
-        scales=_draw_scales(work_dir / 'token_type_scale.json'),
+        scales=[to_svg(figure) for figure in draw_scales(records)],
         config=config.pretty_text,
         epochs=epochs,
         max_epochs=config.train_cfg.max_epochs,
@@ -173,22 +178,6 @@ def attainable_shares(metrics: dict[str, float]) -> dict[str, dict[str, float]]:
         if separator and skill != 'mean':
             shares.setdefault(way, {})[skill] = value
     return shares
-
-
-def _draw_radar(metrics: dict[str, float]) -> str:
-    shares = attainable_shares(metrics)
-    return to_svg(draw_radar(shares)) if shares else ''
-
-
-def _template() -> jinja2.Template:
-    loader = jinja2.PackageLoader('xmodal.visualization', package_path='')
-    return jinja2.Environment(loader=loader, autoescape=True).get_template('report.html.jinja')
-
-
-def _draw_scales(file: Path) -> list[str]:
-    """Draws the statistics of LayerScaleStatsHook, if the run has it."""
-    records = json.loads(file.read_text()) if file.is_file() else []
-    return [to_svg(figure) for figure in draw_scales(records)]
 
 
 def _draw_sketches(model: nn.Module, texts: list[str]) -> list[str]:

@@ -83,12 +83,9 @@ def _results(entry: ModelEntry) -> dict[str, str]:
 
 def _result(result: dict) -> str:
     data = result['Dataset'].removeprefix(_EMBEDDED).removeprefix(', ')
-    return _metrics(result) + (f' ({data})' if data else '')
-
-
-def _metrics(result: dict) -> str:
     deviations = result.get('Standard Deviation', {})
-    return ', '.join(
+    metrics = ', '.join(
         f'{name} {value}' + (f' ± {deviations[name]}' if name in deviations else '')
         for name, value in result['Metrics'].items()
     )
+    return metrics + (f' ({data})' if data else '')

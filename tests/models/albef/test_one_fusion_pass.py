@@ -141,5 +141,5 @@ def test_requests_of_different_lengths_and_images_get_what_they_get_alone(
         ]
         torch.testing.assert_close(fused.text_tokens, torch.stack(words), atol=1e-5, rtol=1e-4)
         image, text = request.pairs.unbind(1)
-        relation = backbone.relate(request.image.select(image), request.text.select(text))
+        relation = backbone.position.relate(request.image.select(image), request.text.select(text))
         torch.testing.assert_close(fused.relation, relation, atol=1e-5, rtol=1e-4)

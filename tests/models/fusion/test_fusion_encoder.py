@@ -393,7 +393,7 @@ def factors(*shape, width=WIDTH):
         ),
         (
             dict(bias=torch.zeros(2, 2, 3, 3)),
-            r'Wrong.self_bias returned the shape \(2, 2, 3, 3\), expected \(2 or 1, 2, 10, 10\)',
+            r'Wrong.self_bias has the shape \(2, 2, 3, 3\), expected \(2 or 1, 2 or 1, 10, 10\)',
         ),
         (dict(relation=torch.zeros(2)), 'Wrong.relate returned Tensor, expected a Relation'),
         (dict(terms=None), r"Wrong.cross_terms\('text'\) returned NoneType, expected CrossTerms"),

@@ -15,7 +15,6 @@ from transformers import (
 from tools.model_converters import lxmert
 from xmodal import converters
 from xmodal.models.heads.mlm import MaskedText
-from xmodal.models.heads.objects import MaskedRegions
 from xmodal.registry import MODELS
 
 WIDTH, FEATURES, OBJECTS, ATTRIBUTES, ANSWERS = 32, 12, 9, 4, 5
@@ -104,7 +103,7 @@ def freeze(monkeypatch, model, batch):
     heads = model.heads
     monkeypatch.setattr(heads['mlm'], 'mask_words', lambda *_: MaskedText(masked_ids, target_words))
     monkeypatch.setattr(
-        heads['objects'], 'mask_regions', lambda _: MaskedRegions(masked_regions, target_regions)
+        heads['objects'], 'mask_regions', lambda _: (masked_regions, target_regions)
     )
     monkeypatch.setattr(heads['matching'], 'sample_texts', lambda _: (torch.arange(4), matched))
     monkeypatch.setattr(heads['answers'], 'sample_labels', lambda *_: answers)

@@ -23,13 +23,15 @@ def test_scores_are_those_of_the_literal_loop(build, reasoning, pooling, images,
 
 
 @torch.no_grad()
-@pytest.mark.parametrize('tile', [(1, 1), (3, 7), (2, 80), (100, 1000)])
-def test_scores_do_not_depend_on_the_tiles(build, reasoning, images, captions, tile):
+@pytest.mark.parametrize(('pairs', 'words'), [(1, 1), (21, 7), (160, 80), (10**6, 1000)])
+def test_scores_do_not_depend_on_the_tiles(
+    build, reasoning, images, captions, pairs, words, monkeypatch
+):
+    monkeypatch.setattr(all_pairs, 'pair_budget', lambda *_: pairs)
+    monkeypatch.setattr(all_pairs, 'words_at_once', lambda _: words)
     module = build(reasoning)
     expected = literal_logits(module, images, captions)
-    actual = score_all_pairs(
-        module, Tokens(torch.stack(images)), PackedTexts.from_list(captions), tile=tile
-    )
+    actual = score_all_pairs(module, Tokens(torch.stack(images)), PackedTexts.from_list(captions))
     torch.testing.assert_close(actual.double(), expected, **TIGHT)
 
 

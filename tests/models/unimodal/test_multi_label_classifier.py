@@ -43,7 +43,7 @@ def samples(*tags_of_images):
 @torch.no_grad()
 def test_each_image_is_classified_from_its_patches(classifier):
     images = torch.randn(8, 3, 16, 16)
-    actual = classifier.classify(images)
+    actual = classifier.tensor(SimpleNamespace(images=images))
     for first in (0, 4):
         a, b, c, d = images[first : first + 4]
         mosaic = torch.cat([torch.cat([a, b], 2), torch.cat([c, d], 2)], 1)
@@ -56,13 +56,13 @@ def test_each_image_is_classified_from_its_patches(classifier):
 
 def test_images_that_fill_no_mosaic_are_an_error(classifier):
     with pytest.raises(ValueError, match='6 images.*2 × 2.*multiple of 4'):
-        classifier.classify(torch.randn(6, 3, 16, 16))
+        classifier.tensor(SimpleNamespace(images=torch.randn(6, 3, 16, 16)))
 
 
 def test_the_loss_sums_over_tags_and_the_recall_counts_predicted_ones(classifier):
     logits = torch.tensor([[2.0, -1.0, 0.5, 0.0, -3.0], [0.0, 1.0, -1.0, 3.0, 2.0]])
     tags = [(0, 1), (3,)]
-    classifier.classify = lambda images: logits
+    classifier.tensor = lambda batch: logits
     logs = classifier.loss(SimpleNamespace(images=None), samples(*tags))
     expected = 0.0
     for row, tags_of_image in zip(logits.tolist(), tags, strict=True):

@@ -73,8 +73,7 @@ class AnchorAucHook(Hook):
         for batch, _, image, text in captions:
             maps = model.relate(image, text).similarity[:, first:, 1:].float().cpu()
             for row, index, on_object, _ in words_on_objects(model, batch, image, self.objects):
-                of_word = {'S': maps[row, : len(on_object), index]}
-                aucs.append(map_aucs(of_word, on_object)['S'])
+                aucs.append(map_aucs(maps[row, : len(on_object), index], on_object))
         if not aucs:
             raise ConfigError(
                 'AnchorAucHook: no word of the captions is a name or attribute of the instances of '

@@ -10,7 +10,7 @@ from xmodal.models.base import CrossModalBackbone, encode
 from xmodal.models.fusion import FusionEncoder
 from xmodal.models.layers import build_pooling, make_projection, pool
 from xmodal.models.necks import EMDE
-from xmodal.structures import Encoded, Fused, Relation, Tokens
+from xmodal.structures import Encoded, Fused, Tokens
 
 
 class AlbefBackbone(CrossModalBackbone):
@@ -92,17 +92,6 @@ class AlbefBackbone(CrossModalBackbone):
             for pooling, width in zip((self.image_pooling, self.text_pooling), widths, strict=True)
         )
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes that a head may ask for."""
-        names = ('patch_size', 'feature_dims')  # of pixels, of features computed before
-        of_images = {
-            name: getattr(self.image_encoder, name)
-            for name in names
-            if hasattr(self.image_encoder, name)
-        }
-        return {**super().sizes, **of_images}
-
     def init_weights(self) -> None:
         """Loads pretrained weights of encoders and fusion, where the config names some."""
         super().init_weights()
@@ -141,10 +130,6 @@ class AlbefBackbone(CrossModalBackbone):
         else:
             tokens = self.text_encoder.encode_words(*words, self.word_layers)
         return self.adapt(tokens, 'text')
-
-    def relate(self, image: Tokens, text: Tokens) -> Relation | None:
-        """What the position relates words and patches by, row by row."""
-        return self.position.relate(image, text)
 
     def fuse(self, image: Tokens, text: Tokens, pairs: Tensor | None = None, **need) -> Fused:
         """See :meth:`xmodal.models.fusion.FusionEncoder.forward`."""

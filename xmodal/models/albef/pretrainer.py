@@ -133,7 +133,7 @@ class AlbefPretrainer(AlbefModel):
 
     def relate(self, image: Tokens, text: Tokens) -> Relation | None:
         """What the position relates words and patches by, row by row."""
-        return self.backbone.relate(image, text)
+        return self.backbone.position.relate(image, text)
 
     def fuse(self, image: Tokens, text: Tokens) -> Fused:
         """Fuses images and texts row by row."""

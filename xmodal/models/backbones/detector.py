@@ -92,7 +92,8 @@ class DetectorExtractor(nn.Module):
         """
         batch, _ = self.model.transform([image.float() / 255 for image in images])
         maps = self.model.backbone(batch.tensors)
-        corners = [_corner(size, batch.tensors) for size in batch.image_sizes]
+        sizes = [(width, height) for height, width in batch.image_sizes]
+        corners = [batch.tensors.new_tensor(size * 2) for size in sizes]
         if self.given is None:
             boxes, scores, labels = self._find(batch, maps, corners)
         else:
@@ -124,12 +125,6 @@ class DetectorExtractor(nn.Module):
         """Boxes as shares of an image, scores of 1, and classes."""
         shares, labels = self.given.of(image_id, image)
         return shares, torch.ones_like(shares[:, 0]), labels
-
-
-def _corner(size: Sequence[int], like: Tensor) -> Tensor:
-    """Width, height, width, height of height and width."""
-    height, width = size
-    return like.new_tensor([width, height] * 2)
 
 
 def _read_weights(detector: str, pretrained: bool | str) -> dict[str, Tensor]:

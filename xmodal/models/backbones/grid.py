@@ -21,9 +21,6 @@ class GridFeatureEncoder(Encoder):
 
     Shape:
         regions: features (B, M, F) of a square grid. Returns tokens of (B, 1 + M, D) with the grid.
-
-    Raises:
-        ValueError: when the features have another width, or are no square grid.
     """
 
     has_cls = True

@@ -46,9 +46,6 @@ class ObjectEncoder(Encoder):
     Shape:
         regions: features (B, R, F) and boxes (B, R, 4), any R. Returns tokens (B, R, D) without
         [CLS]; mask and boxes are carried along.
-
-    Raises:
-        ValueError: when the features have another width, or boxes are missing.
     """
 
     has_cls = False

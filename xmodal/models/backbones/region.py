@@ -1,9 +1,8 @@
 """Image encoders of a detector's region features."""
 
-from torch import nn
-
 from xmodal import functional as F
 from xmodal.models.backbones.encoder import Encoder, require_feature_dims
+from xmodal.models.layers import xavier_linear
 from xmodal.registry import MODELS
 from xmodal.structures import Regions, Tokens
 
@@ -20,9 +19,6 @@ class RegionEncoder(Encoder):
     Shape:
         regions: features (B, R, F), any R. Returns tokens (B, R, D) without [CLS]; mask and boxes
         are carried along.
-
-    Raises:
-        ValueError: when the features have another width.
     """
 
     has_cls = False
@@ -30,11 +26,7 @@ class RegionEncoder(Encoder):
     def __init__(self, feature_dims: int = 2048, embed_dims: int | None = 1024) -> None:
         super().__init__()
         self.feature_dims, self.embed_dims = feature_dims, embed_dims or feature_dims
-        self.projection = None
-        if embed_dims is not None:
-            self.projection = nn.Linear(feature_dims, embed_dims)
-            nn.init.xavier_uniform_(self.projection.weight)
-            nn.init.zeros_(self.projection.bias)
+        self.projection = None if embed_dims is None else xavier_linear(feature_dims, embed_dims)
 
     def embed(self, regions: Regions) -> Tokens:
         """The linear layer over the regions of B images.

@@ -6,6 +6,7 @@ from transformers.masking_utils import create_bidirectional_mask
 
 from xmodal import functional as F
 from xmodal.models.backbones.encoder import Encoder
+from xmodal.models.layers import xavier_linear
 from xmodal.models.layers.bert import read_pretrained
 from xmodal.registry import MODELS
 from xmodal.structures import Tokens
@@ -124,9 +125,7 @@ class BertWordEncoder(BertTextEncoder):
 
     def __init__(self, embed_dims: int = 1024, **bert) -> None:
         super().__init__(**bert)
-        self.projection = nn.Linear(self.config.hidden_size, embed_dims)
-        nn.init.xavier_uniform_(self.projection.weight)
-        nn.init.zeros_(self.projection.bias)
+        self.projection = xavier_linear(self.config.hidden_size, embed_dims)
 
     @property
     def embed_dims(self) -> int:

@@ -91,7 +91,9 @@ class TimmGrid(nn.Module):
             return
         weights = self._whole_weights()
         known = self.model.state_dict()
-        self._resample_position(weights, known)
+        name = 'pos_embed'  # of a ViT, which another size of images does not fit
+        if name in known and weights[name].shape != known[name].shape:
+            weights[name] = resample_position(weights[name], self.model)
         self.model.load_state_dict({name: weights[name] for name in known})
         print_log(
             f"{_KEY}={self.pretrained!r}: loaded {len(known)} tensors of '{self.arch}'", 'current'
@@ -153,12 +155,6 @@ class TimmGrid(nn.Module):
         if features.shape[1] == self.feature_dims:  # (B, F, h, w), else channels last
             features = features.movedim(1, -1)
         return features.flatten(1, 2)
-
-    def _resample_position(self, weights: dict[str, Tensor], known: dict[str, Tensor]) -> None:
-        """Fits the positions of a ViT to another size of images."""
-        name = 'pos_embed'
-        if name in known and weights[name].shape != known[name].shape:
-            weights[name] = resample_position(weights[name], self.model)
 
 
 def _hides_class_tokens(model: nn.Module) -> bool:

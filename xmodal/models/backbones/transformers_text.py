@@ -68,7 +68,7 @@ class TransformersTextEncoder(Encoder):
             self.config.num_hidden_layers = num_layers
         self.is_named = isinstance(config, str)
         self.pretrained = pretrained
-        model = _model_class(self.config)
+        model = _PARTS.get(self.config.model_type) or MODEL_MAPPING[type(self.config)]
         has_pooler = 'add_pooling_layer' in inspect.signature(model).parameters
         self.options = {'add_pooling_layer': False} if has_pooler else {}
         self.model = model(self.config, **self.options)
@@ -162,10 +162,6 @@ def _is_causal(model: PreTrainedModel) -> bool:
     kind = type(model.config)
     is_generator = kind in MODEL_FOR_CAUSAL_LM_MAPPING and kind not in MODEL_FOR_MASKED_LM_MAPPING
     return any(said) if said else is_generator
-
-
-def _model_class(config: PreTrainedConfig) -> type[PreTrainedModel]:
-    return _PARTS.get(config.model_type) or MODEL_MAPPING[type(config)]
 
 
 def _read_config(config: dict | str) -> PreTrainedConfig:

@@ -7,7 +7,7 @@ from xmodal.models.base.encoding import encode
 from xmodal.models.base.image_preprocessor import ImageTextPreprocessor
 from xmodal.models.base.model import CrossModalModel
 from xmodal.models.base.momentum_model import MomentumModel
-from xmodal.models.base.predictions import set_answers, set_classes
+from xmodal.models.base.predictions import set_answers
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
 from xmodal.models.base.queue import MomentumQueue
 from xmodal.models.base.region_preprocessor import RegionTextPreprocessor
@@ -28,5 +28,4 @@ __all__ = [
     'check_vocabulary',
     'encode',
     'set_answers',
-    'set_classes',
 ]

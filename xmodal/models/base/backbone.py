@@ -102,10 +102,13 @@ class CrossModalBackbone(nn.Module):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The sizes that a head may ask for."""
+        """The sizes that a head may ask for, of images those that their encoder has."""
+        names = ('patch_size', 'feature_dims')  # of pixels, of features computed before
+        encoder = self.image_encoder
         return {
             'embed_dims': self.fusion.embed_dims,
             'vocab_size': self.text_encoder.vocab_size,
+            **{name: getattr(encoder, name) for name in names if hasattr(encoder, name)},
         }
 
     def check_length(self, longest: int | None) -> None:

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from xmodal.models.base.predictions import set_classes
 from xmodal.structures import DataSample, ImageTextBatch
 
 
@@ -21,5 +20,15 @@ class ClassifierMixin:
         return ()
 
     def predict(self, batch: ImageTextBatch, samples: list[DataSample]) -> list[DataSample]:
-        """Sets ``probabilities`` (C,) and ``predicted``, the class."""
-        return set_classes(samples, self.tensor(batch))
+        """Sets ``probabilities`` (C,) and ``predicted``, the class.
+
+        Raises:
+            ValueError: when a logit is not finite, of which any class could come out.
+        """
+        logits = self.tensor(batch)
+        if not logits.isfinite().all():
+            raise ValueError('logits are not finite: the weights of the model hold NaN or inf')
+        for sample, probabilities in zip(samples, logits.float().cpu().softmax(1), strict=True):
+            sample.probabilities = probabilities
+            sample.predicted = int(probabilities.argmax())
+        return samples

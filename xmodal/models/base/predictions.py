@@ -1,24 +1,8 @@
-"""Predictions, written to data samples."""
+"""Predicted answers, written to data samples."""
 
 from math import isfinite
 
-from torch import Tensor
-
 from xmodal.structures import DataSample
-
-
-def set_classes(samples: list[DataSample], logits: Tensor) -> list[DataSample]:
-    """Sets ``probabilities`` (C,) and ``predicted``, the class, by logits (B, C).
-
-    Raises:
-        ValueError: when a logit is not finite, of which any class could come out.
-    """
-    if not logits.isfinite().all():
-        raise ValueError('logits are not finite: the weights of the model hold NaN or inf')
-    for sample, probabilities in zip(samples, logits.float().cpu().softmax(1), strict=True):
-        sample.probabilities = probabilities
-        sample.predicted = int(probabilities.argmax())
-    return samples
 
 
 def set_answers(

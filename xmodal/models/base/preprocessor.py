@@ -8,7 +8,9 @@ from mmengine.logging import print_log
 from mmengine.model import BaseDataPreprocessor
 from torch import Tensor
 
+from xmodal.arguments import checked
 from xmodal.hashing import hash_text
+from xmodal.models.base.tokenizer import build_tokenizer, pad_ids, piece_names
 from xmodal.structures import DataSample, ImageTextBatch, Regions
 
 _MANY = 0.2  # unknown words of a run's first texts
@@ -18,13 +20,17 @@ _NAMED = 20  # words of a warning
 class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
     """Prepares images, tokenises texts and numbers both by their identity.
 
-    A subclass says how images are prepared and texts are tokenised.
+    A subclass says how images are prepared, and how texts are tokenised if not by a tokenizer of
+    ``transformers``.
 
     Args:
-        max_length: longest text, special words included; longer ones are cut.
+        max_length: longest text, special words included; longer ones are cut. None cuts none.
+        tokenizer: arguments of :func:`xmodal.models.base.tokenizer.build_tokenizer`; None for none.
 
     Attributes:
         vocab_size: number of words, or of word pieces.
+        mask_id: id of [MASK]; of a tokenizer.
+        special_ids: ids of the special word pieces, (S,) int64; of a tokenizer.
         names_unknown_words: warn of every word that the vocabulary lacks, as an inferencer does; a
             run is warned once, when it lacks many of its first texts.
     """
@@ -33,21 +39,53 @@ class CrossModalPreprocessor(BaseDataPreprocessor, ABC):
     names_unknown_words = False
     _is_first = True
 
-    def __init__(self, max_length: int | None) -> None:
+    def __init__(self, max_length: int | None, tokenizer: dict | None = None) -> None:
         super().__init__(non_blocking=True)
-        self.max_length = max_length
+        self.max_length, self.tokenizer = max_length, None
+        if tokenizer is not None:
+            given = checked(build_tokenizer, tokenizer, 'data_preprocessor.tokenizer')
+            self.tokenizer = build_tokenizer(**given)
+            self.vocab_size, self.mask_id = len(self.tokenizer), self.tokenizer.mask_token_id
+            special_ids = torch.tensor(self.tokenizer.all_special_ids)
+            self.register_buffer('special_ids', special_ids, persistent=False)
 
     @abstractmethod
     def prepare_images(self, inputs: Tensor | Regions) -> Tensor | Regions:
         """What the data loader collates, as the model takes it and on its device."""
 
-    @abstractmethod
     def tokenize(self, texts: list[str]) -> tuple[Tensor, Tensor]:
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
+        cut = self.max_length is not None
+        ids = self.tokenizer(texts, truncation=cut, max_length=self.max_length)['input_ids']
+        # Some tokenizers have no token for padding, which the mask tells.
+        input_ids, mask = pad_ids(ids, self.tokenizer.pad_token_id or 0)
+        self._warn_of_unknown_words(texts, input_ids)
+        return self._move(input_ids), self._move(mask)
+
+    def words(self, input_ids: Tensor) -> list[str]:
+        """The words, or word pieces, of ids (L,)."""
+        return piece_names(self.tokenizer, input_ids.tolist())
 
     def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
-        """The words of texts, with ids (T, N), that the vocabulary lacks; here it lacks none."""
-        return []
+        """The words of texts that became [UNK], in their order.
+
+        Byte pairs know all words. A tokenizer in Python, which does not tell where its pieces are
+        from, names none.
+
+        Args:
+            texts: T texts.
+            input_ids: what :meth:`tokenize` made of them, (T, N).
+        """
+        unknown = self.tokenizer.unk_token_id
+        has_unknown = unknown not in (None, self.tokenizer.eos_token_id)  # CLIP's is the latter
+        if not (has_unknown and self.tokenizer.is_fast):
+            return []
+        words = []
+        for row in (input_ids == unknown).any(1).nonzero().flatten().tolist():
+            places = self.tokenizer(texts[row], return_offsets_mapping=True)['offset_mapping']
+            pieces = zip(input_ids[row].tolist(), places, strict=False)  # padded, or cut
+            words += [texts[row][start:end] for piece, (start, end) in pieces if piece == unknown]
+        return words
 
     # MMEngine compiles a whole step. A program for these texts fits no other batch.
     @torch.compiler.disable

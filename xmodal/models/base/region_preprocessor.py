@@ -3,15 +3,8 @@
 import torch
 from torch import Tensor
 
-from xmodal.arguments import checked
 from xmodal.models.base.preprocessor import CrossModalPreprocessor
-from xmodal.models.base.tokenizer import (
-    build_tokenizer,
-    pad_ids,
-    piece_names,
-    tokenize,
-    unknown_words,
-)
+from xmodal.models.base.tokenizer import pad_ids
 from xmodal.registry import MODELS
 from xmodal.structures import Regions
 from xmodal.vocabulary import PAD, UNKNOWN, Vocabulary
@@ -32,10 +25,6 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
             each text becomes the empty one, [CLS] and [SEP], or each image one region, which covers
             it and has features of zeros. None for both.
 
-    Attributes:
-        mask_id: id of [MASK]; BERT only.
-        special_ids: ids of the special word pieces, (S,) int64; BERT only.
-
     Raises:
         FileNotFoundError: when the vocabulary does not exist.
         ValueError: when it is of another layout, or ``only`` has another value.
@@ -44,21 +33,16 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
     def __init__(
         self, tokenizer: dict, max_length: int | None = None, only: str | None = None
     ) -> None:
-        super().__init__(max_length)
+        has_words = 'vocabulary' in tokenizer
+        super().__init__(max_length, None if has_words else tokenizer)
         if only not in (None, 'image', 'text'):
             raise ValueError(f"data_preprocessor.only={only!r}, expected 'image', 'text' or None")
         self.only = only
         self.vocabulary_file = tokenizer.get('vocabulary', tokenizer.get('pretrained'))
-        self.vocabulary = self.tokenizer = None
-        if 'vocabulary' in tokenizer:
+        self.vocabulary = None
+        if has_words:
             self.vocabulary = Vocabulary.read(tokenizer['vocabulary'])
-        else:
-            given = checked(build_tokenizer, tokenizer, 'data_preprocessor.tokenizer')
-            self.tokenizer = build_tokenizer(**given)
-            self.mask_id = self.tokenizer.mask_token_id
-            special_ids = torch.tensor(self.tokenizer.all_special_ids)
-            self.register_buffer('special_ids', special_ids, persistent=False)
-        self.vocab_size = len(self.vocabulary or self.tokenizer)
+            self.vocab_size = len(self.vocabulary)
 
     def prepare_images(self, inputs: Regions) -> Regions:
         """The regions, on the model's device."""
@@ -68,26 +52,25 @@ class RegionTextPreprocessor(CrossModalPreprocessor):
         """Texts to ``input_ids`` int64 and ``attention_mask`` bool, both (T, N)."""
         if self.only == 'image':
             texts = [''] * len(texts)
-        if self.vocabulary:
-            ids = [self._truncate(self.vocabulary.encode(text)) for text in texts]
-            input_ids, mask = pad_ids(ids, PAD)
-        else:
-            input_ids, mask = tokenize(self.tokenizer, texts, self.max_length)
+        if not self.vocabulary:
+            return super().tokenize(texts)
+        ids = [self._truncate(self.vocabulary.encode(text)) for text in texts]
+        input_ids, mask = pad_ids(ids, PAD)
         self._warn_of_unknown_words(texts, input_ids)
         return self._move(input_ids), self._move(mask)
 
     def unknown_words(self, texts: list[str], input_ids: Tensor) -> list[str]:
         """The words of texts that the vocabulary lacks, in their order."""
         if not self.vocabulary:
-            return unknown_words(self.tokenizer, texts, input_ids)
+            return super().unknown_words(texts, input_ids)
         rows = (input_ids == UNKNOWN).any(1).nonzero().flatten().tolist()
         return [word for row in rows for word in self.vocabulary.unknown_words(texts[row])]
 
     def words(self, input_ids: Tensor) -> list[str]:
         """The words, or word pieces, of ids (L,)."""
-        if self.vocabulary:
-            return [self.vocabulary.words[word_id] for word_id in input_ids.tolist()]
-        return piece_names(self.tokenizer, input_ids.tolist())
+        if not self.vocabulary:
+            return super().words(input_ids)
+        return [self.vocabulary.words[word_id] for word_id in input_ids.tolist()]
 
     def get_extra_state(self) -> Tensor:
         """The vocabulary's fingerprint, for the checkpoint; 0 for BERT's."""

@@ -111,16 +111,6 @@ def _read_vocabulary(file: Path) -> dict[str, int]:
     return ids
 
 
-def tokenize(
-    tokenizer: PreTrainedTokenizerBase, texts: list[str], max_length: int | None
-) -> tuple[Tensor, Tensor]:
-    """Texts to ids and their mask, both (T, N); see :func:`pad_ids`. None cuts no text."""
-    cut = max_length is not None
-    ids = tokenizer(texts, truncation=cut, max_length=max_length)['input_ids']
-    # Some tokenizers have no token for padding, which the mask tells.
-    return pad_ids(ids, tokenizer.pad_token_id or 0)
-
-
 def pad_ids(ids: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor]:
     """Ids of texts, padded at their ends, int64, and True for what is no padding, both (T, N)."""
     rows = [torch.tensor(x, dtype=torch.int64) for x in ids]
@@ -158,29 +148,6 @@ def words_with_places(
             words.setdefault(word, []).append(place)
     spans = encoded['offset_mapping']
     return [(text[spans[p[0]][0] : spans[p[-1]][1]].strip(), p) for p in words.values()]
-
-
-def unknown_words(
-    tokenizer: PreTrainedTokenizerBase, texts: list[str], input_ids: Tensor
-) -> list[str]:
-    """The words of texts that became [UNK], in their order.
-
-    Args:
-        tokenizer: of the texts. Byte pairs know all words. One in Python, which does not tell where
-            its pieces are from, names none.
-        texts: T texts.
-        input_ids: what the tokenizer made of them, (T, N).
-    """
-    unknown = tokenizer.unk_token_id
-    has_unknown = unknown not in (None, tokenizer.eos_token_id)  # CLIP's is the latter
-    if not (has_unknown and tokenizer.is_fast):
-        return []
-    words = []
-    for row in (input_ids == unknown).any(1).nonzero().flatten().tolist():
-        places = tokenizer(texts[row], return_offsets_mapping=True)['offset_mapping']
-        pieces = zip(input_ids[row].tolist(), places, strict=False)  # padded, or cut
-        words += [texts[row][start:end] for piece, (start, end) in pieces if piece == unknown]
-    return words
 
 
 def check_vocabulary(preprocessor: nn.Module, text_encoder: nn.Module) -> None:

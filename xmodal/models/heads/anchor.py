@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from xmodal import functional as F
 from xmodal.models.heads.itc import ContrastiveHead
-from xmodal.models.losses import anchor_hinges, anchor_token_term
 from xmodal.registry import MODELS
 from xmodal.structures import PretrainStep
 
@@ -38,22 +38,26 @@ class AnchorHead(ContrastiveHead):
             ``loss_ace``; ``hinge_open``, the share of hinges that have a gradient; and
             ``token_log_sum_exp``.
         """
-        with torch.autocast(step.image.embedding.device.type, enabled=False):
-            hinges = anchor_hinges(
-                step.image.embedding,
-                step.text.embedding,
-                step.batch_keys,
-                step.keys,
-                step.positives,
-                self.margin,
-                self.lambda_,
+        image, text, teacher, keys = step.image, step.text, step.batch_keys, step.keys
+        negatives = ~step.positives & ~keys.is_empty
+        hinges = []
+        with torch.autocast(image.embedding.device.type, enabled=False):
+            for query, partner, candidates in (
+                (image.embedding, teacher.text_embeddings, keys.text_embeddings),
+                (text.embedding, teacher.image_embeddings, keys.image_embeddings),
+            ):
+                query = query.float()
+                positive = (query * partner.float()).sum(1)
+                similarity = query @ candidates.float().T
+                hinges.append(
+                    F.margin_contrast(positive, similarity, self.margin, self.lambda_, negatives)
+                )
+            patches, patch_mask = image.tokens.without_cls(model.backbone.image_encoder.has_cls)
+            words, word_mask = text.tokens.without_cls()
+            token_term = F.anchor_log_sum_exp(
+                patches, words, self.token_lambda, patch_mask, word_mask
             )
-            token_term = anchor_token_term(
-                step.image.tokens,
-                step.text.tokens,
-                self.token_lambda,
-                model.backbone.image_encoder.has_cls,
-            )
+        hinges = torch.stack(hinges)
         return {
             'loss_ace': (hinges[0] + hinges[1] - token_term).mean() / 2,
             'hinge_open': hinges.detach().gt(0).float().mean(),

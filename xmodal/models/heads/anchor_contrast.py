@@ -6,7 +6,7 @@ from xmodal import functional as F
 from xmodal.models.heads.pretrain_head import PretrainHead
 from xmodal.models.losses import contrastive_loss
 from xmodal.registry import MODELS
-from xmodal.structures import PretrainStep, Tokens
+from xmodal.structures import PretrainStep
 
 
 @MODELS.register_module()
@@ -56,7 +56,10 @@ class AnchorContrastHead(PretrainHead):
 
     def loss(self, model: nn.Module, step: PretrainStep) -> dict[str, Tensor]:
         """``loss_anchors``; ``anchors_accuracy``, how often the nearest text is the image's."""
-        logits = self.all_logits(model, step.image.tokens, step.text.tokens)
+        patches, patch_mask = step.image.tokens.without_cls(model.backbone.image_encoder.has_cls)
+        words, word_mask = step.text.tokens.without_cls()
+        similarity = F.late_interaction(patches, words, self.groups, patch_mask, word_mask)
+        logits = similarity / self.temperature  # of all images with all texts
         positives = step.batch.identities.positives()
         of_images = contrastive_loss(logits, positives)
         of_texts = contrastive_loss(logits.T, positives.T)
@@ -65,10 +68,3 @@ class AnchorContrastHead(PretrainHead):
             'loss_anchors': (of_images + of_texts).mean() / 2,
             'anchors_accuracy': positives.gather(1, nearest).float().mean(),
         }
-
-    def all_logits(self, model: nn.Module, image: Tokens, text: Tokens) -> Tensor:
-        """The logits of all pairs of I images and T texts, (I, T)."""
-        patches, patch_mask = image.without_cls(model.backbone.image_encoder.has_cls)
-        words, word_mask = text.without_cls()
-        similarity = F.late_interaction(patches, words, self.groups, patch_mask, word_mask)
-        return similarity / self.temperature

@@ -1,7 +1,6 @@
 """Masked object prediction (LXMERT)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,18 +12,6 @@ from xmodal.registry import MODELS
 from xmodal.structures import LxmertStep, Regions, Shown
 
 TASKS = ('features', 'objects', 'attributes')
-
-
-class MaskedRegions(NamedTuple):
-    """Regions with features masked.
-
-    Attributes:
-        regions: some features replaced; boxes are never masked.
-        targets: regions to predict, (B, R) bool.
-    """
-
-    regions: Regions
-    targets: Tensor
 
 
 @MODELS.register_module()
@@ -128,19 +115,19 @@ class ObjectHead(PretrainHead):
 
     def mask(self, model: nn.Module, shown: Shown) -> Shown:
         """Masks features of the regions that are shown."""
-        masked = self.mask_regions(shown.batch.images)
-        batch = shown.batch._replace(images=masked.regions)
-        return shown._replace(batch=batch, masked_regions=masked.targets)
+        regions, targets = self.mask_regions(shown.batch.images)
+        batch = shown.batch._replace(images=regions)
+        return shown._replace(batch=batch, masked_regions=targets)
 
-    def mask_regions(self, regions: Regions) -> MaskedRegions:
-        """Masks features of regions."""
+    def mask_regions(self, regions: Regions) -> tuple[Regions, Tensor]:
+        """Regions with features masked, their boxes never, and those to predict, (B, R) bool."""
         real, features = regions.attention_mask, regions.features
         targets = real & (torch.rand(real.shape, device=real.device) < self.mask_probability)
         if self.masking == 'zeros':
             masked = features.masked_fill(targets[..., None], 0)
         else:
             masked = _mask_as_bert(features, real, targets)
-        return MaskedRegions(regions._replace(features=masked), targets)
+        return regions._replace(features=masked), targets
 
     def loss(self, model: nn.Module, step: LxmertStep) -> dict[str, Tensor]:
         """See :meth:`region_loss`."""

@@ -5,7 +5,7 @@ from xmodal.models.layers.attention import NO_TERMS, QKV, Attention
 from xmodal.models.layers.conv_stem import ConvStem
 from xmodal.models.layers.encoder_layer import EncoderLayer
 from xmodal.models.layers.feed_forward import FeedForward
-from xmodal.models.layers.init import init_linear
+from xmodal.models.layers.init import init_linear, xavier_linear
 from xmodal.models.layers.pooling import (
     GPOPooling,
     MaxPooling,
@@ -36,4 +36,5 @@ __all__ = [
     'make_projection',
     'move_statistics',
     'pool',
+    'xavier_linear',
 ]

@@ -1,6 +1,5 @@
 """Losses: functions of tensors, and modules that a config names."""
 
-from xmodal.models.losses.anchor import anchor_hinges, anchor_token_term
 from xmodal.models.losses.clip import CLIPLoss, gather_with_gradient
 from xmodal.models.losses.contrastive import contrastive_loss
 from xmodal.models.losses.distillation import distilled_cross_entropy
@@ -13,8 +12,6 @@ __all__ = [
     'LearnedTemperature',
     'PairLoss',
     'TripletLoss',
-    'anchor_hinges',
-    'anchor_token_term',
     'contrastive_loss',
     'distilled_cross_entropy',
     'gather_with_gradient',

@@ -42,11 +42,6 @@ class LxmertBackbone(CrossModalBackbone):
         self.pooler = nn.Linear(self.embed_dims, self.embed_dims)
         init_linear(self.pooler, self.embed_dims)
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes that a head may ask for."""
-        return {**super().sizes, 'feature_dims': self.image_encoder.feature_dims}
-
     def encode_image(self, regions: Regions) -> Tokens:
         """Regions to tokens (B, R, D), without [CLS]."""
         return encode(self.image_encoder, self.token_type, 'image', regions)

@@ -55,7 +55,9 @@ class LxmertPretrainer(LxmertModel):
         need_image = any(head.reads_image_tokens for head in self.heads.active_heads())
         fused = self.backbone.fuse_batch(shown.batch, need_image=need_image)
         step = LxmertStep(batch, samples, shown, fused, self.backbone.pool(fused))
-        return {**self._position_figures(step), **self.heads.loss(self, step)}
+        masks = shown.batch.attention_mask, shown.batch.images.attention_mask
+        figures = self.backbone.position.statistics(fused.relation, *masks)
+        return {**by_match(figures, shown.matched), **self.heads.loss(self, step)}
 
     def show(self, batch: ImageTextBatch) -> Shown:
         """The batch with texts replaced, and then words and regions masked, for the heads."""
@@ -67,11 +69,3 @@ class LxmertPretrainer(LxmertModel):
         for head in heads:
             shown = head.mask(self, shown)
         return shown
-
-    def _position_figures(self, step: LxmertStep) -> dict[str, Tensor]:
-        """The position's figures, of matched and mismatched pairs."""
-        batch, matched = step.shown.batch, step.shown.matched
-        figures = self.backbone.position.statistics(
-            step.fused.relation, batch.attention_mask, batch.images.attention_mask
-        )
-        return by_match(figures, matched)

@@ -62,9 +62,6 @@ class EMDE(SketchPooling):
         partitions: N.
         bits: hyperplanes a partition.
         seed: of the random directions and shares.
-
-    Raises:
-        RuntimeError: when it is evaluated before it is fitted.
     """
 
     def __init__(
@@ -112,7 +109,11 @@ class EMDE(SketchPooling):
 
     @torch.no_grad()
     def assign(self, embeddings: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """1 for the region each token lies in, (B, L, N, K)."""
+        """1 for the region each token lies in, (B, L, N, K).
+
+        Raises:
+            RuntimeError: when it is evaluated before it is fitted.
+        """
         if self.thresholds.isnan().any():
             if not self.training:
                 raise RuntimeError(

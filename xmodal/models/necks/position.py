@@ -111,15 +111,9 @@ def self_bias(position: NoPosition, layer: int, tokens: Tokens) -> Tensor | None
         ValueError: when it does not fit the attention of these tokens.
     """
     bias = position.self_bias(layer, tokens)
-    if bias is not None:
-        batch, length, _ = tokens.embeddings.shape
-        heads = position.num_heads
-        if not _fits(bias, ((1, batch), (1, heads), (length,), (length,))):
-            raise ValueError(
-                f'{type(position).__name__}.self_bias returned the shape {tuple(bias.shape)}, '
-                f'expected ({batch} or 1, {heads}, {length}, {length}): pairs, heads, queries, keys'
-            )
-        _refuse_mask(f'{type(position).__name__}.self_bias', bias)
+    batch, length, _ = tokens.embeddings.shape
+    name = f'{type(position).__name__}.self_bias'
+    _check_bias(name, bias, (batch, position.num_heads, length, length))
     return bias
 
 
@@ -158,18 +152,21 @@ def cross_terms(
     }
     for role, shape in shapes.items():
         _check_low_rank(f'{name}.{role}', getattr(terms, role), shape, position.embed_dims)
-    allowed = (1, pairs), (1, position.num_heads), (length,), (context,)
-    if terms.bias is not None and not _fits(terms.bias, allowed):
-        raise ValueError(
-            f'{name}.bias has the shape {tuple(terms.bias.shape)}, expected ({pairs} or 1, '
-            f'{position.num_heads} or 1, {length}, {context}): pairs, heads, queries, keys'
-        )
-    _refuse_mask(f'{name}.bias', terms.bias)
+    _check_bias(f'{name}.bias', terms.bias, (pairs, position.num_heads, length, context))
     return terms
 
 
-def _refuse_mask(name: str, bias: Tensor | None) -> None:
-    if bias is not None and bias.dtype == torch.bool:
+def _check_bias(name: str, bias: Tensor | None, size: tuple[int, int, int, int]) -> None:
+    if bias is None:
+        return
+    pairs, heads, length, context = size
+    allowed = (1, pairs), (1, heads), (length,), (context,)
+    if bias.ndim != 4 or any(n not in sizes for n, sizes in zip(bias.shape, allowed, strict=True)):
+        raise ValueError(
+            f'{name} has the shape {tuple(bias.shape)}, expected ({pairs} or 1, {heads} or 1, '
+            f'{length}, {context}): pairs, heads, queries, keys'
+        )
+    if bias.dtype == torch.bool:
         raise ValueError(
             f'{name} is a mask of torch.bool, and a bias is added to the logits: give numbers, 0 '
             "where a query may attend and -inf where not. Padding is the layer's to hide"
@@ -192,10 +189,3 @@ def _check_low_rank(
             f'{name} has features {tuple(features)} and weight {tuple(weight)}, expected '
             f'({", ".join(map(str, shape))}, C) and (C, {embed_dims})'
         )
-
-
-def _fits(bias: Tensor, allowed: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether each dimension of a bias has one of its allowed sizes."""
-    return bias.ndim == len(allowed) and all(
-        size in sizes for size, sizes in zip(bias.shape, allowed, strict=True)
-    )

@@ -68,18 +68,16 @@ class TEMDE(SketchPooling):
 
     def _assign(self, tokens: Tensor, item: Tensor) -> Tensor:
         """Y (T, N, K) of real tokens (T, C), of which each belongs to an item (T,)."""
-        projected = self._normalized(self.l1(tokens).float(), item)
+        projected = self.l1(tokens).float()
+        if self.training and self.bn_scope == 'per_item':
+            projected = _normalize_items(self.bn1, projected, item)
+        else:
+            projected = self.bn1(projected)
         distance = F.centroid_distance(
             projected.view(-1, self.partitions, self.regions, self.inner_dims),
             self.centroids.view(self.partitions, self.regions, self.inner_dims),
         )
         return F.soft_assignment(distance, self.temp)
-
-    def _normalized(self, tokens: Tensor, item: Tensor) -> Tensor:
-        """Batch-normalises the projected tokens."""
-        if self.bn_scope == 'batch' or not self.training:
-            return self.bn1(tokens)
-        return _normalize_items(self.bn1, tokens, item)
 
 
 def _normalize_items(norm: nn.BatchNorm1d, tokens: Tensor, item: Tensor) -> Tensor:

@@ -25,7 +25,6 @@ def score_all_pairs(
     images: Tokens,
     texts: PackedTexts,
     *,
-    tile: tuple[int, int] | None = None,
     dtype: torch.dtype | None = None,
     progress: bool = False,
     compile: bool = False,
@@ -39,7 +38,6 @@ def score_all_pairs(
         similarity: in evaluation mode, on the device that computes.
         images: (I, R, D), on any device.
         texts: word embeddings of T captions, on any device.
-        tile: images and words of a tile; None for as many as fit the memory or the cache.
         dtype: of the large products, ``torch.bfloat16`` or ``torch.float16``; None for float32,
             which a CPU without kernels of half precision always takes. Norms, softmax and logits
             are always in float32.
@@ -57,11 +55,10 @@ def score_all_pairs(
     device = next(similarity.parameters()).device
     dtype = fastest_dtype(dtype or torch.float32, device)
     budget = pair_budget(similarity, device, dtype, CPU_SCORING_BYTES)
-    rows, words = tile or (None, words_at_once(device))
     score = torch.compile(similarity.score, dynamic=True) if compile else similarity.score
 
     rank, ranks = get_dist_info()
-    tiles = caption_tiles(texts.lengths, words)[rank::ranks]
+    tiles = caption_tiles(texts.lengths, words_at_once(device))[rank::ranks]
     scores = torch.zeros(len(texts.lengths), len(images.embeddings))  # rows are written faster
     bar = tqdm(
         total=sum(map(len, tiles)),
@@ -75,8 +72,8 @@ def score_all_pairs(
         for columns in tiles:
             captions = captions_of(texts, columns).to(device)
             precomputed = similarity.precompute_texts(Tokens(captions), dtype)
-            at_once = rows or max(1, budget // captions[..., 0].numel())
-            logits = score_captions(score, precomputed_images, precomputed, weights, at_once)
+            rows = max(1, budget // captions[..., 0].numel())
+            logits = score_captions(score, precomputed_images, precomputed, weights, rows)
             scores[columns] = logits.mT.float().contiguous().cpu()
             bar.update(len(columns))
     if ranks > 1:

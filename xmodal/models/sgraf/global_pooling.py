@@ -5,7 +5,7 @@ from timm.layers import LayerScale
 from torch import Tensor, nn
 
 from xmodal import functional as F
-from xmodal.models.sgraf.linear import xavier_linear
+from xmodal.models.layers import xavier_linear
 from xmodal.products import product
 from xmodal.registry import MODELS
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
+from xmodal.models.layers import xavier_linear
 from xmodal.models.sgraf.difference import NormalizedDifference
-from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.products import batched_product, product
 
 EPS = 1e-8

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from xmodal import functional as F
-from xmodal.models.layers import move_statistics
-from xmodal.models.sgraf.linear import xavier_linear
+from xmodal.models.layers import move_statistics, xavier_linear
 from xmodal.products import product
 from xmodal.registry import MODELS
 

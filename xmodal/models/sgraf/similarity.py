@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from xmodal.models.layers import xavier_linear
 from xmodal.models.sgraf.fused import can_fuse, fused_logits, fused_nodes
-from xmodal.models.sgraf.linear import xavier_linear
 from xmodal.models.sgraf.local import LocalSimilarity, PrecomputedImages
 from xmodal.models.sgraf.pairwise import PairwiseSimilarity, drop_idle_mask, take
 from xmodal.models.sgraf.tiles import (
@@ -174,7 +174,8 @@ class SGRAFSimilarity(PairwiseSimilarity):
         columns = caption_tiles(lengths, budget // len(images.regions))
         tiles = [_cut(texts, tile_columns, lengths) for tile_columns in columns]
         if self.reasoning.separable:
-            parts = [_recomputed(self.score, images, tile, weights) for tile in tiles]
+            options = dict(use_reentrant=False, preserve_rng_state=False)
+            parts = [checkpoint(self.score, images, tile, weights, **options) for tile in tiles]
         else:
             local = self.local.jointly(images, [tile.words for tile in tiles])
             pairs = zip(tiles, local, strict=True)
@@ -219,8 +220,3 @@ def _cut(texts: PrecomputedTexts, rows: Tensor, lengths: Tensor) -> PrecomputedT
 def _in_order(parts: list[Tensor], columns: list[Tensor]) -> Tensor:
     """Restores the order of the captions of all tiles."""
     return torch.cat(parts, 1)[:, torch.cat(columns).argsort().to(parts[0].device)]
-
-
-def _recomputed(function: Callable, *args) -> Tensor:
-    """Keeps only the arguments for the backward pass."""
-    return checkpoint(function, *args, use_reentrant=False, preserve_rng_state=False)

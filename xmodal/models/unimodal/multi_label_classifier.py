@@ -34,16 +34,12 @@ class MultiLabelClassifier(CrossModalModel):
         self.tiles = tiles
 
     def tensor(self, batch: ImageTextBatch, samples: list[DataSample] | None = None) -> Tensor:
-        """Logits (B, C)."""
-        return self.classify(batch.images)
-
-    def classify(self, images: Tensor) -> Tensor:
         """Logits (B, C) of small images (B, 3, h, w).
 
         Raises:
             ValueError: when the images don't fill the last mosaic.
         """
-        tiles = self.tiles
+        images, tiles = batch.images, self.tiles
         if len(images) % tiles**2:
             raise ValueError(
                 f'{len(images)} images make no whole mosaics of {tiles} × {tiles}: set '
@@ -63,7 +59,7 @@ class MultiLabelClassifier(CrossModalModel):
         An image with k tags is predicted to have the k tags with the largest logits. Samples have
         ``tags``, their class numbers.
         """
-        logits = self.classify(batch.images).float()
+        logits = self.tensor(batch).float()
         targets = torch.zeros(logits.shape)
         for row, sample in zip(targets, samples, strict=True):
             row[sample.tags] = 1
