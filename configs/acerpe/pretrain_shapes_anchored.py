@@ -1,5 +1,5 @@
-# The embedded world with what is shown to help there (docs/acerpe_places.md, "Words that find places"):
-# anchors that find what words mean, a position that tells words where their anchors are, and
+# The embedded world with what is shown to help there (docs/acerpe_places.md, "Words that find
+# places"): anchors that find what words mean, a position that tells words where they are, and
 # directions in the objectives: predicted by MLM, turned around in negatives of ITM. None of it is
 # in the paper. It starts from contrast_shapes_anchored.py.
 _base_ = './pretrain_shapes.py'
