@@ -230,7 +230,9 @@ def test_a_model_without_anchors_is_an_error_that_names_its_position(prepare, na
     if name.startswith('acerpe'):
         inferencer.model.backbone.position = NoPosition(2, 128, 4)
         found = 'NoPosition'
-    with pytest.raises(ValueError, match=f"position is {found}, expected type='ace_rpe'"):
+    with pytest.raises(
+        ValueError, match=f"position is {found}, expected type='AnchorRelativePosition'"
+    ):
         inferencer.anchors(path, 'a ring')
 
 
