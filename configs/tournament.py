@@ -58,7 +58,7 @@ entries = [
         family="ACE-RPE's model",
         table='acerpe/places_coordinates',
         against='none',
-        rows=['ace_rpe'],
+        rows=['uniform', 'ace_rpe'],
         columns=['re-ranked: mean recall', 'binding', 'relation'],
     ),
     dict(**places, rows=['uniform'], looks=[3, 4, 5]),
@@ -129,7 +129,7 @@ entries = [
         columns=['SAF mean recall', 'SGR mean recall', 'SGRAF mean recall'],
         looks=[3, 5],
     ),
-    dict(family='LXMERT', table='lxmert/plugins', against='full', rows=['ace_rpe', 'tte_post']),
+    dict(family='LXMERT', table='lxmert/plugins', against='full'),
     dict(**drawings, rows=['uniform'], looks=[3, 4]),
     dict(**drawings, rows=['ace_rpe'], looks=[3, 5]),
 ]
