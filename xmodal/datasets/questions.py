@@ -11,7 +11,7 @@ from xmodal.datasets.answers import answer_scores, read_answer_list
 from xmodal.datasets.base import find_files
 from xmodal.datasets.records import RecordDataset
 from xmodal.datasets.text import clean_caption
-from xmodal.errors import FileError
+from xmodal.files import explain_errors
 
 VISUAL_GENOME_WEIGHT = 0.5  # of an answer that only one person gave, as in ALBEF
 
@@ -116,22 +116,23 @@ class QuestionDataset(RecordDataset):
         known, question_ids = set(), set()
         if self.answer_list:
             known = set(read_answer_list(self.answer_list, 'dataset.answer_list'))
+        is_filtered = known and not self.test_mode
         for file in files:
             num_read = num_dropped = 0
             for record in super().read_files([file], **tables):
                 num_read += 1
                 if (question_id := record['question_id']) in question_ids:
-                    problem = f'question_id {question_id} occurs twice'
-                    raise FileError(f'{file} cannot be read: {problem}')
+                    with explain_errors(file, self.layout):
+                        raise ValueError(f'question_id {question_id} occurs twice')
                 question_ids.add(question_id)
-                if known and not self.test_mode:
+                if is_filtered:
                     target = {a: weight for a, weight in record['target'].items() if a in known}
                     if not target:
                         num_dropped += 1
                         continue
                     record = {**record, 'target': target}
                 yield record
-            if known and not self.test_mode:
+            if is_filtered:
                 print_log(
                     f'{file}: {num_dropped} of {num_read} questions dropped, which have no answer '
                     'of dataset.answer_list',
