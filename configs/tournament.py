@@ -7,13 +7,13 @@
 # the others go on. Shown and run by `python tools/ablate.py tournament`. A plug-in of one's own
 # joins as a row of a table that is named here, or with a table of its own.
 
-# Tables whose rows are judged at different numbers of seeds.
-places = dict(
+# What entries share: tables of one question, or rows that are judged at different numbers of seeds.
+fusion = dict(
     family="ACE-RPE's model",
-    table='acerpe/places',
     against='none',
     columns=['re-ranked: mean recall', 'binding', 'relation'],
 )
+places = dict(**fusion, table='acerpe/places')
 grounding = dict(family="ACE-RPE's model", table='acerpe/table5', against='none')
 photographs = dict(
     family="ACE-RPE's model, photographs",
@@ -39,13 +39,7 @@ drawings = dict(
     family="LXMERT, NLVR's drawings", table='lxmert/nlvr1', against='none', columns=['accuracy']
 )
 entries = [
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/anchored',
-        against='none',
-        rows=['uniform_anchored', 'ace_rpe_anchored'],
-        columns=['re-ranked: mean recall', 'binding', 'relation'],
-    ),
+    dict(**fusion, table='acerpe/anchored', rows=['uniform_anchored', 'ace_rpe_anchored']),
     dict(**places, rows=['anchor_ape', 'rpe']),
     dict(
         family="ACE-RPE's model",
@@ -54,23 +48,11 @@ entries = [
         rows=['anchor_ape', 'ace_rpe'],
         columns=['VQA', 'SNLI-VE', 'NLVR2'],
     ),
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/places_coordinates',
-        against='none',
-        rows=['uniform', 'ace_rpe'],
-        columns=['re-ranked: mean recall', 'binding', 'relation'],
-    ),
+    dict(**fusion, table='acerpe/places_coordinates', rows=['uniform', 'ace_rpe']),
     dict(**places, rows=['uniform'], looks=[3, 4, 5]),
     dict(**places, rows=['ape'], looks=[3, 6, 9]),
     dict(**places, rows=['ace_rpe'], looks=[3, 6]),
-    dict(
-        family="ACE-RPE's model",
-        table='acerpe/regions',
-        against='none',
-        rows=['anchor_ape', 'ape', 'rpe', 'uniform', 'ace_rpe'],
-        columns=['re-ranked: mean recall', 'binding', 'relation'],
-    ),
+    dict(**fusion, table='acerpe/regions', rows=['anchor_ape', 'ape', 'rpe', 'uniform', 'ace_rpe']),
     dict(
         family="ACE-RPE's model",
         table='acerpe/plugins',
