@@ -169,7 +169,9 @@ def test_a_batched_difference_is_a_product_less_a_matrix(by_onednn, dtype, shape
     x, y = (torch.randn(size).to(dtype) for size in ((3, 4, 5), (3, 5, 6)))
     exact = x.double() @ y.double()
     z = (exact[0] if len(shape) == 2 else exact).to(dtype)  # of a rounded product 0 would be left
-    torch.testing.assert_close(batched_difference(x, y, z), (exact - z.double()).to(dtype))
+    out = torch.empty_like(exact, dtype=dtype)
+    batched_difference(x, y, z, out)
+    torch.testing.assert_close(out, (exact - z.double()).to(dtype))
 
 
 @pytest.mark.parametrize('has_kernels', [True, False])

@@ -69,18 +69,23 @@ def batched_product(x: Tensor, y: Tensor) -> Tensor:
     return product(x[0], y[0].T)[None] if len(x) == 1 else x @ y
 
 
-def batched_difference(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+def batched_difference(x: Tensor, y: Tensor, z: Tensor, out: Tensor) -> Tensor:
     """x y − z of each of B pairs of matrices, without gradients; z is (P, N) or (B, P, N).
 
     In half precision the product subtracts while it still has float32: it rounds once, and a pass
     of its own would take as long as the product.
+
+    Args:
+        x: (B, P, K).
+        y: (B, K, N).
+        z: subtracted.
+        out: (B, P, N), which is written to and returned.
     """
     z = z.expand(len(x), -1, -1)
     if x.dtype != torch.float32:
-        return torch.baddbmm(z, x, y, beta=-1)
+        return torch.baddbmm(z, x, y, beta=-1, out=out)
     if not _is_for_onednn(x[0], y[0].T):
-        return batched_product(x, y).sub_(z)
-    out = x.new_empty(*x.shape[:2], y.shape[2])
+        return torch.bmm(x, y, out=out).sub_(z)
     for row, left, right, subtracted in zip(out, x, y, z, strict=True):
         torch.sub(product(left, right.T), subtracted, out=row)
     return out

@@ -7,7 +7,7 @@ import torch
 from literal_sgraf import literal_logits
 from token_sets import REGIONS, WIDTH, padded, token_sets
 
-from xmodal.models.sgraf import all_pairs, score_all_pairs
+from xmodal.models.sgraf import all_pairs, saf_sgr, score_all_pairs
 from xmodal.structures import PackedTexts, Tokens
 
 TIGHT = dict(atol=2e-6, rtol=1e-5)
@@ -23,10 +23,13 @@ def test_scores_are_those_of_the_literal_loop(build, reasoning, pooling, images,
 
 
 @torch.no_grad()
-@pytest.mark.parametrize(('pairs', 'words'), [(1, 1), (21, 7), (160, 80), (10**6, 1000)])
+@pytest.mark.parametrize(
+    ('pairs', 'words', 'nodes'), [(1, 1, 1), (21, 7, 20), (160, 80, 30), (10**6, 1000, 10**6)]
+)
 def test_scores_do_not_depend_on_the_tiles(
-    build, reasoning, images, captions, pairs, words, monkeypatch
+    build, reasoning, images, captions, pairs, words, nodes, monkeypatch
 ):
+    monkeypatch.setattr(saf_sgr, 'CPU_NODES', nodes)
     monkeypatch.setattr(all_pairs, 'pair_budget', lambda *_: pairs)
     monkeypatch.setattr(all_pairs, 'words_at_once', lambda _: words)
     module = build(reasoning)

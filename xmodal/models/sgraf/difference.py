@@ -34,7 +34,9 @@ class NormalizedDifference(Function):
         inverse = regions.new_empty(*weights.shape[:2], 1, dtype=exact)
         projection = weight.to(regions.dtype)
         for piece, difference in _differences(weights, regions, words):
-            vectors = product(difference.square_(), projection, bias).to(exact)
+            vectors = product(difference.square_(), projection, bias)
+            if vectors.dtype != exact:
+                vectors = result[piece].copy_(vectors)
             inverse[piece] = F.inverse_norm(vectors)
             torch.mul(vectors, inverse[piece], out=result[piece])
         ctx.save_for_backward(weights, regions, words, weight, result, inverse)
@@ -73,8 +75,11 @@ def _differences(
     at_once = CPU_ROWS if weights.device.type == 'cpu' else OTHER_ROWS
     count = max(1, min(rows, at_once))
     step = max(1, at_once // count)
+    memory = regions.new_empty(min(step, images), count, regions.shape[2])
     for image in range(0, max(1, images), step):
         for row in range(0, max(1, rows), count):
             piece = slice(image, image + step), slice(row, row + count)
             own = words[piece[1:]] if words.dim() == 2 else words[piece]
-            yield piece, batched_difference(weights[piece], regions[piece[:1]], own)
+            part = weights[piece]
+            out = memory[: len(part), : part.shape[1]]
+            yield piece, batched_difference(part, regions[piece[:1]], own, out)
