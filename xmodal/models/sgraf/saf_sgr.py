@@ -47,7 +47,7 @@ class GraphStep(nn.Module):
 
 
 def _softmax(x: Tensor) -> Tensor:
-    """Over the last dimension. Of fewer than 16 values PyTorch's takes five times as long."""
+    """Over the last dimension; PyTorch's takes five times as long for fewer than 16 on a CPU."""
     x = (x - x.amax(-1, keepdim=True)).exp_()
     return x / x.sum(-1, keepdim=True)
 
@@ -80,6 +80,7 @@ class SGR(nn.Module):
 
     def forward(self, nodes: Tensor, weights: list[tuple[Tensor, Tensor]]) -> Tensor:
         """(…, N, S) to (…, S)."""
+        # In training, gradients of weights would be sums of parts, and rounded in another way.
         if self.training or not nodes.is_cpu:
             return self._reason(nodes, weights)
         pairs = nodes.flatten(0, -3).split(max(1, CPU_NODES // nodes.shape[-2]))
