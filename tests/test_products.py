@@ -170,8 +170,9 @@ def test_a_batched_difference_is_a_product_less_a_matrix(by_onednn, dtype, shape
     exact = x.double() @ y.double()
     z = (exact[0] if len(shape) == 2 else exact).to(dtype)  # of a rounded product 0 would be left
     out = torch.empty_like(exact, dtype=dtype)
-    batched_difference(x, y, z, out)
-    torch.testing.assert_close(out, (exact - z.double()).to(dtype))
+    expected = (exact - z.double()).to(dtype)
+    torch.testing.assert_close(batched_difference(x, y, z, out), expected)
+    torch.testing.assert_close(out, expected)
 
 
 @pytest.mark.parametrize('has_kernels', [True, False])

@@ -70,7 +70,7 @@ def batched_product(x: Tensor, y: Tensor) -> Tensor:
 
 
 def batched_difference(x: Tensor, y: Tensor, z: Tensor, out: Tensor) -> Tensor:
-    """x y − z of each of B pairs of matrices, without gradients; z is (P, N) or (B, P, N).
+    """x y − z of each of B pairs of matrices, without gradients.
 
     In half precision the product subtracts while it still has float32: it rounds once, and a pass
     of its own would take as long as the product.
@@ -78,7 +78,7 @@ def batched_difference(x: Tensor, y: Tensor, z: Tensor, out: Tensor) -> Tensor:
     Args:
         x: (B, P, K).
         y: (B, K, N).
-        z: subtracted.
+        z: (P, N) or (B, P, N).
         out: (B, P, N), which is written to and returned.
     """
     z = z.expand(len(x), -1, -1)
